@@ -1,0 +1,19 @@
+import type { Endpoint } from '../lib/endpoint.ts';
+import { health } from './probes/health.ts';
+import { ready } from './probes/ready.ts';
+import { createUser } from './users/create.ts';
+import { deleteUser } from './users/delete.ts';
+import { getUser } from './users/get.ts';
+import { listUsers } from './users/list.ts';
+import { updateUser } from './users/update.ts';
+
+/** The roll call of all endpoints. */
+export const endpoints: readonly Endpoint[] = [
+  createUser,
+  listUsers,
+  getUser,
+  updateUser,
+  deleteUser,
+  health,
+  ready,
+];

@@ -1,0 +1,22 @@
+import * as z from 'zod';
+import { endpoint } from '../../lib/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { probeReply } from '../../lib/reply.ts';
+
+/** Whether the process runs. */
+export const health = endpoint(
+  {
+    operationId: 'health',
+    summary: 'Whether the process runs',
+    tag: 'probes',
+    method: 'GET',
+    path: '/health',
+    role: 'public',
+    success: 200,
+    reply: probeReply(z.literal('healthy')),
+    problems: [],
+  },
+  async () => ({ status: 'healthy' as const }),
+);
+
+export const handler = /* @__PURE__ */ lambda(health);

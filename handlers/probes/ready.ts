@@ -1,0 +1,25 @@
+import * as z from 'zod';
+import { endpoint } from '../../lib/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { probeReply } from '../../lib/reply.ts';
+
+/** Whether requests should be sent here: the database is connected, and no shutdown has begun. */
+export const ready = endpoint(
+  {
+    operationId: 'ready',
+    summary: 'Whether the service can answer requests',
+    tag: 'probes',
+    method: 'GET',
+    path: '/ready',
+    role: 'public',
+    success: 200,
+    reply: probeReply(z.literal('ready')),
+    problems: ['service_unavailable_error'],
+  },
+  async (_, { readiness }) => {
+    await readiness.check();
+    return { status: 'ready' as const };
+  },
+);
+
+export const handler = /* @__PURE__ */ lambda(ready);

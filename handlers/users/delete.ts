@@ -1,0 +1,28 @@
+import { endpoint } from '../../lib/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { preconditionOf } from '../../lib/users/precondition.ts';
+import { UserPath } from '../../lib/users/user.ts';
+import { deletedUserReply } from '../../lib/users/user-reply.ts';
+
+/** Deletes a user for good. */
+export const deleteUser = endpoint(
+  {
+    operationId: 'deleteUser',
+    summary: 'Delete a user',
+    tag: 'users',
+    method: 'DELETE',
+    path: '/api/v1/users/{user_id}',
+    role: 'users.write',
+    params: UserPath,
+    conditional: true,
+    success: 204,
+    reply: deletedUserReply,
+    problems: ['not_found_error', 'precondition_failed_error', 'service_unavailable_error'],
+  },
+  async ({ params, ifMatch, principal }, { users, log }) => {
+    await users.delete(params.user_id, preconditionOf(ifMatch));
+    log.info('user_deleted', { user_id: params.user_id.toLowerCase(), subject: principal.subject });
+  },
+);
+
+export const handler = /* @__PURE__ */ lambda(deleteUser);

@@ -1,0 +1,23 @@
+import { endpoint } from '../../lib/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { UserPath } from '../../lib/users/user.ts';
+import { userReply } from '../../lib/users/user-reply.ts';
+
+/** Reads one user. */
+export const getUser = endpoint(
+  {
+    operationId: 'getUser',
+    summary: 'Read a user',
+    tag: 'users',
+    method: 'GET',
+    path: '/api/v1/users/{user_id}',
+    role: 'users.read',
+    params: UserPath,
+    success: 200,
+    reply: userReply,
+    problems: ['not_found_error', 'service_unavailable_error'],
+  },
+  async ({ params }, { users }) => users.get(params.user_id),
+);
+
+export const handler = /* @__PURE__ */ lambda(getUser);

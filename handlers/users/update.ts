@@ -1,0 +1,30 @@
+import { endpoint } from '../../lib/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { preconditionOf } from '../../lib/users/precondition.ts';
+import { UserPath, UserUpdate } from '../../lib/users/user.ts';
+import { userReply } from '../../lib/users/user-reply.ts';
+
+/** Changes the given fields of a user, and no others. */
+export const updateUser = endpoint(
+  {
+    operationId: 'updateUser',
+    summary: 'Change some fields of a user',
+    tag: 'users',
+    method: 'PATCH',
+    path: '/api/v1/users/{user_id}',
+    role: 'users.write',
+    params: UserPath,
+    body: UserUpdate,
+    conditional: true,
+    success: 200,
+    reply: userReply,
+    problems: ['not_found_error', 'precondition_failed_error', 'conflict_error', 'service_unavailable_error'],
+  },
+  async ({ params, body, ifMatch, principal }, { users, log }) => {
+    const user = await users.update(params.user_id, body, preconditionOf(ifMatch));
+    log.info('user_updated', { user_id: user.id, subject: principal.subject });
+    return user;
+  },
+);
+
+export const handler = /* @__PURE__ */ lambda(updateUser);

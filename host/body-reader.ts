@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { largeBody } from '../lib/middleware/receive-body.ts';
+import { Problem } from '../lib/problem.ts';
+
+/** Reads a request's body once somebody asks for it, and not a byte past the limit. */
+export class BodyReader {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  /** Why the body will not come, once that is known, and who is to be told. */
+  #refusal: Error | undefined;
+  #onRefusal: ((reason: Error) => void) | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.#request = request;
+    this.#response = response;
+  }
+
+  /**
+   * @param limit in bytes
+   * @throws {Problem} payload_too_large_error; bad_request_error when the body breaks off
+   */
+  async read(limit: number): Promise<Buffer> {
+    if (this.#refusal) throw this.#refusal;
+    const { headers } = this.#request;
+    if (Number(headers['content-length'] ?? 0) > limit) throw largeBody(limit);
+    if (headers.expect?.toLowerCase() === '100-continue') this.#response.writeContinue();
+    return this.#collect(limit);
+  }
+
+  /** Ends the wait for the body, now or when it begins: it rejects with `reason`. */
+  refuse(reason: Error): void {
+    this.#refusal = reason;
+    this.#onRefusal?.(reason);
+  }
+
+  #collect(limit: number): Promise<Buffer> {
+    const request = this.#request;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    return new Promise<Buffer>((resolve, reject) => {
+      this.#onRefusal = reject;
+      request.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        chunks.push(chunk);
+        if (size <= limit) return;
+        chunks.length = 0;
+        // What is still to come flows on and is thrown away, so that the client gets to read the refusal.
+        request.removeAllListeners('data').resume();
+        reject(largeBody(limit));
+      });
+      request.on('end', () => resolve(Buffer.concat(chunks)));
+      request.on('close', () => reject(brokenOff()));
+      request.on('error', () => reject(brokenOff()));
+    });
+  }
+}
+
+function brokenOff(): Problem {
+  return new Problem('bad_request_error', { detail: 'The body broke off.' });
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GatewayEvent, GatewayResult } from '../lib/gateway.ts';
+import { BodyReader } from './body-reader.ts';
+
+/** An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. */
+export class RequestEvent implements GatewayEvent {
+  readonly rawPath: string;
+  readonly rawQueryString: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly requestContext: GatewayEvent['requestContext'];
+  pathParameters: GatewayEvent['pathParameters'];
+  body: string | undefined;
+  isBase64Encoded = false;
+  readonly #body: BodyReader;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    const [path, query] = splitTarget(request.url ?? '/');
+    this.rawPath = path;
+    this.rawQueryString = query;
+    this.headers = headersOf(request.rawHeaders);
+    this.requestContext = { http: { method: request.method ?? 'GET' } };
+    this.#body = new BodyReader(request, response);
+  }
+
+  receiveBody = (limit: number): Promise<Buffer> => this.#body.read(limit);
+
+  /** Ends the wait for a body that will not come. */
+  refuseBody(reason: Error): void {
+    this.#body.refuse(reason);
+  }
+}
+
+/** Writes an endpoint's result as the HTTP response. */
+export function writeResult(response: ServerResponse, { statusCode, headers, body }: GatewayResult): void {
+  // A 204 has no content, and so no length (RFC 9110 section 8.6); HEAD tells the length that GET would have.
+  if (statusCode !== 204) response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.writeHead(statusCode, headers);
+  response.end(body);
+}
+
+/** Also of the absolute form, which a server has to accept (RFC 9112 section 3.2.2). */
+function splitTarget(target: string): readonly [path: string, query: string] {
+  const origin = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '') || '/';
+  const at = origin.indexOf('?');
+  return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];
+}
+
+/** Repeated headers are joined with a comma, as API Gateway joins them; Node would keep the first alone. */
+function headersOf(raw: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null);
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = (raw[index] as string).toLowerCase();
+    const value = raw[index + 1] as string;
+    headers[name] = name in headers ? `${headers[name]},${value}` : value;
+  }
+  return headers;
+}

@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endpoints } from '../handlers/index.ts';
+import type { Readiness } from '../lib/database/readiness.ts';
+import { createEventLog } from '../lib/observability/event-log.ts';
+import { createLineWriter } from '../lib/observability/line-writer.ts';
+import { unavailable } from '../lib/problem.ts';
+import { composeService, type Service } from '../lib/service.ts';
+import type { Settings } from '../lib/settings.ts';
+import { createDrain, type Drain } from './drain.ts';
+import { keepMigrated } from './migrations.ts';
+import { createRouter } from './router.ts';
+import { createHttpServer } from './server.ts';
+
+/** A running instance. */
+export type Host = {
+  readonly port: number;
+  readonly url: string;
+  /** Drains and releases everything, once; resolves when nothing is left. */
+  shutDown(): Promise<void>;
+};
+
+/** How long each of the last steps may take, so that the process is gone in time; in seconds. */
+const LAST_STEP = 1;
+
+/**
+ * Starts an instance: it listens at once, and connects to PostgreSQL and the identity provider when they come.
+ *
+ * @throws an error with code EADDRINUSE or EACCES when it cannot listen
+ */
+export async function startHost(settings: Settings): Promise<Host> {
+  const lines = createLineWriter(undefined, () =>
+    log.warning('log_lines_dropped', { count: lines.takeDropped() }),
+  );
+  const log = createEventLog(settings, lines.write);
+  for (const name of settings.unknown) log.warning('unknown_setting', { name });
+
+  const service = composeService(settings, log);
+  const drain = createDrain();
+  let phase: 'serving' | 'announced' | 'closing' = 'serving';
+  const readiness = untilAnnounced(service.readiness, () => phase !== 'serving');
+  const router = createRouter(endpoints, { ...service, readiness });
+  const server = createHttpServer({ service, router, drain, isClosing: () => phase === 'closing' });
+  await listen(server, settings);
+  service.keySet.start();
+  const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
+  const { port } = server.address() as AddressInfo;
+  log.info('listening', { host: settings.host, port });
+
+  let shuttingDown: Promise<void> | undefined;
+
+  async function shutDown(): Promise<void> {
+    phase = 'announced';
+    migrations?.stop();
+    await sleep(settings.shutdown.readinessDelay * 1000);
+    phase = 'closing';
+    await drainRequests(service, drain);
+    service.keySet.stop();
+    await Promise.all([close(server), service.database.close(LAST_STEP), service.readiness.close()]);
+    lines.flush();
+  }
+
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    shutDown() {
+      shuttingDown ??= shutDown();
+      return shuttingDown;
+    },
+  };
+}
+
+/** The drain ends with no request in flight: answered, cancelled at the server's own limit, or out of time. */
+async function drainRequests({ settings, log, database, keySet }: Service, drain: Drain): Promise<void> {
+  const { drainTimeout, serverTimeout } = settings.shutdown;
+  const cancel = () => {
+    drain.cancelAll();
+    database.cancel();
+    keySet.stop();
+  };
+  const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
+  const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
+  const isIdle = await drain.untilIdle(drainTimeout);
+  clearTimeout(serverLimit);
+  if (isIdle) return log.info('shutdown_drained');
+  log.warning('shutdown_drain_timeout', { in_flight: drain.inFlight });
+  cancel();
+}
+
+function untilAnnounced(readiness: Readiness, isShuttingDown: () => boolean): Readiness {
+  return {
+    ...readiness,
+    async check() {
+      if (isShuttingDown()) throw unavailable('the shutdown has begun');
+      await readiness.check();
+    },
+  };
+}
+
+async function listen(server: Server, { host, port }: Settings): Promise<void> {
+  server.listen({ host, port });
+  await once(server, 'listening');
+}
+
+/** Answers on their way out are given a moment; connections without one are closed at once. */
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  const cut = setTimeout(() => server.closeAllConnections(), LAST_STEP * 1000);
+  await closed;
+  clearTimeout(cut);
+}

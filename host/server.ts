@@ -1,0 +1,96 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Handler } from '../lib/gateway.ts';
+import { Problem, unavailable } from '../lib/problem.ts';
+import { serve } from '../lib/serve.ts';
+import type { Service } from '../lib/service.ts';
+import { answerClientErrors } from './client-errors.ts';
+import type { Drain } from './drain.ts';
+import { RequestEvent, writeResult } from './gateway-adapter.ts';
+import type { Router } from './router.ts';
+
+/** The request that a connection is busy with. */
+export type Exchange = {
+  readonly event: RequestEvent;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+};
+
+/** A client that takes longer than this to read its answer is cut off; in milliseconds. */
+const READING_TIME = 10_000;
+
+/** Node's own limits: slow clients are gone within 12 seconds; balancers close idle connections before we do. */
+const LIMITS = {
+  headersTimeout: 5000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1000,
+  keepAliveTimeout: 75_000,
+  // Answered here, as a problem.
+  requireHostHeader: false,
+};
+
+type Options = {
+  readonly service: Service;
+  readonly router: Router;
+  readonly drain: Drain;
+  /** Whether connections should end with their next response. */
+  readonly isClosing: () => boolean;
+};
+
+/** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
+export function createHttpServer({ service, router, drain, isClosing }: Options): Server {
+  const exchanges = new WeakMap<Socket, Exchange>();
+  const refuse = (problem: Problem): Handler =>
+    serve(service, [], async () => {
+      throw problem;
+    });
+
+  function receive(request: IncomingMessage, response: ServerResponse): void {
+    const event = new RequestEvent(request, response);
+    exchanges.set(request.socket, { event, request, response });
+    const match = router(event.requestContext.http.method, event.rawPath);
+    event.pathParameters = match.params;
+    const fault = faultOfHost(request, event);
+    const handler = fault ? refuse(fault) : match.handler;
+    void answer(handler, event, response, match.isProbe);
+  }
+
+  async function answer(handler: Handler, event: RequestEvent, response: ServerResponse, isProbe: boolean) {
+    const leave = isProbe ? undefined : drain.enter(() => event.refuseBody(cancelled()));
+    const result = await handler(event);
+    leave?.();
+    if (response.destroyed) return;
+    if (isClosing()) response.setHeader('Connection', 'close');
+    writeResult(response, result);
+    if (response.writableLength > 0) cutOffSlowReader(response);
+  }
+
+  const server = createServer(LIMITS, receive);
+  // A caller that waits for 100 Continue gets it once its token has been accepted; other expectations are ignored.
+  server.on('checkContinue', receive);
+  server.on('checkExpectation', receive);
+  answerClientErrors(server, service, exchanges);
+  return server;
+}
+
+const cancelled = () => unavailable('the request was cancelled by the shutdown');
+
+/** RFC 9112 section 3.2: exactly one Host header from HTTP/1.1 on. */
+function faultOfHost(
+  { httpVersion, rawHeaders }: IncomingMessage,
+  { headers }: RequestEvent,
+): Problem | undefined {
+  const isMissing = headers.host === undefined && httpVersion !== '1.0';
+  const isRepeated = headers.host?.includes(',') === true && countOf('host', rawHeaders) > 1;
+  if (!isMissing && !isRepeated) return undefined;
+  return new Problem('bad_request_error', { detail: 'The request needs one Host header.' });
+}
+
+function countOf(name: string, rawHeaders: readonly string[]): number {
+  return rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
+}
+
+function cutOffSlowReader(response: ServerResponse): void {
+  const timer = setTimeout(() => response.destroy(), READING_TIME).unref();
+  response.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,37 @@
+import type { JWK } from 'jose';
+import { usableKeys } from './usable-keys.ts';
+
+const TIME_LIMIT = 3000;
+const SIZE_LIMIT = 256 * 1024;
+
+/**
+ * Fetches the JWK Set at `uri`, within 3 seconds and 256 KiB, following no redirect.
+ *
+ * @throws {Error} when the answer is no set with at least one usable key
+ */
+export async function fetchKeys(uri: string, stopped: AbortSignal): Promise<readonly JWK[]> {
+  const response = await fetch(uri, {
+    headers: { accept: 'application/jwk-set+json, application/json' },
+    redirect: 'error',
+    signal: AbortSignal.any([stopped, AbortSignal.timeout(TIME_LIMIT)]),
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`the key server answered ${response.status}`);
+  }
+  const keys = await usableKeys(JSON.parse(await textWithin(SIZE_LIMIT, response)));
+  if (keys.length === 0) throw new Error('the key server answered without a usable key');
+  return keys;
+}
+
+/** Reads chunk by chunk, so that an endless answer costs no more memory than the limit. */
+async function textWithin(limit: number, response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > limit) throw new Error(`the key server's answer is larger than ${limit} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

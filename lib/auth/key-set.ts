@@ -1,0 +1,146 @@
+import { type CryptoKey, createLocalJWKSet, errors, type JWK, type JWTHeaderParameters } from 'jose';
+import { unavailable } from '../problem.ts';
+import { fetchKeys } from './fetch-keys.ts';
+
+const SECOND = 1000;
+const COOLDOWN = 2 * SECOND;
+const LONGEST_PAUSE = 10 * SECOND;
+const LIFETIME = 24 * 3600 * SECOND;
+
+/** The identity provider's public keys: the last good set, and how it is kept current. */
+export type KeySet = {
+  /**
+   * The keys that may have signed a token with this header; none when the provider has no such key.
+   *
+   * @throws {Problem} service_unavailable_error when that cannot be known now
+   */
+  keysFor(header: JWTHeaderParameters): Promise<readonly CryptoKey[]>;
+  /** Waits for a refresh when one is overdue, as it is in a process that was frozen in between. */
+  current(): Promise<void> | undefined;
+  /** Changes whenever the keys do: what was verified under another generation proves nothing. */
+  readonly generation: number;
+  readonly isUsable: boolean;
+  /** Starts the refresh in the background. */
+  start(): void;
+  /** Ends the refresh, also one under way. */
+  stop(): void;
+};
+
+type GoodSet = {
+  readonly find: ReturnType<typeof createLocalJWKSet>;
+  readonly keys: readonly JWK[];
+  readonly fingerprint: string;
+  fetchedAt: number;
+};
+
+type KeySetOptions = {
+  readonly uri: string;
+  /** Milliseconds between refreshes in the background. */
+  readonly refreshEvery: number;
+  readonly onRefresh?: (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
+  readonly now?: () => number;
+};
+
+/** The key set at `uri`. Nothing is fetched before `start` or the first token. */
+export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: KeySetOptions): KeySet {
+  let good: GoodSet | undefined;
+  let generation = 0;
+  let failures = 0;
+  let attemptedAt = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isStarted = false;
+  const stopped = new AbortController();
+
+  const isUsable = () => good !== undefined && now() - good.fetchedAt < LIFETIME;
+  const pause = () => Math.min(COOLDOWN * 2 ** Math.max(failures - 1, 0), LONGEST_PAUSE);
+  const restEnds = () => attemptedAt + pause();
+
+  function refresh(): Promise<void> {
+    underWay ??= attempt().finally(() => {
+      underWay = undefined;
+      if (isStarted) refreshAt(failures > 0 ? restEnds() : now() + refreshEvery);
+    });
+    return underWay;
+  }
+
+  async function attempt(): Promise<void> {
+    attemptedAt = now();
+    try {
+      adopt(await fetchKeys(uri, stopped.signal));
+      failures = 0;
+      onRefresh?.('succeeded', failures);
+    } catch (cause) {
+      failures += 1;
+      onRefresh?.('failed', failures, cause);
+    }
+  }
+
+  function adopt(keys: readonly JWK[]): void {
+    const fingerprint = keys
+      .map((key) => JSON.stringify(key))
+      .sort()
+      .join();
+    if (good?.fingerprint === fingerprint) {
+      good.fetchedAt = now();
+      return;
+    }
+    good = { find: createLocalJWKSet({ keys: [...keys] }), keys, fingerprint, fetchedAt: now() };
+    generation += 1;
+  }
+
+  function refreshAt(time: number): void {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, Math.max(time - now(), 0)).unref();
+  }
+
+  /** One fetch at a time and a rest between two, so that a storm of unknown keys is none at the provider. */
+  async function refreshForUnknownKey(): Promise<void> {
+    if (underWay || now() >= restEnds()) return refresh();
+    refreshAt(restEnds());
+  }
+
+  async function keysFor(header: JWTHeaderParameters): Promise<readonly CryptoKey[]> {
+    if (!isUsable() || isUnknown(header.kid)) await refreshForUnknownKey();
+    if (!good || !isUsable()) throw unavailable('the keys of the identity provider could not be fetched');
+    if (isUnknown(header.kid)) {
+      if (failures > 0) throw unavailable("the token's key is not known and could not be fetched");
+      return [];
+    }
+    return matching(good.find, header);
+  }
+
+  const isUnknown = (kid: string | undefined) =>
+    kid !== undefined && !good?.keys.some((key) => key.kid === kid);
+
+  return {
+    keysFor,
+    current: () =>
+      good && now() - good.fetchedAt > refreshEvery && now() >= restEnds() ? refresh() : undefined,
+    get generation() {
+      return generation;
+    },
+    get isUsable() {
+      return isUsable();
+    },
+    start() {
+      isStarted = true;
+      void refresh();
+    },
+    stop() {
+      isStarted = false;
+      clearTimeout(timer);
+      stopped.abort();
+    },
+  };
+}
+
+/** Without a `kid` several keys may match: each is a candidate. */
+async function matching(find: GoodSet['find'], header: JWTHeaderParameters): Promise<readonly CryptoKey[]> {
+  try {
+    return [await find(header)];
+  } catch (error) {
+    if (error instanceof errors.JWKSMultipleMatchingKeys) return Array.fromAsync(error);
+    return [];
+  }
+}

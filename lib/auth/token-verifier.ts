@@ -1,0 +1,104 @@
+import { type CryptoKey, errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { unauthorized } from '../problem.ts';
+import type { Settings } from '../settings.ts';
+import { readCompactToken } from './bearer-token.ts';
+import type { KeySet } from './key-set.ts';
+import { principalOf, type ServicePrincipal } from './principal.ts';
+
+/** Proves a bearer token: resolves with its principal, rejects with a Problem (401 or 503). */
+export type VerifyToken = (token: string) => Promise<ServicePrincipal>;
+
+type VerifiedToken = { readonly principal: ServicePrincipal; readonly exp: number };
+
+/** In characters of token: some ten thousand tokens of common size. */
+const CACHE_SIZE = 8 * 1024 * 1024;
+
+/** The year 9999: a number above it is no date (RFC 7519 section 2, NumericDate). */
+const LATEST_DATE = 253_402_300_799;
+
+/** A principal is some times the size of its token; this bounds what the cache may hold in all. */
+const CACHE_ENTRIES = 10_000;
+
+/** The checks of RFC 7519 section 7.2 and RFC 8725, each accepted token remembered until it expires. */
+export function createTokenVerifier(settings: Settings['oauth'], keySet: KeySet): VerifyToken {
+  const { issuer, audience, algorithms, clockTolerance, rolesClaim } = settings;
+  const verified = new LRUCache<string, VerifiedToken>({
+    max: CACHE_ENTRIES,
+    maxSize: CACHE_SIZE,
+    sizeCalculation: (_, token) => token.length,
+  });
+  let generation = keySet.generation;
+
+  function remembered(token: string): ServicePrincipal | undefined {
+    // A removed key takes with it what it had signed.
+    if (generation !== keySet.generation) {
+      verified.clear();
+      generation = keySet.generation;
+    }
+    const known = verified.get(token);
+    return known && keySet.isUsable && !hasExpired(known.exp) ? known.principal : undefined;
+  }
+
+  const hasExpired = (exp: number) => exp <= Math.floor(Date.now() / 1000) - clockTolerance;
+
+  async function prove(token: string): Promise<ServicePrincipal> {
+    const header = acceptableHeader(readCompactToken(token).header, algorithms);
+    const keys = await keySet.keysFor(header);
+    const judgedUnder = keySet.generation;
+    const claims = await verifiedBy(keys, token);
+    const principal = principalOf(claims, rolesClaim);
+    if (judgedUnder === generation) verified.set(token, { principal, exp: claims.exp });
+    return principal;
+  }
+
+  async function verifiedBy(keys: readonly CryptoKey[], token: string) {
+    let refusal: unknown;
+    for (const key of keys) {
+      try {
+        const { payload } = await jwtVerify(token, key, { issuer, audience, algorithms, clockTolerance });
+        return acceptableClaims(payload);
+      } catch (error) {
+        refusal = error;
+        if (!(error instanceof errors.JWSSignatureVerificationFailed)) break;
+      }
+    }
+    throw refusal instanceof errors.JOSEError || refusal === undefined
+      ? unauthorized(refusal ? reasonOf(refusal) : 'no key of the identity provider fits the token')
+      : refusal;
+  }
+
+  return async (token) => {
+    await keySet.current();
+    return remembered(token) ?? prove(token);
+  };
+}
+
+/** jose names the claim that failed, and no value of it. */
+const reasonOf = (error: errors.JOSEError) => `the token was refused: ${error.message}`;
+
+function acceptableHeader(
+  header: Readonly<Record<string, unknown>>,
+  algorithms: readonly string[],
+): JWTHeaderParameters {
+  const { alg, typ, kid } = header;
+  if (typeof alg !== 'string' || !algorithms.includes(alg))
+    throw unauthorized("the token's alg is not accepted");
+  if (typ !== undefined && !isTokenType(typ)) throw unauthorized("the token's typ is not accepted");
+  if (kid !== undefined && typeof kid !== 'string') throw unauthorized("the token's kid is not a string");
+  if (Object.hasOwn(header, 'crit')) throw unauthorized('the token has critical header parameters');
+  return { ...header, alg };
+}
+
+/** `typ` is a media type, and those know no case (RFC 7515 section 4.1.9). */
+function isTokenType(typ: unknown): boolean {
+  return typeof typ === 'string' && ['jwt', 'at+jwt'].includes(typ.toLowerCase());
+}
+
+/** What jose leaves to the application. */
+function acceptableClaims(claims: JWTPayload): JWTPayload & { exp: number; sub: string } {
+  const { exp, sub } = claims;
+  if (exp === undefined || exp > LATEST_DATE) throw unauthorized('the token has no exp that is a date');
+  if (typeof sub !== 'string' || sub === '') throw unauthorized('the token has no sub');
+  return { ...claims, exp, sub };
+}

@@ -1,0 +1,21 @@
+import type { ClientConfig } from 'pg';
+import type { Settings } from '../settings.ts';
+
+/** What every connection has in common; `connectTimeout` is in seconds. Nothing may wait for ever. */
+export function clientConfig(postgres: Settings['postgres'], connectTimeout: number): ClientConfig {
+  const { host, port, user, password, database, sslMode } = postgres;
+  return {
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl: sslMode !== 'disable' && { rejectUnauthorized: sslMode === 'verify-full' },
+    application_name: 'user-management-service',
+    connectionTimeoutMillis: connectTimeout * 1000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    // PostgreSQL notices within half a second that we gave up on a statement, and stops it.
+    options: '-c client_connection_check_interval=500 -c idle_in_transaction_session_timeout=10000',
+  };
+}

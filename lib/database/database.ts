@@ -1,0 +1,81 @@
+import {
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from 'kysely';
+import { Pool } from 'pg';
+import type { Settings } from '../settings.ts';
+import { clientConfig } from './client-config.ts';
+import type { Tables } from './schema.ts';
+import { createStatements, type Statements } from './statements.ts';
+
+/** The database of the service: queries are written with `db`, and each is one statement. */
+export type Database = {
+  readonly db: Kysely<Tables>;
+  readonly pool: Pool;
+  /** Gives up all statements, for good. */
+  cancel(): void;
+  /** Closes all connections, and waits for no statement longer than `seconds`. */
+  close(seconds: number): Promise<void>;
+};
+
+/** Opens nothing yet: the first statement connects. */
+export function openDatabase(settings: Settings['postgres']): Database {
+  const pool = new Pool({
+    ...clientConfig(settings, settings.poolTimeout),
+    statement_timeout: settings.statementTimeout * 1000,
+    max: settings.poolSize,
+    idleTimeoutMillis: 60_000,
+    maxLifetimeSeconds: 1800,
+  });
+  // The pool takes its own listener off a connection while it is in use: without these two a restart
+  // of PostgreSQL would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+
+  const statements = createStatements(pool, settings);
+  return { db: queriesOver(statements), pool, cancel: statements.cancel, close: (seconds) => close(seconds) };
+
+  async function close(seconds: number): Promise<void> {
+    const giveUp = setTimeout(statements.cancel, seconds * 1000);
+    await pool.end().finally(() => clearTimeout(giveUp));
+  }
+}
+
+function queriesOver(statements: Statements): Kysely<Tables> {
+  return new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => singleStatementDriver(statements),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  });
+}
+
+/** kysely's view of the pool: there is no session and no transaction, so that any pooler may stand behind it. */
+function singleStatementDriver(statements: Statements): Driver {
+  const connection: DatabaseConnection = {
+    async executeQuery({ sql, parameters }) {
+      const { rows, rowCount } = await statements.run({ sql, parameters });
+      return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
+    },
+    streamQuery: refuse,
+  };
+  return {
+    init: async () => {},
+    acquireConnection: async () => connection,
+    beginTransaction: refuse,
+    commitTransaction: refuse,
+    rollbackTransaction: refuse,
+    releaseConnection: async () => {},
+    destroy: async () => {},
+  };
+}
+
+function refuse(): never {
+  throw new Error('the service sends single statements only');
+}

@@ -1,0 +1,48 @@
+import { Problem, unavailable } from '../problem.ts';
+
+/**
+ * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean: not now.
+ * A connection lost or refused, a timeout, a lock not to be had, resources used up, a read-only server.
+ */
+const UNAVAILABLE = /^(08...|53...|58...|57014|57P0.|55P03|25006|28...|3D000|40001|40P01|E[A-Z_]+)$/;
+
+/** What pg says, without a code, of a connection that it lost, gave up or could not open in time. */
+const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
+
+/** A serialization failure or a deadlock: nothing was written, so the statement may be sent again. */
+export function mayBeRetried(fault: unknown): boolean {
+  const code = sqlStateOf(fault);
+  return code === '40001' || code === '40P01';
+}
+
+/** A write refused by a unique index of this name. */
+export function violatesUnique(fault: unknown, index: string): boolean {
+  return sqlStateOf(fault) === '23505' && (fault as { constraint?: string }).constraint === index;
+}
+
+/** Whether the connection may be in any state after this; an error of PostgreSQL's below FATAL leaves it sound. */
+export function breaksConnection(fault: unknown): boolean {
+  return (fault as { severity?: string } | undefined)?.severity !== 'ERROR';
+}
+
+/** A fault of the database, as the answer it deserves; the cause goes to the log and nowhere else. */
+export function problemOfFault(fault: unknown): unknown {
+  const code = sqlStateOf(fault);
+  const message = fault instanceof Error ? fault.message : '';
+  if (code === undefined ? CONNECTION_LOST.test(message) : UNAVAILABLE.test(code)) {
+    return unavailable(`PostgreSQL cannot answer: ${code ?? message}`, fault);
+  }
+  if (code?.startsWith('22')) {
+    return new Problem('validation_error', {
+      reason: `PostgreSQL refused a value that validation let pass: ${code}`,
+      detail: 'A value is not allowed.',
+      errors: [{ pointer: '#', detail: 'holds a value that cannot be stored' }],
+      cause: fault,
+    });
+  }
+  return fault;
+}
+
+function sqlStateOf(fault: unknown): string | undefined {
+  return (fault as { code?: string } | undefined)?.code;
+}

@@ -1,0 +1,91 @@
+import type { Pool, PoolClient, QueryResult } from 'pg';
+import { unavailable } from '../problem.ts';
+import type { Settings } from '../settings.ts';
+import { breaksConnection, mayBeRetried, problemOfFault } from './faults.ts';
+
+/** One statement: its text and the values of its parameters. */
+export type Statement = { readonly sql: string; readonly parameters: readonly unknown[] };
+
+/** Runs single statements, each on whichever connection is free. */
+export type Statements = {
+  /** @throws {Problem} service_unavailable_error when PostgreSQL does not answer in time */
+  run(statement: Statement): Promise<QueryResult>;
+  /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
+  cancel(): void;
+};
+
+/** How much longer than PostgreSQL's own limit we wait: it answers first, unless it cannot. */
+const GRACE = 250;
+const TRIES = 3;
+
+/** So many may wait for each connection; one more would only wait in vain. */
+const WAITING_PER_CONNECTION = 32;
+
+/** Statements over a pool. A request waits for connection and answer together no longer than the two limits say. */
+export function createStatements(pool: Pool, settings: Settings['postgres']): Statements {
+  const busy = new Set<PoolClient>();
+  const waiting = new Set<(reason: Error) => void>();
+  let isCancelled = false;
+  const timeLimit = settings.statementTimeout * 1000 + GRACE;
+  const mostWaiting = settings.poolSize * WAITING_PER_CONNECTION;
+
+  async function run(statement: Statement): Promise<QueryResult> {
+    const deadline = performance.now() + timeLimit;
+    for (let left = TRIES; ; left -= 1) {
+      try {
+        return await runOnce(statement, deadline);
+      } catch (fault) {
+        if (left === 0 || !mayBeRetried(fault)) throw problemOfFault(fault);
+      }
+    }
+  }
+
+  async function runOnce({ sql, parameters }: Statement, deadline: number): Promise<QueryResult> {
+    if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
+    const client = await freeConnection();
+    busy.add(client);
+    let fault: unknown;
+    try {
+      const query_timeout = Math.max(deadline - performance.now(), 1);
+      return await client.query({ text: sql, values: [...parameters], query_timeout } as never);
+    } catch (error) {
+      fault = error;
+      throw error;
+    } finally {
+      busy.delete(client);
+      const isBroken = fault !== undefined && breaksConnection(fault);
+      // A connection given up while its statement runs would hand its late answer to the next one.
+      if (isBroken) abandon(client);
+      client.release(isBroken);
+    }
+  }
+
+  function freeConnection(): Promise<PoolClient> {
+    return new Promise((resolve, reject) => {
+      if (isCancelled) return reject(cancelled());
+      waiting.add(reject);
+      pool.connect((error, client) => {
+        // Cancelled in the meantime: nobody waits for it any more.
+        if (!waiting.delete(reject)) client?.release();
+        else if (client) resolve(client);
+        else reject(error);
+      });
+    });
+  }
+
+  return {
+    run,
+    cancel() {
+      isCancelled = true;
+      for (const client of busy) abandon(client);
+      for (const reject of waiting) reject(cancelled());
+      waiting.clear();
+    },
+  };
+}
+
+const cancelled = () => unavailable('the statement was cancelled by the shutdown');
+
+function abandon(client: PoolClient): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}

@@ -1,0 +1,84 @@
+import type * as z from 'zod';
+import type { Role, ServicePrincipal } from './auth/principal.ts';
+import type { GatewayEvent, Handler } from './gateway.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { demandJson } from './middleware/media-type.ts';
+import type { Middleware, RequestContext } from './middleware/middleware.ts';
+import { receiveBody } from './middleware/receive-body.ts';
+import { type RequestSchemas, validate } from './middleware/validate.ts';
+import type { ProblemCode } from './problem.ts';
+import { type Reply, replyHeaders } from './reply.ts';
+import { serve } from './serve.ts';
+import type { Service } from './service.ts';
+
+/** What an endpoint promises: router, validation, documentation, bundles and infrastructure all read it here. */
+export type Route = RequestSchemas & {
+  /** Its name in the documentation, and that of its function bundle. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** A parameter is a segment in braces. With `/` at its end or without it is the same resource. */
+  readonly path: `/${string}`;
+  /** The role a caller needs; `public` asks for no token. */
+  readonly role: Role | 'public';
+  /** Whether `If-Match` is looked at. */
+  readonly conditional?: true;
+  readonly success: 200 | 201 | 204;
+  // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
+  readonly reply: Reply<any>;
+  /** The refusals of its own, beside those that its checks make. */
+  readonly problems: readonly ProblemCode[];
+};
+
+/** What an endpoint's function gets of the request: values that passed the schemas of its route. */
+type RequestOf<R extends Route> = {
+  readonly params: Output<R['params']>;
+  readonly query: Output<R['query']>;
+  readonly body: Output<R['body']>;
+  readonly ifMatch: string | undefined;
+  readonly principal: R['role'] extends 'public' ? undefined : ServicePrincipal;
+};
+
+type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+type Value<R extends Route> = R['reply'] extends Reply<infer V> ? V : never;
+
+/** A route and the function that answers it; bound to a service it is a handler. */
+export type Endpoint = { readonly route: Route; bind(service: Service): Handler };
+
+/** Declares an endpoint. It answers by returning what its reply takes, and refuses by throwing a Problem. */
+export function endpoint<const R extends Route>(
+  route: R,
+  answer: (request: RequestOf<R>, service: Service) => Promise<Value<R>>,
+): Endpoint {
+  return {
+    route,
+    bind: (service) =>
+      serve(service, checksOf(route, service), async (event, context) => {
+        const value = await answer(requestOf<R>(event, context), service);
+        const { success: statusCode, reply } = route;
+        return {
+          statusCode,
+          headers: replyHeaders(reply, value),
+          body: reply.write(value),
+          isBase64Encoded: false,
+        };
+      }),
+  };
+}
+
+/** In the order in which a request is refused. Path and method were the router's to check. */
+function checksOf(route: Route, { settings, verifyToken }: Service): Middleware[] {
+  return [
+    ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role)]),
+    ...(route.body ? [demandJson(), receiveBody(settings.bodyLimit)] : []),
+    validate(route),
+  ];
+}
+
+function requestOf<R extends Route>(
+  event: GatewayEvent,
+  { values, principal }: RequestContext,
+): RequestOf<R> {
+  return { ...values, principal, ifMatch: event.headers['if-match'] } as unknown as RequestOf<R>;
+}

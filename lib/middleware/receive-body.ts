@@ -1,0 +1,30 @@
+import { isUtf8 } from 'node:buffer';
+import type { GatewayEvent } from '../gateway.ts';
+import { Problem } from '../problem.ts';
+import type { Middleware } from './middleware.ts';
+
+/** Brings in the body, of at most `limit` bytes, as a text; bytes that are no UTF-8 stay in base64. */
+export function receiveBody(limit: number): Middleware {
+  return {
+    async before(request) {
+      const bytes = await bytesOf(request.event, limit);
+      if (bytes.length > limit) throw largeBody(limit);
+      Object.assign(request.event, asText(bytes));
+    },
+  };
+}
+
+/** The refusal of a body of more than `limit` bytes. */
+export function largeBody(limit: number): Problem {
+  return new Problem('payload_too_large_error', { detail: `The body may have at most ${limit} bytes.` });
+}
+
+function asText(bytes: Buffer): Pick<GatewayEvent, 'body' | 'isBase64Encoded'> {
+  if (isUtf8(bytes)) return { body: bytes.toString(), isBase64Encoded: false };
+  return { body: bytes.toString('base64'), isBase64Encoded: true };
+}
+
+async function bytesOf({ body, isBase64Encoded, receiveBody }: GatewayEvent, limit: number): Promise<Buffer> {
+  if (receiveBody) return receiveBody(limit);
+  return Buffer.from(body ?? '', isBase64Encoded ? 'base64' : 'utf8');
+}

@@ -1,0 +1,19 @@
+import { randomUUID } from 'node:crypto';
+import { currentRequest } from '../request-scope.ts';
+import type { Middleware, RequestInStack } from './middleware.ts';
+
+/** 1 to 128 characters of visible ASCII. */
+const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
+
+/** The request ID that a header's value stands for: the value itself, or a new UUID version 4. */
+export function requestIdOf(given: string | undefined): string {
+  return given !== undefined && ACCEPTABLE.test(given) ? given : randomUUID();
+}
+
+/** Names the request being served in the header `header` of its response. */
+export function requestId(header: string): Middleware {
+  const identify = ({ response }: RequestInStack) => {
+    response.headers[header] = currentRequest()?.requestId ?? '';
+  };
+  return { after: identify, onError: identify };
+}

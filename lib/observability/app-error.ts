@@ -1,0 +1,28 @@
+import type { Problem } from '../problem.ts';
+import type { EventLog } from './event-log.ts';
+
+type Cause = { name: string; code?: string; message: string; stack?: string; cause?: Cause };
+
+/** The event of every refusal: a warning below 500; an error from 500 on, with the cause and its stack. */
+export function logProblem(log: EventLog, problem: Problem, path: string): void {
+  const fields = { message: problem.message, status_code: problem.status, path };
+  if (problem.status < 500) log.warning('app_error', fields);
+  else log.error('app_error', { ...fields, cause: describe(problem.cause ?? problem) });
+}
+
+/** What may be known of an error: the other members of PostgreSQL's errors hold values of rows. */
+export function describe(error: unknown, depth = 0): Cause | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { name, message, stack, cause } = error;
+  const { code } = error as { code?: unknown };
+  // Data exceptions (class 22) quote the value they are about.
+  const isQuoting = typeof code === 'string' && /^2[23]...$/.test(code);
+  const inner = depth < 3 ? describe(cause, depth + 1) : undefined;
+  return {
+    name,
+    ...(typeof code === 'string' && { code }),
+    message: isQuoting ? 'a value was refused' : message,
+    ...(stack && { stack: isQuoting ? stack.replace(message, 'a value was refused') : stack }),
+    ...(inner && { cause: inner }),
+  };
+}

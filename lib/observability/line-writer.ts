@@ -1,0 +1,83 @@
+import { writeSync } from 'node:fs';
+
+/** Writes lines to a file descriptor, whatever becomes of its reader. */
+export type LineWriter = {
+  /** Queues a line; it is written with all others of this turn of the event loop. */
+  write(line: string): void;
+  /** Writes what is queued, as far as the reader takes it. */
+  flush(): void;
+  /** How many lines were dropped since the last time this was asked. */
+  takeDropped(): number;
+};
+
+const STANDARD_OUTPUT = 1;
+
+/** In bytes; a reader that stalls for longer loses lines. */
+const QUEUE_LIMIT = 1024 * 1024;
+
+/** Milliseconds between two tries at a reader that takes nothing. */
+const PAUSE = 50;
+
+/**
+ * Lines for standard output. A stream would end the process when the reader dies or the disk is full, and
+ * queue without bound when the reader stalls; so the descriptor is written to directly, which Node has set to
+ * non-blocking where it is a pipe.
+ */
+export function createLineWriter(descriptor = STANDARD_OUTPUT, onResumed?: () => void): LineWriter {
+  if (descriptor === STANDARD_OUTPUT) process.stdout.on('error', () => {});
+  let queue: string[] = [];
+  let rest = Buffer.alloc(0);
+  let queued = 0;
+  let dropped = 0;
+  let isScheduled = false;
+
+  function write(line: string): void {
+    const size = Buffer.byteLength(line) + 1;
+    if (queued + size > QUEUE_LIMIT) {
+      dropped += 1;
+      return;
+    }
+    queue.push(line);
+    queued += size;
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(flush);
+  }
+
+  function flush(): void {
+    isScheduled = false;
+    if (queue.length > 0) rest = Buffer.concat([rest, Buffer.from(`${queue.join('\n')}\n`)]);
+    queue = [];
+    rest = rest.subarray(written(descriptor, rest));
+    queued = rest.length;
+    if (rest.length > 0) retryLater();
+    else if (dropped > 0) onResumed?.();
+  }
+
+  function retryLater(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    setTimeout(flush, PAUSE).unref();
+  }
+
+  return {
+    write,
+    flush,
+    takeDropped() {
+      const count = dropped;
+      dropped = 0;
+      return count;
+    },
+  };
+}
+
+/** How many bytes the reader took before it stalled, was gone, or its disk was full. */
+function written(descriptor: number, bytes: Buffer): number {
+  let offset = 0;
+  try {
+    while (offset < bytes.length) offset += writeSync(descriptor, bytes, offset);
+  } catch {
+    // Whatever the reason, it may be gone by the next try.
+  }
+  return offset;
+}

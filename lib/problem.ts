@@ -1,0 +1,122 @@
+/** Every refusal the service knows: problem code -> HTTP status and title. */
+const PROBLEMS = {
+  bad_request_error: [400, 'Bad Request'],
+  unauthorized_error: [401, 'Unauthorized'],
+  forbidden_error: [403, 'Forbidden'],
+  not_found_error: [404, 'Not Found'],
+  method_not_allowed_error: [405, 'Method Not Allowed'],
+  request_timeout_error: [408, 'Request Timeout'],
+  conflict_error: [409, 'Conflict'],
+  precondition_failed_error: [412, 'Precondition Failed'],
+  payload_too_large_error: [413, 'Payload Too Large'],
+  unsupported_media_type_error: [415, 'Unsupported Media Type'],
+  validation_error: [422, 'Unprocessable Entity'],
+  request_header_fields_too_large_error: [431, 'Request Header Fields Too Large'],
+  internal_server_error: [500, 'Internal Server Error'],
+  service_unavailable_error: [503, 'Service Unavailable'],
+} as const;
+
+/** A problem code: the last part of the URN in `type`. */
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** One fault of a body member (`pointer`, RFC 6901 in a URI fragment) or of a path or query parameter. */
+export type ValueFault = { readonly detail: string } & (
+  | { readonly pointer: string }
+  | { readonly parameter: string }
+);
+
+/** RFC 9457 problem document; `errors` is there for `validation_error` only. */
+export type ProblemDocument = {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly instance: string;
+  readonly errors?: readonly ValueFault[];
+};
+
+type Particulars = {
+  /** Why, for the log alone. */
+  readonly reason?: string;
+  /** Why, for the caller. */
+  readonly detail?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly errors?: readonly ValueFault[];
+  readonly cause?: unknown;
+};
+
+/** A refusal. Handlers and rules throw it; `middleware/problems.ts` turns it into the answer. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly errors: readonly ValueFault[] | undefined;
+
+  constructor(code: ProblemCode, { reason, detail, headers, errors, cause }: Particulars = {}) {
+    super(reason ?? detail ?? titleOf(code), cause === undefined ? undefined : { cause });
+    this.name = 'Problem';
+    this.code = code;
+    this.detail = detail ?? titleOf(code);
+    this.headers = headers ?? {};
+    this.errors = errors;
+  }
+
+  get status(): number {
+    return statusOf(this.code);
+  }
+}
+
+/** No caller, or one whose token was refused (RFC 6750 section 3). The reason is for the log alone. */
+export function unauthorized(reason: string): Problem {
+  return new Problem('unauthorized_error', { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
+}
+
+/** The service cannot answer now, though it may in `retryAfter` seconds (RFC 9110 section 10.2.3). */
+export function unavailable(reason: string, cause?: unknown, retryAfter = 1): Problem {
+  return new Problem('service_unavailable_error', {
+    reason,
+    detail: 'The service cannot answer at the moment. Try again later.',
+    headers: { 'Retry-After': String(retryAfter) },
+    cause,
+  });
+}
+
+/** A known path that does not know the method; `allow` lists those it knows. */
+export function methodNotAllowed(allow: string): Problem {
+  return new Problem('method_not_allowed_error', {
+    detail: `The methods of this resource are ${allow}.`,
+    headers: { Allow: allow },
+  });
+}
+
+/** What was thrown, as a problem: whatever is not one is a defect of ours, and the caller learns nothing of it. */
+export function asProblem(thrown: unknown): Problem {
+  if (thrown instanceof Problem) return thrown;
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  return new Problem('internal_server_error', {
+    reason,
+    cause: thrown,
+    detail: 'The service failed to answer.',
+  });
+}
+
+/** The document that a caller reads; `instance` is the request's path without the query. */
+export function problemDocument(problem: Problem, instance: string): ProblemDocument {
+  return {
+    type: typeOf(problem.code),
+    title: titleOf(problem.code),
+    status: problem.status,
+    detail: problem.detail,
+    instance,
+    ...(problem.errors && { errors: problem.errors }),
+  };
+}
+
+/** The headers of every problem response. */
+export function problemHeaders(problem: Problem): Record<string, string> {
+  return { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store', ...problem.headers };
+}
+
+export const typeOf = (code: ProblemCode): string => `urn:svc:error:${code}`;
+export const statusOf = (code: ProblemCode): number => PROBLEMS[code][0];
+export const titleOf = (code: ProblemCode): string => PROBLEMS[code][1];

@@ -1,0 +1,38 @@
+import * as z from 'zod';
+
+/** How the value that an endpoint returns is written as a response. */
+export type Reply<Value> = {
+  readonly mediaType?: string;
+  /** The body's shape, for the documentation. */
+  readonly schema?: z.ZodType;
+  readonly write: (value: Value) => string;
+  readonly headers: Readonly<Record<string, ReplyHeader<Value>>>;
+};
+
+type ReplyHeader<Value> = { readonly description: string; readonly of: (value: Value) => string };
+
+/** The media type of every JSON body that is no problem. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The headers of `reply` for this value. */
+export function replyHeaders<Value>(reply: Reply<Value>, value: Value): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (reply.mediaType) headers['Content-Type'] = reply.mediaType;
+  for (const [name, header] of Object.entries(reply.headers)) headers[name] = header.of(value);
+  return headers;
+}
+
+/** `Cache-Control` with the same directives in every response. */
+export function cacheControl(directives: string): { readonly 'Cache-Control': ReplyHeader<unknown> } {
+  return { 'Cache-Control': { description: `Always \`${directives}\`.`, of: () => directives } };
+}
+
+/** The body of a probe: its `status` alone. */
+export function probeReply<Status extends string>(status: z.ZodLiteral<Status>): Reply<{ status: Status }> {
+  return {
+    mediaType: JSON_TYPE,
+    schema: z.object({ status }),
+    write: (body) => JSON.stringify(body),
+    headers: cacheControl('no-store'),
+  };
+}

@@ -1,0 +1,98 @@
+import * as z from 'zod';
+
+/** The signature algorithms that a token may be signed with: asymmetric ones alone (RFC 8725 section 3.1). */
+export const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+] as const;
+
+const TRUE = ['true', '1', 'yes', 'on'];
+const FALSE = ['false', '0', 'no', 'off'];
+
+/** A setting's text, read by `read`, which gives undefined for what the setting does not accept. */
+function setting<Value>(accepts: string, read: (given: string) => Value | undefined) {
+  return z
+    .string({ error: accepts })
+    .transform((given, context): Value => {
+      const value = read(given);
+      if (value !== undefined) return value;
+      context.addIssue({ code: 'custom', message: accepts });
+      return z.NEVER;
+    })
+    .meta({ accepts });
+}
+
+/** Any text. */
+export function text(accepts = 'text') {
+  return setting(accepts, (given) => given);
+}
+
+/** One of `names`, as written. */
+export function choice<const Name extends string>(...names: Name[]) {
+  return setting(listed(names), (given) => names.find((name) => name === given));
+}
+
+/** One of `names`, in any case. */
+export function anyCase<const Name extends string>(...names: Name[]) {
+  return setting(`${listed(names)}, any case`, (given) => names.find((name) => name === given.toLowerCase()));
+}
+
+function listed(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ');
+}
+
+/** A boolean. */
+export function flag() {
+  return setting('`true`/`false`, `1`/`0`, `yes`/`no`, `on`/`off`, any case', (given) => {
+    if (TRUE.includes(given.toLowerCase())) return true;
+    return FALSE.includes(given.toLowerCase()) ? false : undefined;
+  });
+}
+
+/** A whole number in decimal digits. */
+export function whole(least: number, most: number, unit = '') {
+  return setting(`a whole number from ${least} to ${most} ${unit}`.trim(), (given) => {
+    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
+    return value >= least && value <= most ? value : undefined;
+  });
+}
+
+/** A length of time in seconds, with or without a fraction. */
+export function seconds(least: number, most: number) {
+  return setting(`seconds, ${least} to ${most}`, (given) => {
+    const value = /^[+-]?\d{1,15}(\.\d{1,15})?$/.test(given) ? Number(given) : Number.NaN;
+    return value >= least && value <= most ? value : undefined;
+  });
+}
+
+/** An absolute http or https URL. */
+export function httpUrl() {
+  return setting('an http(s) URL', (given) => {
+    const url = URL.canParse(given) ? new URL(given) : undefined;
+    return url?.protocol === 'http:' || url?.protocol === 'https:' ? given : undefined;
+  });
+}
+
+/** A header's name: a token of RFC 9110 section 5.6.2. */
+export function fieldName() {
+  return setting('a header field name', (given) =>
+    /^[!#$%&'*+\-.^_`|~\w]+$/.test(given) ? given : undefined,
+  );
+}
+
+/** Some of ALGORITHMS, separated by commas. */
+export function algorithms() {
+  const isKnown = (name: string) => (ALGORITHMS as readonly string[]).includes(name);
+  return setting(`a list of ${ALGORITHMS.join(', ')}`, (given) => {
+    const names = given.split(',').map((name) => name.trim());
+    return names.every(isKnown) ? names : undefined;
+  });
+}

@@ -1,0 +1,53 @@
+import type { Route } from './endpoint.ts';
+import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
+import { methodNotAllowed, Problem } from './problem.ts';
+import { serve } from './serve.ts';
+import type { Service } from './service.ts';
+
+/**
+ * Answers what no endpoint answers: 400 for a path that cannot be decoded, 404 for an unknown one; on a known
+ * one OPTIONS with 204 and any other method with 405, both with `Allow` (RFC 9110 sections 9.3.7 and 15.5.6).
+ */
+export function unmatched(routes: readonly Route[]) {
+  const resources = resourcesOf(routes);
+
+  async function answer({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
+    const segments = segmentsOf(rawPath);
+    const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
+    if (!resource) throw new Problem('not_found_error', { detail: 'There is no such path.' });
+    if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
+    return { statusCode: 204, headers: { Allow: resource.allow }, body: '', isBase64Encoded: false };
+  }
+
+  return { bind: (service: Pick<Service, 'settings' | 'log'>): Handler => serve(service, [], answer) };
+}
+
+type Resource = { readonly segments: readonly string[]; readonly allow: string };
+
+function resourcesOf(routes: readonly Route[]): readonly Resource[] {
+  const byPath = Map.groupBy(routes, ({ path }) => withoutSlash(path));
+  return [...byPath].map(([path, group]) => ({ segments: path.split('/'), allow: allowOf(group) }));
+}
+
+function allowOf(routes: readonly Route[]): string {
+  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return [...methods, 'OPTIONS'].join(', ');
+}
+
+function segmentsOf(path: string): readonly string[] {
+  try {
+    return withoutSlash(path).split('/').map(decodeURIComponent);
+  } catch {
+    throw new Problem('bad_request_error', { detail: 'The path cannot be decoded.' });
+  }
+}
+
+function isMatch(pattern: readonly string[], segments: readonly string[]): boolean {
+  if (pattern.length !== segments.length) return false;
+  return pattern.every((part, index) =>
+    part.startsWith('{') ? segments[index] !== '' : part === segments[index],
+  );
+}
+
+const withoutSlash = (path: string): string =>
+  path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;

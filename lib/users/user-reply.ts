@@ -1,0 +1,41 @@
+import * as z from 'zod';
+import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
+import { type User, UserRead } from './user.ts';
+
+const personal = cacheControl('private, no-cache');
+
+/** One user, with its entity tag. */
+export const userReply = {
+  mediaType: JSON_TYPE,
+  schema: UserRead,
+  write: (user) => JSON.stringify(representation(user)),
+  headers: {
+    ...personal,
+    ETag: { description: "The user's version, for `If-Match`.", of: ({ version }) => `"${version}"` },
+  },
+} as const satisfies Reply<User>;
+
+/** The user just created, and where it is. */
+export const createdUserReply: Reply<User> = {
+  ...userReply,
+  headers: {
+    ...userReply.headers,
+    Location: { description: 'The path of the new user.', of: ({ id }) => `/api/v1/users/${id}` },
+  },
+};
+
+/** A page of users: a plain list. */
+export const userListReply: Reply<readonly User[]> = {
+  mediaType: JSON_TYPE,
+  schema: z.array(UserRead),
+  write: (users) => JSON.stringify(users.map(representation)),
+  headers: personal,
+};
+
+/** The user is gone. */
+export const deletedUserReply: Reply<void> = { write: () => '', headers: personal };
+
+/** Dates are written by JSON.stringify as UTC with milliseconds and Z, which is what the column keeps. */
+function representation({ id, email, full_name, is_active, created_at, updated_at }: User) {
+  return { id, email, full_name, is_active, created_at, updated_at };
+}

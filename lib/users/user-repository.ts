@@ -1,0 +1,105 @@
+import { type Kysely, sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { violatesUnique } from '../database/faults.ts';
+import type { Tables } from '../database/schema.ts';
+import { Problem } from '../problem.ts';
+import type { Precondition } from './precondition.ts';
+import type { User, UserCreate, UserPage, UserUpdate } from './user.ts';
+
+/**
+ * The users in PostgreSQL. Each method is one statement, so that racing writers are decided by the
+ * unique index and the row itself, never by what was read before.
+ */
+export type UserRepository = {
+  /** @throws {Problem} conflict_error when the email is taken */
+  create(user: UserCreate): Promise<User>;
+  /** Oldest first. */
+  list(page: UserPage): Promise<readonly User[]>;
+  /** @throws {Problem} not_found_error */
+  get(id: string): Promise<User>;
+  /** @throws {Problem} not_found_error, precondition_failed_error, conflict_error when the email is taken */
+  update(id: string, changes: UserUpdate, precondition?: Precondition): Promise<User>;
+  /** @throws {Problem} not_found_error, precondition_failed_error */
+  delete(id: string, precondition?: Precondition): Promise<void>;
+};
+
+/** The users in `db`. */
+export function userRepository(db: Kysely<Tables>): UserRepository {
+  return {
+    async create({ email, full_name }) {
+      return db
+        .insertInto('users')
+        .values({ id: uuidv7(), email, full_name })
+        .returningAll()
+        .executeTakeFirstOrThrow()
+        .catch(refuseTakenEmail);
+    },
+
+    async list({ skip, limit }) {
+      return db
+        .selectFrom('users')
+        .selectAll()
+        .orderBy('created_at')
+        .orderBy('id')
+        .offset(skip)
+        .limit(limit)
+        .execute();
+    },
+
+    async get(id) {
+      const user = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
+      return user ?? refuseUnknownUser();
+    },
+
+    async update(id, changes, precondition) {
+      const user = await db
+        .updateTable('users')
+        .set({ ...givenFields(changes), updated_at: laterThanBefore, version: sql`version + 1` })
+        .where('id', '=', id)
+        .$if(precondition !== undefined, (query) => query.where('version', 'in', precondition ?? []))
+        .returningAll()
+        .executeTakeFirst()
+        .catch(refuseTakenEmail);
+      return user ?? refuseUntouched(id);
+    },
+
+    async delete(id, precondition) {
+      const { numDeletedRows } = await db
+        .deleteFrom('users')
+        .where('id', '=', id)
+        .$if(precondition !== undefined, (query) => query.where('version', 'in', precondition ?? []))
+        .executeTakeFirstOrThrow();
+      if (numDeletedRows === 0n) await refuseUntouched(id);
+    },
+  };
+
+  /** Nothing was written: there is no such user, or it is not of the version asked for. */
+  async function refuseUntouched(id: string): Promise<never> {
+    const user = await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst();
+    if (!user) refuseUnknownUser();
+    throw new Problem('precondition_failed_error', {
+      detail: 'The user has changed: If-Match does not hold.',
+    });
+  }
+}
+
+/** Also when the clock stands still, or has been set back. */
+const laterThanBefore = sql<Date>`greatest(clock_timestamp(), updated_at + interval '1 millisecond')`;
+
+/** Null clears `full_name`; the other fields cannot be null, so there it leaves them. */
+function givenFields({ email, full_name, is_active }: UserUpdate) {
+  return {
+    ...(email != null && { email }),
+    ...(full_name !== undefined && { full_name }),
+    ...(is_active != null && { is_active }),
+  };
+}
+
+function refuseTakenEmail(fault: unknown): never {
+  if (!violatesUnique(fault, 'users_email_key')) throw fault;
+  throw new Problem('conflict_error', { detail: 'A user with this email exists already.' });
+}
+
+function refuseUnknownUser(): never {
+  throw new Problem('not_found_error', { detail: 'There is no user with this id.' });
+}

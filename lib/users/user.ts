@@ -1,0 +1,78 @@
+import * as z from 'zod';
+import { boundedText, decimal } from '../text.ts';
+
+const EMAIL_LENGTH = 255;
+const FULL_NAME_LENGTH = 255;
+
+const Email = boundedText(1, EMAIL_LENGTH)
+  .refine(isAddress, 'must have one @ with something on both sides, and no white space or control characters')
+  .meta({
+    description: 'Unique without regard to case; stored and returned as given.',
+    example: 'ada@example.com',
+  });
+
+const FullName = boundedText(0, FULL_NAME_LENGTH).meta({ example: 'Ada Lovelace' });
+
+/** The body of create. */
+export const UserCreate = z
+  .object({ email: Email, full_name: FullName.nullable().default(null) })
+  .meta({ id: 'UserCreate' });
+export type UserCreate = z.output<typeof UserCreate>;
+
+/** The body of update: an absent member leaves its field, and so does null, except that it clears `full_name`. */
+export const UserUpdate = z
+  .object({
+    email: Email.nullable().optional(),
+    full_name: FullName.nullable().optional(),
+    is_active: z.boolean().nullable().optional().meta({ example: false }),
+  })
+  .meta({ id: 'UserUpdate' });
+export type UserUpdate = z.output<typeof UserUpdate>;
+
+/** A user, as callers read it. */
+export const UserRead = z
+  .object({
+    id: z.guid().meta({ format: 'uuid', example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
+    email: z.string().max(EMAIL_LENGTH).meta({ example: 'ada@example.com' }),
+    full_name: z.string().max(FULL_NAME_LENGTH).nullable().meta({ example: 'Ada Lovelace' }),
+    is_active: z.boolean().meta({ example: true }),
+    created_at: z.iso.datetime({ precision: 3 }).meta({ example: '2026-01-02T03:04:05.678Z' }),
+    updated_at: z.iso.datetime({ precision: 3 }).meta({ example: '2026-01-02T03:04:05.678Z' }),
+  })
+  .meta({ id: 'UserRead' });
+
+/** The path of one user. */
+export const UserPath = z.object({
+  user_id: z
+    .string()
+    .regex(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i, 'must be a UUID')
+    .meta({ format: 'uuid', description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
+});
+
+/** A page of the list. */
+export const UserPage = z.object({
+  skip: decimal(0, 2_147_483_647, 0).meta({ description: 'How many users to pass over.' }),
+  limit: decimal(1, 1000, 100).meta({ description: 'How many users to return at most.' }),
+});
+export type UserPage = z.output<typeof UserPage>;
+
+/** A user, as the database keeps it; `version` counts its writes. */
+export type User = {
+  readonly id: string;
+  readonly email: string;
+  readonly full_name: string | null;
+  readonly is_active: boolean;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly version: string;
+};
+
+/** An address fit for a log line: `a***@example.com`. */
+export function maskedEmail(email: string): string {
+  const at = email.indexOf('@');
+  return `${String.fromCodePoint(email.codePointAt(0) ?? 0)}***${email.slice(at)}`;
+}
+
+function isAddress(text: string): boolean {
+  return /^[^@\s\p{Cc}]+@[^@\s\p{Cc}]+$/u.test(text);
+}
