@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { endpoints } from '../handlers/index.ts';
 import type { Readiness } from '../lib/database/readiness.ts';
 import { createEventLog } from '../lib/observability/event-log.ts';
-import { createLineWriter } from '../lib/observability/line-writer.ts';
+import { createLineWriter, type LineWriter } from '../lib/observability/line-writer.ts';
+import type { Telemetry } from '../lib/observability/telemetry.ts';
 import { unavailable } from '../lib/problem.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
@@ -23,7 +24,7 @@ export type Host = {
 };
 
 /** How long each of the last steps may take, so that the process is gone in time; in seconds. */
-const LAST_STEP = 1;
+const LAST_STEP = 0.75;
 
 /**
  * Starts an instance: it listens at once, and connects to PostgreSQL and the identity provider when they come.
@@ -31,14 +32,16 @@ const LAST_STEP = 1;
  * @throws an error with code EADDRINUSE or EACCES when it cannot listen
  */
 export async function startHost(settings: Settings): Promise<Host> {
-  const lines = createLineWriter(undefined, () =>
-    log.warning('log_lines_dropped', { count: lines.takeDropped() }),
-  );
+  const lines = createLineWriter({ onResumed: (count) => log.warning('log_lines_dropped', { count }) });
   const log = createEventLog(settings, lines.write);
   for (const name of settings.unknown) log.warning('unknown_setting', { name });
 
+  const telemetry = await startTelemetry(settings, lines);
   const service = composeService(settings, log);
   const drain = createDrain();
+  if (settings.otel.exportsMetrics) {
+    telemetry?.observe(service, { requestsInFlight: () => drain.inFlight, linesDropped: lines.countDropped });
+  }
   let phase: 'serving' | 'announced' | 'closing' = 'serving';
   const readiness = untilAnnounced(service.readiness, () => phase !== 'serving');
   const router = createRouter(endpoints, { ...service, readiness });
@@ -59,6 +62,7 @@ export async function startHost(settings: Settings): Promise<Host> {
     await drainRequests(service, drain);
     service.keySet.stop();
     await Promise.all([close(server), service.database.close(LAST_STEP), service.readiness.close()]);
+    await telemetry?.shutDown();
     lines.flush();
   }
 
@@ -70,6 +74,13 @@ export async function startHost(settings: Settings): Promise<Host> {
       return shuttingDown;
     },
   };
+}
+
+/** The SDK is loaded by an instance that exports telemetry, and by no other. */
+async function startTelemetry(settings: Settings, lines: LineWriter): Promise<Telemetry | undefined> {
+  if (!settings.otel.enabled) return undefined;
+  const telemetry = await import('../lib/observability/telemetry.ts');
+  return telemetry.startTelemetry(settings, lines.write);
 }
 
 /** The drain ends with no request in flight: answered, cancelled at the server's own limit, or out of time. */

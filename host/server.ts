@@ -40,10 +40,7 @@ type Options = {
 /** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
 export function createHttpServer({ service, router, drain, isClosing }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
-  const refuse = (problem: Problem): Handler =>
-    serve(service, [], async () => {
-      throw problem;
-    });
+  const refuse = (problem: Problem): Handler => serve(service, { answer: () => Promise.reject(problem) });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const event = new RequestEvent(request, response);

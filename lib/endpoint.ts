@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Role, ServicePrincipal } from './auth/principal.ts';
-import type { GatewayEvent, Handler } from './gateway.ts';
+import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
@@ -54,15 +54,11 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind: (service) =>
-      serve(service, checksOf(route, service), async (event, context) => {
-        const value = await answer(requestOf<R>(event, context), service);
-        const { success: statusCode, reply } = route;
-        return {
-          statusCode,
-          headers: replyHeaders(reply, value),
-          body: reply.write(value),
-          isBase64Encoded: false,
-        };
+      serve(service, {
+        route,
+        checks: checksOf(route, service),
+        answer: async (event, context) =>
+          resultOf(route, await answer(requestOf<R>(event, context), service)),
       }),
   };
 }
@@ -81,4 +77,13 @@ function requestOf<R extends Route>(
   { values, principal }: RequestContext,
 ): RequestOf<R> {
   return { ...values, principal, ifMatch: event.headers['if-match'] } as unknown as RequestOf<R>;
+}
+
+function resultOf({ success: statusCode, reply }: Route, value: unknown): GatewayResult {
+  return {
+    statusCode,
+    headers: replyHeaders(reply, value),
+    body: reply.write(value),
+    isBase64Encoded: false,
+  };
 }

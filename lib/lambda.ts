@@ -1,25 +1,65 @@
 import type { Endpoint } from './endpoint.ts';
-import type { Handler } from './gateway.ts';
+import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
 import { createEventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
+import type { Telemetry } from './observability/telemetry.ts';
 import { composeService } from './service.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, type Settings } from './settings.ts';
 
-/** The endpoint as an AWS Lambda function, composed from the environment at its first call. */
-export function lambda({ bind }: Pick<Endpoint, 'bind'>): Handler {
-  let bound: { handler: Handler; lines: LineWriter } | undefined;
-  return async (event, context) => {
-    bound ??= bindToEnvironment(bind);
-    const result = await bound.handler(event, context);
-    // The process is frozen once the result is out.
-    bound.lines.flush();
+/** What a function answers with, once it has been composed. */
+type Composed = {
+  readonly handler: Handler;
+  readonly lines: LineWriter;
+  readonly telemetry?: Telemetry | undefined;
+};
+
+/** A function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
+const DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
+
+/**
+ * The endpoint as an AWS Lambda function, composed from the environment at its first call.
+ *
+ * @throws {SettingsError} at every call, when settings are missing or wrong
+ */
+export function lambda({ route, bind }: Endpoint) {
+  let composing: Promise<Composed> | undefined;
+  return async (event: GatewayEvent, context?: Invocation): Promise<GatewayResult> => {
+    composing ??= compose(route.operationId, bind);
+    const { handler, lines, telemetry } = await composing;
+    const result = await handler(event, context);
+    // The instance is frozen as soon as the result is out.
+    await telemetry?.flush();
+    lines.flush();
     return result;
   };
 }
 
-function bindToEnvironment(bind: Endpoint['bind']) {
+async function compose(operationId: string, bind: Endpoint['bind']): Promise<Composed> {
+  const settings = readSettings(undefined, DEFAULTS);
   const lines = createLineWriter();
-  const settings = readSettings();
-  const service = composeService(settings, createEventLog(settings, lines.write));
-  return { handler: bind(service), lines };
+  const telemetry = await startTelemetry(settings, lines);
+  const handler = bind(composeService(settings, createEventLog(settings, lines.write)));
+  const isXRay = settings.xray && !settings.otel.enabled;
+  return { handler: isXRay ? await withinSubsegment(operationId, handler) : handler, lines, telemetry };
+}
+
+async function startTelemetry(settings: Settings, lines: LineWriter): Promise<Telemetry | undefined> {
+  if (!settings.otel.enabled) return undefined;
+  const telemetry = await import('./observability/telemetry.ts');
+  return telemetry.startTelemetry(settings, lines.write);
+}
+
+/** AWS X-Ray, for those who switch OpenTelemetry off and it on. */
+async function withinSubsegment(name: string, handler: Handler): Promise<Handler> {
+  const { Tracer } = await import('@aws-lambda-powertools/tracer');
+  const tracer = new Tracer({ serviceName: 'user-management-service', captureHTTPsRequests: false });
+  return async (event, context) => {
+    const segment = tracer.getSegment();
+    const subsegment = segment?.addNewSubsegment(`## ${name}`);
+    try {
+      return await handler(event, context);
+    } finally {
+      subsegment?.close();
+    }
+  };
 }

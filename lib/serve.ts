@@ -6,6 +6,7 @@ import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { noSniffing } from './middleware/no-sniffing.ts';
 import { problems } from './middleware/problems.ts';
 import { requestId, requestIdOf } from './middleware/request-id.ts';
+import { withinServerSpan } from './observability/server-span.ts';
 import { unavailable } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
 import type { Service } from './service.ts';
@@ -16,27 +17,29 @@ export type Answer = (event: GatewayEvent, context: RequestContext) => Promise<G
 /** Milliseconds before the end of an invocation at which it is answered all the same. */
 const LAST_CALL = 250;
 
-/** The one middy stack: what every response needs around `checks`, and these around `answer`. */
-export function serve(
-  service: Pick<Service, 'settings' | 'log'>,
-  checks: readonly Middleware[],
-  answer: Answer,
-): Handler {
-  const header = service.settings.requestIdHeader;
+/** What stands between a request and its answer. */
+export type Course = {
+  /** The endpoint's route; absent where no endpoint answers. */
+  readonly route?: { readonly path: string; readonly tag: string };
+  /** In the order in which a request is refused. */
+  readonly checks?: readonly Middleware[];
+  readonly answer: Answer;
+};
+
+/** The one middy stack: what every response needs, around the checks, around the answer. */
+export function serve({ settings, log }: Pick<Service, 'settings' | 'log'>, course: Course): Handler {
+  const { route, checks = [], answer } = course;
+  const header = settings.requestIdHeader;
+  const isTraced = settings.otel.enabled && route?.tag !== 'probes';
   const stack = middy(answer as never, { timeoutEarlyInMillis: LAST_CALL, timeoutEarlyResponse: refuseLate });
-  stack.use([
-    head(),
-    requestId(header),
-    noSniffing(),
-    httpErrorHandler({ logger: false }),
-    problems(service.log),
-    ...checks,
-  ] as never);
+  const outer = [head(), requestId(header), noSniffing(), httpErrorHandler({ logger: false }), problems(log)];
+  stack.use([...outer, ...checks] as never);
   const run = stack as unknown as (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
   return (event, invocation) => {
     const scope = { requestId: requestIdOf(event.headers[header.toLowerCase()]) };
-    return withinRequest(scope, () => run(event, contextOf(invocation)));
+    const answered = () => run(event, contextOf(invocation));
+    return withinRequest(scope, isTraced ? () => withinServerSpan(event, route?.path, answered) : answered);
   };
 }
 

@@ -1,5 +1,5 @@
 import { createKeySet, type KeySet } from './auth/key-set.ts';
-import { createTokenVerifier, type VerifyToken } from './auth/token-verifier.ts';
+import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
 import { describe } from './observability/app-error.ts';
@@ -13,6 +13,7 @@ export type Service = {
   readonly log: EventLog;
   readonly users: UserRepository;
   readonly verifyToken: VerifyToken;
+  readonly tokenCache: TokenCacheCounts;
   readonly readiness: Readiness;
   readonly keySet: KeySet;
   readonly database: Database;
@@ -27,11 +28,13 @@ export function composeService(settings: Settings, log: EventLog): Service {
     refreshEvery: oauth.jwksRefresh * 1000,
     onRefresh: (outcome, failures, cause) => logRefresh(log, outcome, failures, cause),
   });
+  const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   return {
     settings,
     log,
     users: userRepository(database.db),
-    verifyToken: createTokenVerifier(oauth, keySet),
+    verifyToken,
+    tokenCache: counts,
     readiness: createReadiness(postgres),
     keySet,
     database,

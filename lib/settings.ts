@@ -18,6 +18,11 @@ export const Environment = z.object({
   SVC_LOG_LEVEL: anyCase('debug', 'info', 'warning', 'error').default('info'),
   SVC_OTEL_ENABLED: flag().optional().describe('true in production, false in development'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl().optional().describe('unset: spans go to standard output'),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('the same, for spans alone'),
+  POWERTOOLS_TRACE_ENABLED: flag()
+    .default(false)
+    .describe('AWS Lambda alone: AWS X-Ray, when OpenTelemetry is off'),
+  OTEL_METRICS_EXPORTER: text('`otlp`, `prometheus`, `console`, `none`').default('none'),
 
   SVC_OAUTH_JWKS_URI: httpUrl(),
   SVC_OAUTH_ISSUER: text(),
@@ -42,6 +47,7 @@ export const Environment = z.object({
   SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60).default(1),
   SVC_POSTGRES_STATEMENT_TIMEOUT: seconds(0.01, 600).default(4),
   SVC_POSTGRES_MIGRATE: flag().default(true),
+  SVC_POSTGRES_POOLER: choice('none', 'transaction').default('none'),
 
   SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(-86_400, 86_400).default(30),
   SVC_SHUTDOWN_READINESS_DELAY: seconds(0, 3600).default(0),
@@ -56,13 +62,16 @@ export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
+/** Environment variables. */
+export type Variables = Readonly<Record<string, string | undefined>>;
+
 /**
- * Reads all settings at once. An empty value counts as unset.
+ * Reads all settings at once. An empty value counts as unset; `defaults` are those of a particular host.
  *
  * @throws {SettingsError} naming every offending setting
  */
-export function readSettings(environment: Readonly<Record<string, string | undefined>> = process.env) {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+export function readSettings(environment: Variables = process.env, defaults: Variables = {}) {
+  const given = { ...defaults, ...nonEmpty(environment) };
   const read = Environment.safeParse(given);
   if (!read.success) throw new SettingsError(faultsOf(read.error, given));
   const { data } = read;
@@ -71,7 +80,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     logLevel: data.SVC_LOG_LEVEL,
     otel: {
       enabled: data.SVC_OTEL_ENABLED ?? data.SVC_ENV === 'production',
-      endpoint: data.OTEL_EXPORTER_OTLP_ENDPOINT,
+      exportsSpans: Boolean(data.OTEL_EXPORTER_OTLP_ENDPOINT ?? data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT),
+      exportsMetrics: data.OTEL_METRICS_EXPORTER !== 'none',
     },
     oauth: {
       jwksUri: data.SVC_OAUTH_JWKS_URI,
@@ -82,6 +92,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
       clockTolerance: data.SVC_OAUTH_CLOCK_TOLERANCE,
       jwksRefresh: data.SVC_OAUTH_JWKS_REFRESH,
     },
+    xray: data.POWERTOOLS_TRACE_ENABLED,
     requestIdHeader: data.SVC_REQUEST_ID_HEADER,
     bodyLimit: data.SVC_BODY_LIMIT,
     host: data.SVC_HOST,
@@ -97,6 +108,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
       poolTimeout: data.SVC_POSTGRES_POOL_TIMEOUT,
       statementTimeout: data.SVC_POSTGRES_STATEMENT_TIMEOUT,
       migrate: data.SVC_POSTGRES_MIGRATE,
+      pooler: data.SVC_POSTGRES_POOLER,
     },
     shutdown: {
       drainTimeout: data.SVC_SHUTDOWN_DRAIN_TIMEOUT,
@@ -108,7 +120,11 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   } as const;
 }
 
-function faultsOf(error: z.ZodError, given: Record<string, string | undefined>): string {
+function nonEmpty(environment: Variables): Variables {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+}
+
+function faultsOf(error: z.ZodError, given: Variables): string {
   const faults = error.issues.map(({ path: [name], message }) => {
     const isMissing = given[String(name)] === undefined;
     return `  ${String(name)} ${isMissing ? 'is required: it' : 'is not valid: it'} accepts ${message}`;

@@ -20,6 +20,8 @@ export type KeySet = {
   /** Changes whenever the keys do: what was verified under another generation proves nothing. */
   readonly generation: number;
   readonly isUsable: boolean;
+  /** How many refreshes there have been. */
+  readonly refreshes: { readonly succeeded: number; readonly failed: number };
   /** Starts the refresh in the background. */
   start(): void;
   /** Ends the refresh, also one under way. */
@@ -46,6 +48,7 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
   let good: GoodSet | undefined;
   let generation = 0;
   let failures = 0;
+  const refreshes = { succeeded: 0, failed: 0 };
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -69,9 +72,11 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
     try {
       adopt(await fetchKeys(uri, stopped.signal));
       failures = 0;
+      refreshes.succeeded += 1;
       onRefresh?.('succeeded', failures);
     } catch (cause) {
       failures += 1;
+      refreshes.failed += 1;
       onRefresh?.('failed', failures, cause);
     }
   }
@@ -123,6 +128,7 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
     get isUsable() {
       return isUsable();
     },
+    refreshes,
     start() {
       isStarted = true;
       void refresh();

@@ -9,6 +9,9 @@ import { principalOf, type ServicePrincipal } from './principal.ts';
 /** Proves a bearer token: resolves with its principal, rejects with a Problem (401 or 503). */
 export type VerifyToken = (token: string) => Promise<ServicePrincipal>;
 
+/** How often a token had been verified before. */
+export type TokenCacheCounts = { readonly hits: number; readonly misses: number };
+
 type VerifiedToken = { readonly principal: ServicePrincipal; readonly exp: number };
 
 /** In characters of token: some ten thousand tokens of common size. */
@@ -21,13 +24,17 @@ const LATEST_DATE = 253_402_300_799;
 const CACHE_ENTRIES = 10_000;
 
 /** The checks of RFC 7519 section 7.2 and RFC 8725, each accepted token remembered until it expires. */
-export function createTokenVerifier(settings: Settings['oauth'], keySet: KeySet): VerifyToken {
+export function createTokenVerifier(
+  settings: Settings['oauth'],
+  keySet: KeySet,
+): { readonly verifyToken: VerifyToken; readonly counts: TokenCacheCounts } {
   const { issuer, audience, algorithms, clockTolerance, rolesClaim } = settings;
   const verified = new LRUCache<string, VerifiedToken>({
     max: CACHE_ENTRIES,
     maxSize: CACHE_SIZE,
     sizeCalculation: (_, token) => token.length,
   });
+  const counts = { hits: 0, misses: 0 };
   let generation = keySet.generation;
 
   function remembered(token: string): ServicePrincipal | undefined {
@@ -68,10 +75,15 @@ export function createTokenVerifier(settings: Settings['oauth'], keySet: KeySet)
       : refusal;
   }
 
-  return async (token) => {
+  async function verifyToken(token: string): Promise<ServicePrincipal> {
     await keySet.current();
-    return remembered(token) ?? prove(token);
-  };
+    const known = remembered(token);
+    if (known) counts.hits += 1;
+    else counts.misses += 1;
+    return known ?? prove(token);
+  }
+
+  return { verifyToken, counts };
 }
 
 /** jose names the claim that failed, and no value of it. */

@@ -1,9 +1,12 @@
 import type { ClientConfig } from 'pg';
 import type { Settings } from '../settings.ts';
 
+/** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
+const SESSION = '-c client_connection_check_interval=500 -c idle_in_transaction_session_timeout=10000';
+
 /** What every connection has in common; `connectTimeout` is in seconds. Nothing may wait for ever. */
 export function clientConfig(postgres: Settings['postgres'], connectTimeout: number): ClientConfig {
-  const { host, port, user, password, database, sslMode } = postgres;
+  const { host, port, user, password, database, sslMode, pooler } = postgres;
   return {
     host,
     port,
@@ -15,7 +18,7 @@ export function clientConfig(postgres: Settings['postgres'], connectTimeout: num
     connectionTimeoutMillis: connectTimeout * 1000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    // PostgreSQL notices within half a second that we gave up on a statement, and stops it.
-    options: '-c client_connection_check_interval=500 -c idle_in_transaction_session_timeout=10000',
+    // A pooler in transaction mode refuses parameters of a session it does not have.
+    ...(pooler === 'none' && { options: SESSION }),
   };
 }

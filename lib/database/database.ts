@@ -26,7 +26,7 @@ export type Database = {
 export function openDatabase(settings: Settings['postgres']): Database {
   const pool = new Pool({
     ...clientConfig(settings, settings.poolTimeout),
-    statement_timeout: settings.statementTimeout * 1000,
+    ...(settings.pooler === 'none' && { statement_timeout: settings.statementTimeout * 1000 }),
     max: settings.poolSize,
     idleTimeoutMillis: 60_000,
     maxLifetimeSeconds: 1800,

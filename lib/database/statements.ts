@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, QueryResult } from 'pg';
+import { databaseSpans } from '../observability/database-span.ts';
 import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
 import { breaksConnection, mayBeRetried, problemOfFault } from './faults.ts';
@@ -26,6 +27,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
   const busy = new Set<PoolClient>();
   const waiting = new Set<(reason: Error) => void>();
   let isCancelled = false;
+  const withinSpan = databaseSpans(settings);
   const timeLimit = settings.statementTimeout * 1000 + GRACE;
   const mostWaiting = settings.poolSize * WAITING_PER_CONNECTION;
 
@@ -33,7 +35,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
     const deadline = performance.now() + timeLimit;
     for (let left = TRIES; ; left -= 1) {
       try {
-        return await runOnce(statement, deadline);
+        return await withinSpan(statement.sql, () => runOnce(statement, deadline));
       } catch (fault) {
         if (left === 0 || !mayBeRetried(fault)) throw problemOfFault(fault);
       }

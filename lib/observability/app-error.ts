@@ -1,11 +1,12 @@
 import type { Problem } from '../problem.ts';
 import type { EventLog } from './event-log.ts';
+import { withoutAddresses } from './personal-data.ts';
 
 type Cause = { name: string; code?: string; message: string; stack?: string; cause?: Cause };
 
 /** The event of every refusal: a warning below 500; an error from 500 on, with the cause and its stack. */
 export function logProblem(log: EventLog, problem: Problem, path: string): void {
-  const fields = { message: problem.message, status_code: problem.status, path };
+  const fields = { message: problem.message, status_code: problem.status, path: withoutAddresses(path) };
   if (problem.status < 500) log.warning('app_error', fields);
   else log.error('app_error', { ...fields, cause: describe(problem.cause ?? problem) });
 }

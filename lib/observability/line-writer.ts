@@ -6,8 +6,14 @@ export type LineWriter = {
   write(line: string): void;
   /** Writes what is queued, as far as the reader takes it. */
   flush(): void;
-  /** How many lines were dropped since the last time this was asked. */
-  takeDropped(): number;
+  /** How many lines have been dropped so far. */
+  countDropped(): number;
+};
+
+type Options = {
+  readonly descriptor?: number;
+  /** Called when the reader takes lines again after `count` of them were dropped. */
+  readonly onResumed?: (count: number) => void;
 };
 
 const STANDARD_OUTPUT = 1;
@@ -23,12 +29,13 @@ const PAUSE = 50;
  * queue without bound when the reader stalls; so the descriptor is written to directly, which Node has set to
  * non-blocking where it is a pipe.
  */
-export function createLineWriter(descriptor = STANDARD_OUTPUT, onResumed?: () => void): LineWriter {
+export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}): LineWriter {
   if (descriptor === STANDARD_OUTPUT) process.stdout.on('error', () => {});
   let queue: string[] = [];
   let rest = Buffer.alloc(0);
   let queued = 0;
   let dropped = 0;
+  let reported = 0;
   let isScheduled = false;
 
   function write(line: string): void {
@@ -51,7 +58,13 @@ export function createLineWriter(descriptor = STANDARD_OUTPUT, onResumed?: () =>
     rest = rest.subarray(written(descriptor, rest));
     queued = rest.length;
     if (rest.length > 0) retryLater();
-    else if (dropped > 0) onResumed?.();
+    else if (dropped > reported) reportDropped();
+  }
+
+  function reportDropped(): void {
+    const count = dropped - reported;
+    reported = dropped;
+    onResumed?.(count);
   }
 
   function retryLater(): void {
@@ -63,11 +76,7 @@ export function createLineWriter(descriptor = STANDARD_OUTPUT, onResumed?: () =>
   return {
     write,
     flush,
-    takeDropped() {
-      const count = dropped;
-      dropped = 0;
-      return count;
-    },
+    countDropped: () => dropped,
   };
 }
 

@@ -1,0 +1,35 @@
+import { rmSync } from 'node:fs';
+import { build } from 'esbuild';
+import { functions } from './infra/functions.ts';
+
+/** What pg and other CommonJS packages ask for, which an ES module does not have. */
+const REQUIRE =
+  "import{createRequire as $createRequire}from'node:module';const require=$createRequire(import.meta.url);";
+
+const common = {
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  format: 'esm',
+  // What is imported dynamically stays in files of its own, which are not loaded until they are needed.
+  splitting: true,
+  outExtension: { '.js': '.mjs' },
+  chunkNames: 'chunks/[name]-[hash]',
+  banner: { js: REQUIRE },
+  minify: true,
+  keepNames: true,
+  sourcemap: true,
+  // Optional, and not installed: pg asks for it and goes on without.
+  external: ['pg-native'],
+  logLevel: 'warning',
+};
+
+rmSync('dist', { recursive: true, force: true });
+await build({
+  ...common,
+  entryPoints: ['host/main.ts', 'host/migrate.ts'],
+  outdir: 'dist/host',
+});
+for (const { route, file } of await functions()) {
+  await build({ ...common, entryPoints: { index: file }, outdir: `dist/functions/${route.operationId}` });
+}

@@ -1,0 +1,63 @@
+import { type ProxyTracerProvider, trace } from '@opentelemetry/api';
+import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
+import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
+import type { Settings } from '../settings.ts';
+import type { WriteLine } from './event-log.ts';
+import { observe } from './metrics.ts';
+import { spanLines } from './span-lines.ts';
+
+/** The running OpenTelemetry SDK. */
+export type Telemetry = {
+  /** Registers the instance's own metrics. */
+  observe: typeof observe;
+  /** Sends what there is to be sent, for a second at most. */
+  flush(): Promise<void>;
+  /** The same, and stops; for a second at most. */
+  shutDown(): Promise<void>;
+};
+
+/** In milliseconds; a collector that is away must not hold up the exit. */
+const LAST_EXPORT = 1000;
+
+/**
+ * Starts the SDK. Nothing of it is loaded where this module is not. The standard OTEL_* variables apply;
+ * without an endpoint spans are printed, and without OTEL_METRICS_EXPORTER there are no metrics.
+ */
+export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLine): Telemetry {
+  const sdk = new NodeSDK({
+    resource: defaultResource().merge(resourceFromAttributes({ 'service.name': SERVICE })),
+    resourceDetectors: [envDetector],
+    instrumentations: [new UndiciInstrumentation()],
+    logRecordProcessors: [],
+    ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
+    ...(otel.exportsSpans
+      ? {}
+      : { spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })] }),
+  });
+  sdk.start();
+  return {
+    observe,
+    flush: () => inTime(forceFlush()),
+    shutDown: () => inTime(sdk.shutdown()),
+  };
+}
+
+const SERVICE = 'user-management-service';
+
+/** The API hands out a proxy of the provider that does the work. */
+async function forceFlush(): Promise<void> {
+  const provider = trace.getTracerProvider() as ProxyTracerProvider;
+  await (provider.getDelegate() as { forceFlush?: () => Promise<void> }).forceFlush?.();
+}
+
+function inTime(sent: Promise<void>): Promise<void> {
+  return Promise.race([sent.catch(() => {}), after(LAST_EXPORT)]);
+}
+
+function after(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds).unref();
+  });
+}

@@ -1,0 +1,88 @@
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathItemObject } from 'zod-openapi';
+import type { Route } from './endpoint.ts';
+import { introduction } from './openapi/explanations.ts';
+import { parametersOf, preconditionsOf, requestBodyOf, requestIdParameter } from './openapi/request.ts';
+import { responsesOf } from './openapi/responses.ts';
+import { demandOf, oauth2, securityOf } from './openapi/security.ts';
+
+type Particulars = {
+  /** The version of the API. */
+  readonly version: string;
+  /** Where callers get their tokens; relative to the document, or absolute. */
+  readonly tokenUrl: string;
+  readonly requestIdHeader: string;
+  /** In bytes. */
+  readonly bodyLimit: number;
+};
+
+/** An OpenAPI document: JSON, and nothing else. */
+export type OpenApiDocument = ReturnType<typeof createDocument>;
+
+const TAGS = [
+  { name: 'users', description: 'User records.' },
+  { name: 'probes', description: 'What an orchestrator asks.' },
+];
+
+const REQUEST_ID = { $ref: '#/components/headers/RequestId' };
+
+/** Describes the routes as an OpenAPI 3.1 document. */
+export function openApiDocument(routes: readonly Route[], particulars: Particulars): OpenApiDocument {
+  const { version, tokenUrl, requestIdHeader } = particulars;
+  const document = {
+    openapi: '3.1.1',
+    info: {
+      title: 'User Management Service',
+      version,
+      description: introduction(requestIdHeader),
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/', description: 'The host that serves this document.' }],
+    tags: TAGS,
+    paths: pathsOf(routes, particulars),
+    components: {
+      securitySchemes: { oauth2: oauth2(tokenUrl) },
+      parameters: { RequestId: requestIdParameter(requestIdHeader) },
+      headers: {
+        RequestId: {
+          description: 'Names the request: what the caller sent, or a new UUID.',
+          schema: { type: 'string' },
+        },
+      },
+    },
+  } as const;
+  return createDocument(document as never, { override: ({ jsonSchema }) => leaveOpen(jsonSchema) });
+}
+
+/** A further member is no breaking change, so that no schema may forbid it. */
+function leaveOpen(schema: { additionalProperties?: unknown }): void {
+  delete schema.additionalProperties;
+}
+
+function pathsOf(
+  routes: readonly Route[],
+  particulars: Particulars,
+): Record<string, ZodOpenApiPathItemObject> {
+  const byPath = Map.groupBy(routes, ({ path }) => path);
+  return Object.fromEntries(
+    [...byPath].map(([path, group]) => [
+      path,
+      Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operationOf(route, particulars)])),
+    ]),
+  );
+}
+
+function operationOf(route: Route, { requestIdHeader, bodyLimit }: Particulars): ZodOpenApiOperationObject {
+  const { operationId, summary, tag } = route;
+  const requestBody = requestBodyOf(route);
+  return {
+    operationId,
+    summary,
+    description: demandOf(route),
+    tags: [tag],
+    security: securityOf(route),
+    requestParams: parametersOf(route),
+    parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],
+    ...(requestBody && { requestBody }),
+    responses: responsesOf(route, { name: requestIdHeader, reference: REQUEST_ID }, bodyLimit),
+  };
+}

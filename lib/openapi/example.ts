@@ -1,0 +1,25 @@
+import * as z from 'zod';
+
+/** A value that the schema describes, put together from the examples of its parts; undefined where there are none. */
+export function exampleOf(schema: z.ZodType): unknown {
+  const own = schema.meta()?.example;
+  if (own !== undefined) return own;
+  if (schema instanceof z.ZodLiteral) return schema.value;
+  if (schema instanceof z.ZodArray) return [exampleOf(schema.element as z.ZodType)];
+  if (schema instanceof z.ZodObject) return examplesOf(schema.shape);
+  const isWrapped =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
+  return isWrapped ? exampleOf(schema.unwrap() as z.ZodType) : undefined;
+}
+
+/** The path with an example in place of each parameter. */
+export function examplePath(path: string, params: z.ZodObject | undefined): string {
+  const examples = params ? examplesOf(params.shape) : {};
+  return path.replace(/\{(\w+)\}/g, (parameter, name: string) => String(examples[name] ?? parameter));
+}
+
+function examplesOf(shape: z.ZodObject['shape']): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(shape).map(([name, schema]) => [name, exampleOf(schema as z.ZodType)]),
+  );
+}

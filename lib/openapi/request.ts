@@ -1,0 +1,43 @@
+import type { oas31, ZodOpenApiParameters, ZodOpenApiRequestBodyObject } from 'zod-openapi';
+import type { Route } from '../endpoint.ts';
+import { exampleOf } from './example.ts';
+
+const IF_MATCH: oas31.ParameterObject = {
+  name: 'If-Match',
+  in: 'header',
+  description: 'Entity tags: only a user of one of these versions is touched (RFC 9110 section 13.1.1).',
+  schema: { type: 'string' },
+};
+
+/** Every request may name itself. */
+export function requestIdParameter(name: string): oas31.ParameterObject {
+  return {
+    name,
+    in: 'header',
+    description: 'Names the request. Without it, or with another kind of value, the service makes a UUID.',
+    schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[!-~]+$' },
+  };
+}
+
+/** The path and query parameters of a route. */
+export function parametersOf({ params, query }: Route): ZodOpenApiParameters {
+  return { ...(params && { path: params }), ...(query && { query }) };
+}
+
+/** The header parameters of its own. */
+export function preconditionsOf({ conditional }: Route): oas31.ParameterObject[] {
+  return conditional ? [IF_MATCH] : [];
+}
+
+/** The body of a route, in every media type it is best sent as; a merge patch (RFC 7396) is what PATCH takes. */
+export function requestBodyOf({ method, body }: Route): ZodOpenApiRequestBodyObject | undefined {
+  if (!body) return undefined;
+  const content = { schema: body, example: exampleOf(body) };
+  return {
+    required: true,
+    content: {
+      'application/json': content,
+      ...(method === 'PATCH' && { 'application/merge-patch+json': content }),
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
+import type { Route } from '../endpoint.ts';
+import { type Problem, problemDocument, problemHeaders, titleOf } from '../problem.ts';
+import { exampleOf, examplePath } from './example.ts';
+import { WHEN } from './explanations.ts';
+import { Problem as ProblemSchema } from './problem-schema.ts';
+import { refusalsOf } from './refusals.ts';
+
+/** The header that every response carries, by reference. */
+export type CommonHeader = { readonly name: string; readonly reference: oas31.ReferenceObject };
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'Cache-Control': 'Problems are never kept.',
+  'WWW-Authenticate': 'What the token lacks (RFC 6750 section 3).',
+  'Retry-After': 'Seconds after which it may be tried again.',
+};
+
+/** The success of a route, and every problem it can answer, by status. */
+export function responsesOf(
+  route: Route,
+  common: CommonHeader,
+  bodyLimit: number,
+): ZodOpenApiResponsesObject {
+  const instance = examplePath(route.path, route.params);
+  const byStatus = Map.groupBy(refusalsOf(route, bodyLimit), ({ status }) => String(status));
+  return {
+    [route.success]: successOf(route, common),
+    ...Object.fromEntries(
+      [...byStatus].map(([status, refusals]) => [status, refusalOf(refusals, instance, common)]),
+    ),
+  };
+}
+
+function successOf({ success, reply }: Route, { name, reference }: CommonHeader): ZodOpenApiResponseObject {
+  const own = Object.entries(reply.headers).map(([header, { description }]) => [
+    header,
+    { description, schema: { type: 'string' } },
+  ]);
+  const [mediaType] = reply.mediaType?.split(';') ?? [];
+  return {
+    description: success === 201 ? 'Created' : success === 204 ? 'Done' : 'OK',
+    headers: { ...Object.fromEntries(own), [name]: reference },
+    ...(mediaType &&
+      reply.schema && {
+        content: { [mediaType]: { schema: reply.schema, example: exampleOf(reply.schema) } },
+      }),
+  };
+}
+
+/** Problems of one status are one response, with an example of each. */
+function refusalOf(
+  refusals: readonly Problem[],
+  instance: string,
+  { name, reference }: CommonHeader,
+): ZodOpenApiResponseObject {
+  const examples = refusals.map((refusal) => [
+    refusal.code,
+    { summary: titleOf(refusal.code), value: problemDocument(refusal, instance) },
+  ]);
+  return {
+    description: refusals.map(({ code }) => WHEN[code]).join(' '),
+    headers: { ...headersOf(refusals), [name]: reference },
+    content: {
+      'application/problem+json': { schema: ProblemSchema, examples: Object.fromEntries(examples) },
+    },
+  };
+}
+
+function headersOf(refusals: readonly Problem[]): oas31.HeadersObject {
+  const all = refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal)));
+  const byName = Map.groupBy(all, ([header]) => header);
+  byName.delete('Content-Type');
+  return Object.fromEntries(
+    [...byName].map(([header, entries]) => [
+      header,
+      headerOf(
+        header,
+        entries.map(([, value]) => value),
+      ),
+    ]),
+  );
+}
+
+function headerOf(header: string, values: readonly string[]): oas31.HeaderObject {
+  const isWait = header === 'Retry-After';
+  const schema: oas31.SchemaObject = isWait
+    ? { type: 'integer', minimum: 0, examples: values.map(Number) }
+    : { type: 'string', enum: [...new Set(values)] };
+  return { description: HEADERS[header] ?? '', schema };
+}

@@ -1,0 +1,28 @@
+import type { oas31 } from 'zod-openapi';
+import type { Role } from '../auth/principal.ts';
+import type { Route } from '../endpoint.ts';
+
+const SCOPES: Readonly<Record<Role | 'api.superuser', string>> = {
+  'users.read': 'Read users.',
+  'users.write': 'Create, change and delete users.',
+  'api.superuser': 'Every operation, in place of any other role: for local tests and master scripts.',
+};
+
+/** How a caller gets its token; relative to the document, or absolute. */
+export function oauth2(tokenUrl: string): oas31.SecuritySchemeObject {
+  return {
+    type: 'oauth2',
+    description: 'Client credentials grant. The roles of the token are its scopes.',
+    flows: { clientCredentials: { tokenUrl, scopes: { ...SCOPES } } },
+  };
+}
+
+/** What the route asks of a caller. */
+export function securityOf({ role }: Route): oas31.SecurityRequirementObject[] {
+  return role === 'public' ? [] : [{ oauth2: [role] }];
+}
+
+/** The same in words. */
+export function demandOf({ role }: Route): string {
+  return role === 'public' ? 'Needs no token.' : `Needs the role \`${role}\` or \`api.superuser\`.`;
+}
