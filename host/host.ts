@@ -6,10 +6,12 @@ import { endpoints } from '../handlers/index.ts';
 import type { Readiness } from '../lib/database/readiness.ts';
 import { createEventLog } from '../lib/observability/event-log.ts';
 import { createLineWriter, type LineWriter } from '../lib/observability/line-writer.ts';
+import type { Readings } from '../lib/observability/metrics.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
 import { unavailable } from '../lib/problem.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
+import { documentation } from './docs.ts';
 import { createDrain, type Drain } from './drain.ts';
 import { keepMigrated } from './migrations.ts';
 import { createRouter } from './router.ts';
@@ -28,23 +30,27 @@ const LAST_STEP = 0.75;
 
 /**
  * Starts an instance: it listens at once, and connects to PostgreSQL and the identity provider when they come.
+ * `logTo` is the descriptor of a file for the log, in place of standard output.
  *
  * @throws an error with code EADDRINUSE or EACCES when it cannot listen
  */
-export async function startHost(settings: Settings): Promise<Host> {
-  const lines = createLineWriter({ onResumed: (count) => log.warning('log_lines_dropped', { count }) });
+export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}): Promise<Host> {
+  const onResumed = (count: number) => log.warning('log_lines_dropped', { count });
+  const lines = createLineWriter({ descriptor: logTo, onResumed });
   const log = createEventLog(settings, lines.write);
   for (const name of settings.unknown) log.warning('unknown_setting', { name });
 
   const telemetry = await startTelemetry(settings, lines);
   const service = composeService(settings, log);
   const drain = createDrain();
-  if (settings.otel.exportsMetrics) {
-    telemetry?.observe(service, { requestsInFlight: () => drain.inFlight, linesDropped: lines.countDropped });
-  }
+  if (settings.otel.exportsMetrics) telemetry?.observe(readingsOf(service, drain, lines));
   let phase: 'serving' | 'announced' | 'closing' = 'serving';
   const readiness = untilAnnounced(service.readiness, () => phase !== 'serving');
-  const router = createRouter(endpoints, { ...service, readiness });
+  const served =
+    settings.environment === 'development'
+      ? [...endpoints, ...documentation(endpoints, settings)]
+      : endpoints;
+  const router = createRouter(served, { ...service, readiness });
   const server = createHttpServer({ service, router, drain, isClosing: () => phase === 'closing' });
   await listen(server, settings);
   service.keySet.start();
@@ -81,6 +87,16 @@ async function startTelemetry(settings: Settings, lines: LineWriter): Promise<Te
   if (!settings.otel.enabled) return undefined;
   const telemetry = await import('../lib/observability/telemetry.ts');
   return telemetry.startTelemetry(settings, lines.write);
+}
+
+function readingsOf({ database, tokenCache, keySet }: Service, drain: Drain, lines: LineWriter): Readings {
+  return {
+    requestsInFlight: () => drain.inFlight,
+    connections: database.connections,
+    tokenCache,
+    jwksRefreshes: keySet.refreshes,
+    linesDropped: lines.countDropped,
+  };
 }
 
 /** The drain ends with no request in flight: answered, cancelled at the server's own limit, or out of time. */

@@ -1,4 +1,9 @@
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathItemObject } from 'zod-openapi';
+import {
+  createDocument,
+  type ZodOpenApiObject,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathItemObject,
+} from 'zod-openapi';
 import type { Route } from './endpoint.ts';
 import { introduction } from './openapi/explanations.ts';
 import { parametersOf, preconditionsOf, requestBodyOf, requestIdParameter } from './openapi/request.ts';
@@ -28,7 +33,7 @@ const REQUEST_ID = { $ref: '#/components/headers/RequestId' };
 /** Describes the routes as an OpenAPI 3.1 document. */
 export function openApiDocument(routes: readonly Route[], particulars: Particulars): OpenApiDocument {
   const { version, tokenUrl, requestIdHeader } = particulars;
-  const document = {
+  const document: ZodOpenApiObject = {
     openapi: '3.1.1',
     info: {
       title: 'User Management Service',
@@ -49,8 +54,8 @@ export function openApiDocument(routes: readonly Route[], particulars: Particula
         },
       },
     },
-  } as const;
-  return createDocument(document as never, { override: ({ jsonSchema }) => leaveOpen(jsonSchema) });
+  };
+  return createDocument(document, { override: ({ jsonSchema }) => leaveOpen(jsonSchema) });
 }
 
 /** A further member is no breaking change, so that no schema may forbid it. */

@@ -12,46 +12,79 @@ import {
   whole,
 } from './setting-forms.ts';
 
-/** Every setting: its name, what it accepts, its default. The README's table is made from it. */
+/** Every setting: its name, its default, what it means. The README's table is made from it. */
 export const Environment = z.object({
-  SVC_ENV: choice('development', 'production').default('development'),
-  SVC_LOG_LEVEL: anyCase('debug', 'info', 'warning', 'error').default('info'),
-  SVC_OTEL_ENABLED: flag().optional().describe('true in production, false in development'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl().optional().describe('unset: spans go to standard output'),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('the same, for spans alone'),
+  SVC_ENV: choice('development', 'production')
+    .default('development')
+    .describe('Format of the log, and whether the documentation pages exist.'),
+  SVC_LOG_LEVEL: anyCase('debug', 'info', 'warning', 'error')
+    .default('info')
+    .describe('Least level that is logged.'),
+  SVC_HOST: text('an address').default('0.0.0.0').describe('Address to listen on.'),
+  SVC_PORT: whole(0, 65_535).default(8000).describe('Port to listen on; 0 takes a free one.'),
+  SVC_BODY_LIMIT: whole(1024, 10_485_760, 'bytes').default(65_536).describe('Size of the largest body.'),
+  SVC_REQUEST_ID_HEADER: fieldName()
+    .default('X-Request-ID')
+    .describe('Header that carries the request ID, in and out.'),
+
+  SVC_OAUTH_JWKS_URI: httpUrl().describe("Address of the identity provider's public keys."),
+  SVC_OAUTH_ISSUER: text().describe('`iss` of every token.'),
+  SVC_OAUTH_AUDIENCE: text().describe('`aud` of every token, or one of them.'),
+  SVC_OAUTH_ROLES_CLAIM: text('a claim name')
+    .default('roles')
+    .describe('Claim with the roles; `scope` for providers that use scopes, a dotted name for a nested one.'),
+  SVC_OAUTH_ALGORITHMS: algorithms()
+    .default([...ALGORITHMS])
+    .describe('Signature algorithms that are accepted.'),
+  SVC_OAUTH_CLOCK_TOLERANCE: seconds(0, 300).default(0).describe('Tolerance for `exp` and `nbf`.'),
+  SVC_OAUTH_JWKS_REFRESH: seconds(5, 3600).default(300).describe('Time between two refreshes of the keys.'),
+
+  SVC_POSTGRES_HOST: text('a host').default('localhost').describe('Host of PostgreSQL.'),
+  SVC_POSTGRES_PORT: whole(1, 65_535).default(5432).describe('Port of PostgreSQL.'),
+  SVC_POSTGRES_USER: text().default('postgres').describe('Role to connect as.'),
+  SVC_POSTGRES_PASSWORD: text().default('').describe('Its password.'),
+  SVC_POSTGRES_DB: text().default('postgres').describe('Database to connect to.'),
+  SVC_POSTGRES_SSLMODE: choice('disable', 'require', 'verify-full')
+    .default('disable')
+    .describe('TLS: none, encrypted, or encrypted to a server with a valid certificate.'),
+  SVC_POSTGRES_POOL_SIZE: whole(1, 200)
+    .default(10)
+    .describe('Connections an instance holds at most; 1 in AWS Lambda.'),
+  SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60).default(1).describe('Longest wait for a connection.'),
+  SVC_POSTGRES_STATEMENT_TIMEOUT: seconds(0.01, 600).default(4).describe('Longest time of a statement.'),
+  SVC_POSTGRES_MIGRATE: flag()
+    .default(true)
+    .describe('Whether pending migrations run at start; of many instances one does it. Never in AWS Lambda.'),
+  SVC_POSTGRES_POOLER: choice('none', 'transaction')
+    .default('none')
+    .describe('`transaction` behind PgBouncer in transaction mode or RDS Proxy; the default in AWS Lambda.'),
+
+  SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(-86_400, 86_400)
+    .default(30)
+    .describe('Longest wait for requests in flight; 0 or less skips it.'),
+  SVC_SHUTDOWN_READINESS_DELAY: seconds(0, 3600)
+    .default(0)
+    .describe('Time to keep serving between `/ready` turning 503 and the drain.'),
+  SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, 86_400)
+    .optional()
+    .describe('Counted from the start of the drain; requests in flight are cancelled at it.'),
+
+  SVC_OTEL_ENABLED: flag()
+    .optional()
+    .meta({ shownDefault: '`true` in production, else `false`' })
+    .describe('Traces, and metrics where they are asked for.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl()
+    .optional()
+    .describe(
+      'OTLP receiver (HTTP); without one spans go to standard output. The other `OTEL_*` variables apply too.',
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('The same, for traces alone.'),
+  OTEL_METRICS_EXPORTER: text('`otlp`, `prometheus`, `console`, `none`')
+    .default('none')
+    .describe('Where metrics go.'),
   POWERTOOLS_TRACE_ENABLED: flag()
     .default(false)
-    .describe('AWS Lambda alone: AWS X-Ray, when OpenTelemetry is off'),
-  OTEL_METRICS_EXPORTER: text('`otlp`, `prometheus`, `console`, `none`').default('none'),
-
-  SVC_OAUTH_JWKS_URI: httpUrl(),
-  SVC_OAUTH_ISSUER: text(),
-  SVC_OAUTH_AUDIENCE: text(),
-  SVC_OAUTH_ROLES_CLAIM: text('a claim name').default('roles'),
-  SVC_OAUTH_ALGORITHMS: algorithms().default([...ALGORITHMS]),
-  SVC_OAUTH_CLOCK_TOLERANCE: seconds(0, 300).default(0),
-  SVC_OAUTH_JWKS_REFRESH: seconds(5, 3600).default(300),
-
-  SVC_REQUEST_ID_HEADER: fieldName().default('X-Request-ID'),
-  SVC_BODY_LIMIT: whole(1024, 10_485_760, 'bytes').default(65_536),
-  SVC_HOST: text('an address to listen on').default('0.0.0.0'),
-  SVC_PORT: whole(0, 65_535).default(8000),
-
-  SVC_POSTGRES_HOST: text('a host name or address').default('localhost'),
-  SVC_POSTGRES_PORT: whole(1, 65_535).default(5432),
-  SVC_POSTGRES_USER: text().default('postgres'),
-  SVC_POSTGRES_PASSWORD: text().default(''),
-  SVC_POSTGRES_DB: text().default('postgres'),
-  SVC_POSTGRES_SSLMODE: choice('disable', 'require', 'verify-full').default('disable'),
-  SVC_POSTGRES_POOL_SIZE: whole(1, 200).default(10),
-  SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60).default(1),
-  SVC_POSTGRES_STATEMENT_TIMEOUT: seconds(0.01, 600).default(4),
-  SVC_POSTGRES_MIGRATE: flag().default(true),
-  SVC_POSTGRES_POOLER: choice('none', 'transaction').default('none'),
-
-  SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(-86_400, 86_400).default(30),
-  SVC_SHUTDOWN_READINESS_DELAY: seconds(0, 3600).default(0),
-  SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, 86_400).optional(),
+    .describe('AWS Lambda alone: AWS X-Ray, when OpenTelemetry is off.'),
 });
 
 /** The settings of one instance. Times are in seconds, sizes in bytes. */

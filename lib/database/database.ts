@@ -15,7 +15,8 @@ import { createStatements, type Statements } from './statements.ts';
 /** The database of the service: queries are written with `db`, and each is one statement. */
 export type Database = {
   readonly db: Kysely<Tables>;
-  readonly pool: Pool;
+  /** How many connections there are, and how many statements wait for one. */
+  connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
   /** Gives up all statements, for good. */
   cancel(): void;
   /** Closes all connections, and waits for no statement longer than `seconds`. */
@@ -37,7 +38,12 @@ export function openDatabase(settings: Settings['postgres']): Database {
   pool.on('connect', (client) => client.on('error', () => {}));
 
   const statements = createStatements(pool, settings);
-  return { db: queriesOver(statements), pool, cancel: statements.cancel, close: (seconds) => close(seconds) };
+  return { db: queriesOver(statements), connections, cancel: statements.cancel, close };
+
+  function connections() {
+    const { idleCount, totalCount, waitingCount } = pool;
+    return { idle: idleCount, used: totalCount - idleCount, waitedFor: waitingCount };
+  }
 
   async function close(seconds: number): Promise<void> {
     const giveUp = setTimeout(statements.cancel, seconds * 1000);

@@ -11,7 +11,7 @@ export type LineWriter = {
 };
 
 type Options = {
-  readonly descriptor?: number;
+  readonly descriptor?: number | undefined;
   /** Called when the reader takes lines again after `count` of them were dropped. */
   readonly onResumed?: (count: number) => void;
 };

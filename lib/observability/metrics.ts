@@ -1,41 +1,47 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { metrics } from '@opentelemetry/api';
-import type { Service } from '../service.ts';
+import { type Attributes, metrics } from '@opentelemetry/api';
 
-/** What an instance can count that the service itself does not know. */
-type Counts = { readonly requestsInFlight: () => number; readonly linesDropped: () => number };
+/** What metrics are read from, at the moment of an export. */
+export type Readings = {
+  readonly requestsInFlight: () => number;
+  readonly connections: () => { readonly idle: number; readonly used: number; readonly waitedFor: number };
+  readonly tokenCache: { readonly hits: number; readonly misses: number };
+  readonly jwksRefreshes: { readonly succeeded: number; readonly failed: number };
+  readonly linesDropped: () => number;
+};
 
 const NANOSECONDS = 1e9;
 
-/** Registers what is read whenever metrics are exported; does nothing per request. */
-export function observe(
-  { database, tokenCache, keySet }: Service,
-  { requestsInFlight, linesDropped }: Counts,
-): void {
+/** Registers the metrics of an instance beside the duration of its requests; costs nothing per request. */
+export function observe({
+  requestsInFlight,
+  connections,
+  tokenCache,
+  jwksRefreshes,
+  linesDropped,
+}: Readings): void {
   const meter = metrics.getMeter('user-management-service');
   const eventLoop = monitorEventLoopDelay({ resolution: 10 });
   eventLoop.enable();
 
   gauge('http.server.active_requests', '{request}', requestsInFlight);
-  gauge('db.client.connection.pending_requests', '{request}', () => database.pool.waitingCount);
+  gauge('db.client.connection.pending_requests', '{request}', () => connections().waitedFor);
+  gauge('db.client.connection.count', '{connection}', () => connections().idle, { [STATE]: 'idle' });
+  gauge('db.client.connection.count', '{connection}', () => connections().used, { [STATE]: 'used' });
   gauge('nodejs.eventloop.delay.p99', 's', () => eventLoop.percentile(99) / NANOSECONDS);
-  counter('token_cache.hits', '{token}', () => tokenCache.hits);
-  counter('token_cache.misses', '{token}', () => tokenCache.misses);
-  counter('jwks.refreshes', '{refresh}', () => keySet.refreshes.succeeded, { outcome: 'succeeded' });
-  counter('jwks.refreshes', '{refresh}', () => keySet.refreshes.failed, { outcome: 'failed' });
+  counter('token_cache.lookups', '{lookup}', () => tokenCache.hits, { outcome: 'hit' });
+  counter('token_cache.lookups', '{lookup}', () => tokenCache.misses, { outcome: 'miss' });
+  counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.succeeded, { outcome: 'succeeded' });
+  counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.failed, { outcome: 'failed' });
   counter('log.lines.dropped', '{line}', linesDropped);
-  const connections = meter.createObservableGauge('db.client.connection.count', { unit: '{connection}' });
-  connections.addCallback((result) => {
-    const { idleCount, totalCount } = database.pool;
-    result.observe(idleCount, { 'db.client.connection.state': 'idle' });
-    result.observe(totalCount - idleCount, { 'db.client.connection.state': 'used' });
-  });
 
-  function gauge(name: string, unit: string, read: () => number): void {
-    meter.createObservableGauge(name, { unit }).addCallback((result) => result.observe(read()));
+  function gauge(name: string, unit: string, read: () => number, attributes: Attributes = {}): void {
+    meter.createObservableGauge(name, { unit }).addCallback((result) => result.observe(read(), attributes));
   }
 
-  function counter(name: string, unit: string, read: () => number, attributes = {}): void {
+  function counter(name: string, unit: string, read: () => number, attributes: Attributes = {}): void {
     meter.createObservableCounter(name, { unit }).addCallback((result) => result.observe(read(), attributes));
   }
 }
+
+const STATE = 'db.client.connection.state';

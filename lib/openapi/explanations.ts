@@ -12,7 +12,7 @@ export const WHEN: Readonly<Record<ProblemCode, string>> = {
   precondition_failed_error: '`If-Match` does not hold: the user has changed.',
   payload_too_large_error: 'The body is too large.',
   unsupported_media_type_error: 'The body is not declared as JSON, or has a `Content-Encoding`.',
-  validation_error: 'The body is not a JSON object, or values are not allowed; `errors` lists all of them.',
+  validation_error: 'What was sent is not allowed; `errors` lists all that is wrong with it.',
   request_header_fields_too_large_error: 'The header fields are too large.',
   internal_server_error: 'A defect of the service.',
   service_unavailable_error:

@@ -67,24 +67,18 @@ function refusalOf(
 }
 
 function headersOf(refusals: readonly Problem[]): oas31.HeadersObject {
-  const all = refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal)));
-  const byName = Map.groupBy(all, ([header]) => header);
-  byName.delete('Content-Type');
-  return Object.fromEntries(
-    [...byName].map(([header, entries]) => [
-      header,
-      headerOf(
-        header,
-        entries.map(([, value]) => value),
-      ),
-    ]),
-  );
+  const values = new Map<string, Set<string>>();
+  for (const [header, value] of refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal)))) {
+    values.set(header, new Set([...(values.get(header) ?? []), value]));
+  }
+  values.delete('Content-Type');
+  return Object.fromEntries([...values].map(([header, all]) => [header, headerOf(header, all)]));
 }
 
-function headerOf(header: string, values: readonly string[]): oas31.HeaderObject {
-  const isWait = header === 'Retry-After';
-  const schema: oas31.SchemaObject = isWait
-    ? { type: 'integer', minimum: 0, examples: values.map(Number) }
-    : { type: 'string', enum: [...new Set(values)] };
+function headerOf(header: string, values: ReadonlySet<string>): oas31.HeaderObject {
+  const schema: oas31.SchemaObject =
+    header === 'Retry-After'
+      ? { type: 'integer', minimum: 0, examples: [...values].map(Number) }
+      : { type: 'string', enum: [...values] };
   return { description: HEADERS[header] ?? '', schema };
 }

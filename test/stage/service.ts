@@ -1,0 +1,79 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startHost } from '../../host/host.ts';
+import { readSettings, type Variables } from '../../lib/settings.ts';
+import { createDatabase } from './postgres.ts';
+import { startIssuer } from './tokens.ts';
+
+/** The variables of a service in production at this database and this issuer, on a free port, without tracing. */
+export function environmentOf(
+  { host, port, user, password, name }: Awaited<ReturnType<typeof createDatabase>>,
+  {
+    issuer,
+    jwksUri,
+    audience,
+  }: Pick<Awaited<ReturnType<typeof startIssuer>>, 'issuer' | 'jwksUri' | 'audience'>,
+): Variables {
+  return {
+    SVC_ENV: 'production',
+    SVC_OTEL_ENABLED: 'false',
+    SVC_HOST: '127.0.0.1',
+    SVC_PORT: '0',
+    SVC_OAUTH_ISSUER: issuer,
+    SVC_OAUTH_JWKS_URI: jwksUri,
+    SVC_OAUTH_AUDIENCE: audience,
+    SVC_POSTGRES_HOST: host,
+    SVC_POSTGRES_PORT: String(port),
+    SVC_POSTGRES_USER: user,
+    SVC_POSTGRES_PASSWORD: password,
+    SVC_POSTGRES_DB: name,
+  };
+}
+
+/** Starts the host over a database and an issuer of its own; its log goes to a file that `events` reads. */
+export async function startService(variables: Variables = {}) {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
+  const file = join(folder, 'log');
+  const descriptor = openSync(file, 'a');
+  const environment = { ...environmentOf(database, issuer), ...variables };
+  const host = await startHost(readSettings(environment), { logTo: descriptor });
+  await untilReady(host.url);
+
+  return {
+    host,
+    url: host.url,
+    issuer,
+    database,
+    environment,
+    /** What has been logged so far: one object an event. */
+    async events(): Promise<readonly Record<string, unknown>[]> {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const lines = readFileSync(file, 'utf8').split('\n');
+      return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
+    },
+    /** A request with a token that has both roles, and a body of JSON; `init` has the last word. */
+    async call(method: string, path: string, body?: unknown, init: RequestInit = {}): Promise<Response> {
+      const headers = new Headers({ authorization: `Bearer ${await issuer.sign()}` });
+      if (body !== undefined) headers.set('content-type', 'application/json');
+      for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+      const content = body === undefined ? {} : { body: JSON.stringify(body) };
+      return fetch(`${host.url}${path}`, { method, ...content, ...init, headers });
+    },
+    async stop() {
+      await host.shutDown();
+      await Promise.all([issuer.stop(), database.drop()]);
+      closeSync(descriptor);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if ((await fetch(`${url}/ready`)).ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error('the service did not become ready');
+}
