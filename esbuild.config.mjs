@@ -16,7 +16,9 @@ const withoutHttp = {
     onResolve({ filter: /^node:http$/ }, ({ importer }) =>
       importer.includes('@middy/util') ? { path: 'status-codes', namespace: 'without-http' } : undefined,
     );
-    onLoad({ filter: /.*/, namespace: 'without-http' }, () => ({ contents: 'export const STATUS_CODES = {};' }));
+    onLoad({ filter: /.*/, namespace: 'without-http' }, () => ({
+      contents: 'export const STATUS_CODES = {};',
+    }));
   },
 };
 
@@ -45,6 +47,7 @@ await build({
   entryPoints: ['host/main.ts', 'host/migrate.ts'],
   outdir: 'dist/host',
 });
-for (const { route, file } of await functions()) {
-  await build({ ...common, entryPoints: { index: file }, outdir: `dist/functions/${route.operationId}` });
+for (const { operationId, file } of await functions()) {
+  const outdir = `dist/functions/${operationId}`;
+  await build({ ...common, entryPoints: { index: file }, outdir });
 }

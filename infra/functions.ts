@@ -1,21 +1,30 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Endpoint, Route } from '../lib/endpoint.ts';
+import { endpoints } from '../handlers/index.ts';
+import type { Route } from '../lib/endpoint.ts';
 
-/** A function to deploy: the endpoint's route, and the file that exports it and its `handler`. */
-export type Function = { readonly route: Route; readonly file: string };
+/** A function to deploy: its name, the file that exports its `handler`, and its route; the one without takes the rest. */
+export type DeployedFunction = {
+  readonly operationId: string;
+  readonly file: string;
+  readonly route?: Route;
+};
 
 const root = join(import.meta.dirname, '..');
 
-/** Every endpoint as a function, found where the endpoints are declared. */
-export async function functions(): Promise<readonly Function[]> {
+/** Every endpoint as a function, in the file that declares it, and the one for requests that no endpoint answers. */
+export async function functions(): Promise<readonly DeployedFunction[]> {
   const files = globSync('handlers/*/*.ts', { cwd: root }).sort();
-  return Promise.all(files.map(async (file) => ({ route: await routeIn(file), file })));
+  const declared = await Promise.all(files.map(async (file) => ({ file, exports: await exportsOf(file) })));
+  const deployed = endpoints.map((endpoint) => {
+    const { operationId } = endpoint.route;
+    const home = declared.find(({ exports }) => exports.includes(endpoint));
+    if (!home) throw new Error(`no file in handlers/ declares ${operationId}`);
+    return { operationId, file: home.file, route: endpoint.route };
+  });
+  return [...deployed, { operationId: 'unmatched', file: 'handlers/unmatched.ts' }];
 }
 
-async function routeIn(file: string): Promise<Route> {
-  const exported: Record<string, Partial<Endpoint>> = await import(join(root, file));
-  const endpoint = Object.values(exported).find(({ route }) => route !== undefined);
-  if (!endpoint?.route) throw new Error(`${file} exports no endpoint`);
-  return endpoint.route;
+async function exportsOf(file: string): Promise<readonly unknown[]> {
+  return Object.values(await import(join(root, file)));
 }

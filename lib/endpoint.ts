@@ -9,7 +9,7 @@ import { type RequestSchemas, validate } from './middleware/validate.ts';
 import type { ProblemCode } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { serve } from './serve.ts';
-import type { Service } from './service.ts';
+import type { ProbeService, Service } from './service.ts';
 
 /** What an endpoint promises: router, validation, documentation, bundles and infrastructure all read it here. */
 export type Route = RequestSchemas & {
@@ -43,20 +43,24 @@ type RequestOf<R extends Route> = {
 type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type Value<R extends Route> = R['reply'] extends Reply<infer V> ? V : never;
 
+/** What an endpoint may reach: one that asks for no token gets at no user either. */
+type ServiceFor<R extends Route> = R['role'] extends 'public' ? ProbeService : Service;
+
 /** A route and the function that answers it; bound to a service it is a handler. */
-export type Endpoint = { readonly route: Route; bind(service: Service): Handler };
+export type Endpoint<Needs = Service> = { readonly route: Route; bind(service: Needs): Handler };
 
 /** Declares an endpoint. It answers by returning what its reply takes, and refuses by throwing a Problem. */
 export function endpoint<const R extends Route>(
   route: R,
-  answer: (request: RequestOf<R>, service: Service) => Promise<Value<R>>,
-): Endpoint {
+  answer: (request: RequestOf<R>, service: ServiceFor<R>) => Promise<Value<R>>,
+): Endpoint<ServiceFor<R>> {
   return {
     route,
     bind: (service) =>
       serve(service, {
         route,
-        checks: checksOf(route, service),
+        // Only a public route is bound to less than the whole service, and it asks for no token.
+        checks: checksOf(route, service as Service),
         answer: async (event, context) =>
           resultOf(route, await answer(requestOf<R>(event, context), service)),
       }),

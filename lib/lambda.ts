@@ -1,9 +1,7 @@
-import type { Endpoint } from './endpoint.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
-import { createEventLog } from './observability/event-log.ts';
+import { createEventLog, type EventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
 import type { Telemetry } from './observability/telemetry.ts';
-import { composeService } from './service.ts';
 import { readSettings, type Settings } from './settings.ts';
 
 /** What a function answers with, once it has been composed. */
@@ -13,18 +11,27 @@ type Composed = {
   readonly telemetry?: Telemetry | undefined;
 };
 
+/** An endpoint, or what answers in place of one. */
+type Answering<Needs> = {
+  readonly route: { readonly operationId: string };
+  bind(service: Needs): Handler;
+};
+
+/** Composes what an endpoint needs. */
+type Compose<Needs> = (settings: Settings, log: EventLog) => Needs;
+
 /** A function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
 const DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
 
 /**
- * The endpoint as an AWS Lambda function, composed from the environment at its first call.
+ * The endpoint as an AWS Lambda function, which `composeNeeds` composes from the environment at its first call.
  *
  * @throws {SettingsError} at every call, when settings are missing or wrong
  */
-export function lambda({ route, bind }: Endpoint) {
+export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: Compose<Needs>) {
   let composing: Promise<Composed> | undefined;
   return async (event: GatewayEvent, context?: Invocation): Promise<GatewayResult> => {
-    composing ??= compose(route.operationId, bind);
+    composing ??= compose(route.operationId, (settings, log) => bind(composeNeeds(settings, log)));
     const { handler, lines, telemetry } = await composing;
     const result = await handler(event, context);
     // The instance is frozen as soon as the result is out.
@@ -34,11 +41,11 @@ export function lambda({ route, bind }: Endpoint) {
   };
 }
 
-async function compose(operationId: string, bind: Endpoint['bind']): Promise<Composed> {
+async function compose(operationId: string, bound: Compose<Handler>): Promise<Composed> {
   const settings = readSettings(undefined, DEFAULTS);
   const lines = createLineWriter();
   const telemetry = await startTelemetry(settings, lines);
-  const handler = bind(composeService(settings, createEventLog(settings, lines.write)));
+  const handler = bound(settings, createEventLog(settings, lines.write));
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler) : handler, lines, telemetry };
 }

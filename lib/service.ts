@@ -7,17 +7,30 @@ import type { EventLog } from './observability/event-log.ts';
 import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
 
+/** What every handler has. */
+export type Foundation = { readonly settings: Settings; readonly log: EventLog };
+
+/** All that a probe may reach. */
+export type ProbeService = Foundation & { readonly readiness: Readiness };
+
 /** All that a handler may reach, and what its host starts and stops. */
-export type Service = {
-  readonly settings: Settings;
-  readonly log: EventLog;
+export type Service = ProbeService & {
   readonly users: UserRepository;
   readonly verifyToken: VerifyToken;
   readonly tokenCache: TokenCacheCounts;
-  readonly readiness: Readiness;
   readonly keySet: KeySet;
   readonly database: Database;
 };
+
+/** For what needs nothing more; a function bundle holds no more than its own composition asks for. */
+export const composeNothing = (settings: Settings, log: EventLog): Foundation => ({ settings, log });
+
+/** For the probes. */
+export const composeProbes = (settings: Settings, log: EventLog): ProbeService => ({
+  settings,
+  log,
+  readiness: createReadiness(settings.postgres),
+});
 
 /** Composes the service. It connects to nothing before the first request needs it. */
 export function composeService(settings: Settings, log: EventLog): Service {
@@ -30,12 +43,10 @@ export function composeService(settings: Settings, log: EventLog): Service {
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   return {
-    settings,
-    log,
+    ...composeProbes(settings, log),
     users: userRepository(database.db),
     verifyToken,
     tokenCache: counts,
-    readiness: createReadiness(postgres),
     keySet,
     database,
   };

@@ -19,7 +19,10 @@ export function unmatched(routes: readonly Route[]) {
     return { statusCode: 204, headers: { Allow: resource.allow }, body: '', isBase64Encoded: false };
   }
 
-  return { bind: (service: Pick<Service, 'settings' | 'log'>): Handler => serve(service, { answer }) };
+  return {
+    route: { operationId: 'unmatched' },
+    bind: (service: Pick<Service, 'settings' | 'log'>): Handler => serve(service, { answer }),
+  };
 }
 
 type Resource = { readonly segments: readonly string[]; readonly allow: string };

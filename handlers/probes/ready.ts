@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { probeReply } from '../../lib/reply.ts';
+import { composeProbes } from '../../lib/service.ts';
 
 /** Whether requests should be sent here: the database is connected, and no shutdown has begun. */
 export const ready = endpoint(
@@ -22,4 +23,4 @@ export const ready = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(ready);
+export const handler = /* @__PURE__ */ lambda(ready, composeProbes);

@@ -1,5 +1,6 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
 import { maskedEmail, UserCreate } from '../../lib/users/user.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 
@@ -28,4 +29,4 @@ export const createUser = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(createUser);
+export const handler = /* @__PURE__ */ lambda(createUser, composeService);

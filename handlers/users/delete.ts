@@ -1,5 +1,6 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
 import { preconditionOf } from '../../lib/users/precondition.ts';
 import { UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
@@ -25,4 +26,4 @@ export const deleteUser = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(deleteUser);
+export const handler = /* @__PURE__ */ lambda(deleteUser, composeService);

@@ -1,5 +1,6 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
 import { UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
@@ -20,4 +21,4 @@ export const getUser = endpoint(
   async ({ params }, { users }) => users.get(params.user_id),
 );
 
-export const handler = /* @__PURE__ */ lambda(getUser);
+export const handler = /* @__PURE__ */ lambda(getUser, composeService);

@@ -1,5 +1,6 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
 import { UserPage } from '../../lib/users/user.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
@@ -20,4 +21,4 @@ export const listUsers = endpoint(
   async ({ query }, { users }) => users.list(query),
 );
 
-export const handler = /* @__PURE__ */ lambda(listUsers);
+export const handler = /* @__PURE__ */ lambda(listUsers, composeService);

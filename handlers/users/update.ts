@@ -1,5 +1,6 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
 import { preconditionOf } from '../../lib/users/precondition.ts';
 import { UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
@@ -27,4 +28,4 @@ export const updateUser = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(updateUser);
+export const handler = /* @__PURE__ */ lambda(updateUser, composeService);

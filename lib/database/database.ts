@@ -1,10 +1,4 @@
-import {
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
-  PostgresAdapter,
-  PostgresQueryCompiler,
-} from 'kysely';
+import { type DatabaseConnection, type Driver, Kysely, PostgresAdapter, PostgresQueryCompiler } from 'kysely';
 import { Pool } from 'pg';
 import type { Settings } from '../settings.ts';
 import { clientConfig } from './client-config.ts';

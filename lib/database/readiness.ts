@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
 import { clientConfig } from './client-config.ts';
-import { latestMigration } from './migrations/index.ts';
+import { latestMigration } from './migrations/latest.ts';
 
 /** Whether the database is connected and has the tables that this version needs. */
 export type Readiness = {
