@@ -13,6 +13,8 @@ export type Readiness = {
 
 const TIME_LIMIT = 950;
 
+const NOT_MIGRATED = Symbol('not migrated');
+
 const isMigrated = {
   text: 'select from kysely_migration where name = $1',
   values: [latestMigration],
@@ -31,11 +33,11 @@ export function createReadiness(settings: Settings['postgres']): Readiness {
       connected = client;
       client.once('end', () => forget(client));
       const { rowCount } = await client.query(isMigrated);
-      if (rowCount === 0) throw new Error('the migrations have not run yet');
+      if (rowCount === 0) throw NOT_MIGRATED;
     } catch (cause) {
       forget(client);
       abandon(client);
-      throw unavailable(`not ready: ${cause instanceof Error ? cause.message : cause}`, cause);
+      throw notReady(cause);
     } finally {
       clearTimeout(giveUp);
     }
@@ -56,6 +58,18 @@ export function createReadiness(settings: Settings['postgres']): Readiness {
       if (connected) abandon(connected);
     },
   };
+}
+
+/** Before the first migration there is not even the table that tells. */
+function notReady(cause: unknown) {
+  if (isUnmigrated(cause)) return unavailable('the migrations have not run yet');
+  return unavailable(`not ready: ${cause instanceof Error ? cause.message : cause}`, cause);
+}
+
+const UNDEFINED_TABLE = '42P01';
+
+function isUnmigrated(cause: unknown): boolean {
+  return cause === NOT_MIGRATED || (cause as { code?: string }).code === UNDEFINED_TABLE;
 }
 
 function connectionOf(settings: Settings['postgres']): Client {

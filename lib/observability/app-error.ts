@@ -8,7 +8,7 @@ type Cause = { name: string; code?: string; message: string; stack?: string; cau
 export function logProblem(log: EventLog, problem: Problem, path: string): void {
   const fields = { message: problem.message, status_code: problem.status, path: withoutAddresses(path) };
   if (problem.status < 500) log.warning('app_error', fields);
-  else log.error('app_error', { ...fields, cause: describe(problem.cause ?? problem) });
+  else log.error('app_error', { ...fields, cause: describe(problem.cause) });
 }
 
 /** What may be known of an error: the other members of PostgreSQL's errors hold values of rows. */

@@ -1,0 +1,163 @@
+// Runs before the npm scripts, on Node 20 or later with nothing installed: plain JavaScript, no packages.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('.', import.meta.url));
+const programs = join(root, 'node_modules', '.bin');
+const lock = join(root, '.data', 'bootstrap.lock');
+const isWindows = process.platform === 'win32';
+// biome-ignore lint/style/noProcessEnv: npm tells its own place here
+const environment = process.env;
+
+const isInstalled = () => missingPackages().length === 0;
+const isBuilt = () => !process.argv.includes('--built') || existsSync(join(root, 'dist', 'host', 'main.mjs'));
+
+try {
+  if (!isInstalled() || !isBuilt()) await alone(prepare);
+} catch (error) {
+  say(`\n${error.message}\n`);
+  process.exitCode = 1;
+}
+
+async function prepare() {
+  if (!isInstalled()) await install();
+  if (!isBuilt()) build();
+}
+
+/** Names what package-lock.json asks for and node_modules lacks; a cut off installation has no list at all. */
+function missingPackages() {
+  const wanted = packagesOf(join(root, 'package-lock.json'));
+  const present = packagesOf(join(root, 'node_modules', '.package-lock.json'));
+  // Of the optional packages only those count that this project itself names: the runtime and PostgreSQL.
+  const named = Object.keys(wanted['']?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`);
+  return Object.keys(wanted).filter((path) => {
+    if (path === '' || present[path]?.version === wanted[path].version) return false;
+    return !wanted[path].optional || (named.includes(path) && isForThisMachine(wanted[path]));
+  });
+}
+
+function packagesOf(file) {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
+}
+
+function isForThisMachine({ os = [process.platform], cpu = [process.arch] }) {
+  return [os].flat().includes(process.platform) && [cpu].flat().includes(process.arch);
+}
+
+async function install() {
+  say('Installing the packages with "npm ci": this takes a minute at the first time\n');
+  const since = Date.now();
+  const seconds = () => Math.round((Date.now() - since) / 1000);
+  const progress = setInterval(() => {
+    if (process.stderr.isTTY) say(`\r  ${seconds()} s `);
+    else if (seconds() % 15 === 0) say(`  still installing after ${seconds()} s\n`);
+  }, 1000);
+  const { code, output } = await run(['ci', '--include=dev', '--include=optional']);
+  clearInterval(progress);
+  if (process.stderr.isTTY) say('\r');
+  if (code === null) throw new Error('The installation was interrupted.');
+  if (code !== 0)
+    throw new Error(`${output.trim()}\n\n"npm ci" failed with exit code ${code}: see its words above.`);
+
+  const missing = missingPackages();
+  if (missing.length > 0) throw new Error(`"npm ci" left out ${missing.join(', ')}.`);
+  refuseUnfitRuntime();
+  say(`  installed in ${seconds()} s\n`);
+}
+
+function run(options) {
+  const [program, ...rest] = npm();
+  const child = spawn(program, [...rest, ...options], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: isWindows,
+  });
+  // If this process is killed, npm goes on: whoever comes next waits for it.
+  writeFileSync(lock, `${process.pid} ${child.pid ?? ''}`);
+  // npm would take half a minute to tidy up; what it leaves is done anew by the next "npm ci" anyway.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => output.push(part));
+  return new Promise((resolve, reject) => {
+    child.on('error', (error) => reject(new Error(`npm does not start: ${error.message}`)));
+    child.on('close', (code) => resolve({ code, output: Buffer.concat(output).toString() }));
+  });
+}
+
+function npm() {
+  const cli = environment.npm_execpath;
+  if (isWindows || !cli?.endsWith('npm-cli.js')) return ['npm'];
+  // The Node that runs npm, not the one in node_modules, which is about to be replaced.
+  return [environment.npm_node_execpath ?? process.execPath, cli];
+}
+
+function refuseUnfitRuntime() {
+  const inside = spawnSync('node', ['--version'], withPrograms({ encoding: 'utf8' }));
+  if (inside.status !== 0 || Number.parseInt(inside.stdout.slice(1), 10) < 24) {
+    throw new Error(
+      `Node 24 is needed, and this system has ${inside.stdout?.trim() || inside.stderr?.trim()}.`,
+    );
+  }
+}
+
+function build() {
+  say('Building dist/\n');
+  spawnSync('node', ['esbuild.config.mjs'], withPrograms({ stdio: 'inherit' }));
+  if (!isBuilt()) throw new Error('The build failed: see its words above.');
+}
+
+function withPrograms(options) {
+  const path = `${programs}${delimiter}${environment.PATH}`;
+  return { ...options, cwd: root, env: { ...environment, PATH: path }, shell: isWindows };
+}
+
+/** Keeps two npm scripts that start at once from installing into each other. */
+async function alone(work) {
+  mkdirSync(dirname(lock), { recursive: true });
+  for (let hasSaid = false; !takeLock(); hasSaid = true) {
+    if (!hasSaid) say(`Waiting for another npm script to install (if there is none, delete ${lock})\n`);
+    await pause(200);
+  }
+  try {
+    await work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+function takeLock() {
+  try {
+    writeFileSync(lock, `${process.pid}`, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+    dropStaleLock();
+    return false;
+  }
+}
+
+// A lock is stale when none of the processes in it lives; one that is still being written has none yet.
+function dropStaleLock() {
+  try {
+    const isFresh = Date.now() - statSync(lock).mtimeMs < 3000;
+    if (isFresh || readFileSync(lock, 'utf8').trim().split(' ').some(isAlive)) return;
+  } catch {
+    return;
+  }
+  rmSync(lock, { force: true });
+}
+
+function isAlive(processId) {
+  try {
+    return process.kill(Number(processId), 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function say(text) {
+  process.stderr.write(text);
+}

@@ -1,0 +1,48 @@
+import { readSettings, type Settings } from '../../lib/settings.ts';
+import { freePort } from './free-port.ts';
+
+/** The settings of the service, and the ports of what is to run beside it; none where the caller brings his own. */
+export interface DevelopmentSettings {
+  readonly settings: Settings;
+  readonly postgresPort: number | undefined;
+  readonly issuerPort: number | undefined;
+}
+
+// The same ports at every start where possible: tokens name their issuer, and database tools are set up once.
+const postgresPorts = [54320, 54321, 54322, 54323, 54324];
+const issuerPorts = [9000, 9001, 9002, 9003, 9004];
+
+/**
+ * Fills the gaps of the environment with what `npm run dev` starts itself: PostgreSQL unless SVC_POSTGRES_HOST is
+ * given, the token issuer unless SVC_OAUTH_JWKS_URI is.
+ *
+ * @throws {SettingsError} naming every offending setting
+ */
+export async function readDevelopmentSettings(environment: NodeJS.ProcessEnv): Promise<DevelopmentSettings> {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const ownPostgres = given.SVC_POSTGRES_HOST === undefined;
+  const ownIssuer = given.SVC_OAUTH_JWKS_URI === undefined;
+  const issuerPort = await freePort(issuerPorts);
+  const issuer = `http://127.0.0.1:${issuerPort}`;
+
+  const settings = readSettings({
+    SVC_ENV: 'development',
+    SVC_OAUTH_AUDIENCE: 'user-management-service',
+    SVC_OAUTH_ROLES_CLAIM: 'aud',
+    ...(ownIssuer && { SVC_OAUTH_ISSUER: issuer, SVC_OAUTH_JWKS_URI: `${issuer}/jwks` }),
+    ...(ownPostgres && { SVC_POSTGRES_PORT: String(await freePort(postgresPorts)) }),
+    ...given,
+    // The embedded server knows this user and this database only, and no encryption.
+    ...(ownPostgres && {
+      SVC_POSTGRES_HOST: '127.0.0.1',
+      SVC_POSTGRES_USER: 'postgres',
+      SVC_POSTGRES_DB: 'postgres',
+      SVC_POSTGRES_SSLMODE: 'disable',
+    }),
+  });
+  return {
+    settings,
+    postgresPort: ownPostgres ? settings.postgres.port : undefined,
+    issuerPort: ownIssuer ? issuerPort : undefined,
+  };
+}

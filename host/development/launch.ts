@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Settings, SettingsError } from '../../lib/settings.ts';
+import { startHost } from '../host.ts';
+import { type Addresses, banner } from './banner.ts';
+import { readDevelopmentSettings } from './development-settings.ts';
+import { freePort, isTaken } from './free-port.ts';
+import { startPostgres } from './postgres.ts';
+import { startTokenIssuer } from './token-issuer.ts';
+
+const dataFolder = join(import.meta.dirname, '../../.data');
+const dayInSeconds = 86_400;
+const readyLimit = 30_000;
+
+// A signal during the start waits for the step at hand, so that nothing half started is left behind.
+const leaving = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => leaving.abort());
+// npm hands a signal on to a shell in between, which dies of it and tells nobody.
+const parent = process.ppid;
+if (process.env.npm_lifecycle_event) {
+  setInterval(() => process.ppid !== parent && leaving.abort(), 200).unref();
+}
+
+const parts: { readonly name: string; readonly stop: () => Promise<void> }[] = [];
+let exitCode = 0;
+try {
+  process.stdout.write(banner(await startEverything()));
+  if (!leaving.signal.aborted) await once(leaving.signal, 'abort');
+} catch (error) {
+  if (!leaving.signal.aborted) {
+    process.stderr.write(`\n${messageOf(error)}\n`);
+    exitCode = 1;
+  }
+}
+await stopEverything();
+process.exit(exitCode);
+
+async function startEverything(): Promise<Addresses> {
+  const { settings, postgresPort, issuerPort } = await readDevelopmentSettings(process.env);
+  await refuseTakenPort(settings);
+  process.stdout.write('Starting the service for development\n');
+
+  const database =
+    postgresPort &&
+    (await start('PostgreSQL', () =>
+      startPostgres({ dataFolder: join(dataFolder, 'postgres'), port: postgresPort }),
+    ));
+  const issuer =
+    issuerPort &&
+    (await start('token issuer (for development only)', () =>
+      startTokenIssuer({
+        audience: settings.oauth.audience,
+        issuer: settings.oauth.issuer,
+        port: issuerPort,
+        keyFile: join(dataFolder, 'token-issuer-key.json'),
+      }),
+    ));
+  const service = await start('service', async () => {
+    const host = await startHost(settings);
+    return { url: host.url, stop: () => host.shutDown() };
+  });
+  await untilReady(service.url);
+  return {
+    service: service.url,
+    hasDocumentation: settings.environment === 'development',
+    database: database ? database.url : undefined,
+    tokenEndpoint: issuer ? issuer.tokenEndpoint : undefined,
+    token: issuer ? await issuer.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds }) : undefined,
+  };
+}
+
+/** Starts one part, says how long it took, and remembers to stop it before those it was started after. */
+async function start<Part extends { stop(): Promise<void> }>(
+  name: string,
+  starting: () => Promise<Part>,
+): Promise<Part> {
+  leaving.signal.throwIfAborted();
+  const since = performance.now();
+  const part = await starting();
+  parts.unshift({ name, stop: () => part.stop() });
+  process.stdout.write(`  ${name} started in ${((performance.now() - since) / 1000).toFixed(1)} s\n`);
+  return part;
+}
+
+async function refuseTakenPort({ port, host }: Settings): Promise<void> {
+  if (port === 0 || !(await isTaken(port, host))) return;
+  const free = await freePort(Array.from({ length: 20 }, (_, index) => port + 1 + index));
+  throw new Error(
+    `Port ${port} is taken by another program. Choose another one:\n\n  SVC_PORT=${free} npm run dev`,
+  );
+}
+
+async function untilReady(url: string): Promise<void> {
+  const limit = AbortSignal.any([leaving.signal, AbortSignal.timeout(readyLimit)]);
+  for (;;) {
+    const answer = await fetch(`${url}/ready`, { signal: limit }).catch(() => undefined);
+    if (answer?.ok) return;
+    if (limit.aborted)
+      throw new Error(`The service was not ready within ${readyLimit / 1000} seconds: see the lines above`);
+    await pause(50);
+  }
+}
+
+async function stopEverything(): Promise<void> {
+  if (parts.length > 0) process.stdout.write('\nStopping\n');
+  for (const { name, stop } of parts) {
+    await stop().then(
+      () => process.stdout.write(`  ${name} stopped\n`),
+      (error) => {
+        process.stderr.write(`  ${name} did not stop: ${messageOf(error)}\n`);
+        exitCode = 1;
+      },
+    );
+  }
+}
+
+// What somebody can do something about says so in its message; the place matters only for a defect.
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isExpected = error instanceof SettingsError || error.name === 'Error';
+  return isExpected ? error.message : (error.stack ?? error.message);
+}

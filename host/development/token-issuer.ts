@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Events, type MutableResponse, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
+import { freePort } from './free-port.ts';
+import { keepSigningKey } from './signing-key.ts';
+import { answerTokenRequest, defaultRoles, knownRoles, type TokenOrder } from './token-endpoint.ts';
+
+/** The audience of its tokens, where it listens, and the file that keeps its key across restarts. */
+export interface TokenIssuerOptions {
+  readonly audience: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly keyFile?: string;
+  /** The name in its tokens and metadata, when that is not the address it listens on. */
+  readonly issuer?: string;
+}
+
+/** A running issuer: the addresses of its OAuth 2.0 endpoints, and tokens without a request. */
+export interface TokenIssuer {
+  readonly issuer: string;
+  readonly jwksUri: string;
+  readonly tokenEndpoint: string;
+  issueToken(order: TokenOrder): Promise<string>;
+  stop(): Promise<void>;
+}
+
+// With the same port after a restart the address stays, and with it the tokens that name it.
+const stablePorts = [9000, 9001, 9002, 9003, 9004, 9005, 9006, 9007, 9008, 9009];
+
+/**
+ * Starts the development stand-in for an identity provider: OAuth 2.0 client credentials (RFC 6749, 4.4), RS256
+ * tokens with the roles in `aud` after the audience, JWKS and metadata. It checks no secrets: never in production.
+ */
+export async function startTokenIssuer(options: TokenIssuerOptions): Promise<TokenIssuer> {
+  const { audience, host = '127.0.0.1', keyFile } = options;
+  const oauth = new OAuth2Issuer();
+  await oauth.keys.add({ ...(await keepSigningKey(keyFile)) });
+  const issueToken = ({ clientId, roles = defaultRoles, expiresIn }: TokenOrder) =>
+    oauth.buildToken({
+      expiresIn,
+      scopesOrTransform: (_header, payload) => {
+        Object.assign(payload, { sub: clientId, client_id: clientId, aud: [audience, ...roles] });
+      },
+    });
+
+  const server = createServer(routes(oauth, issueToken));
+  server.listen(options.port ?? (await freePort(stablePorts)), host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const address = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`;
+  const issuer = options.issuer ?? address;
+  oauth.url = issuer;
+  return {
+    issuer,
+    jwksUri: `${address}/jwks`,
+    tokenEndpoint: `${address}/token`,
+    issueToken,
+    stop: () => close(server),
+  };
+}
+
+function routes(oauth: OAuth2Issuer, issueToken: (order: TokenOrder) => Promise<string>): RequestListener {
+  // The package's own token endpoint takes every grant and refuses with problem documents: ours is in its place.
+  const service = new OAuth2Service(oauth, { token: '/unused', jwks: '/jwks' });
+  service.addRoute('POST', '/token', answerTokenRequest(issueToken));
+  service.on(Events.BeforeWellKnownOpenIdConfiguration, (answer: MutableResponse) => {
+    answer.body = metadata(oauth.url);
+  });
+  return (request, response) => {
+    // OAuth 2.0 (RFC 8414) and OpenID Connect look for the same document in two places.
+    if (request.url === '/.well-known/oauth-authorization-server')
+      request.url = '/.well-known/openid-configuration';
+    service.requestHandler(request, response);
+  };
+}
+
+function metadata(issuer: string | undefined): Record<string, unknown> {
+  return {
+    issuer,
+    token_endpoint: `${issuer}/token`,
+    jwks_uri: `${issuer}/jwks`,
+    grant_types_supported: ['client_credentials'],
+    response_types_supported: [],
+    scopes_supported: knownRoles,
+    subject_types_supported: ['public'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    notice: 'For development only: every client gets a token, whatever its secret.',
+  };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

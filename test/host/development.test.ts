@@ -1,0 +1,243 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
+import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
+import { hastySettings } from '../stage/postgres.ts';
+
+const audience = 'user-management-service';
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'user-management-test-'));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('the development token issuer', () => {
+  let issuer: TokenIssuer;
+
+  beforeAll(async () => {
+    issuer = await startTokenIssuer({ audience, port: 0 });
+  });
+
+  afterAll(() => issuer.stop());
+
+  async function askForToken(form: Record<string, string>, headers: Record<string, string> = {}) {
+    const body = new URLSearchParams(form);
+    const answer = await fetch(issuer.tokenEndpoint, { method: 'POST', body, headers });
+    const reply = (await answer.json()) as { access_token: string; scope?: string };
+    return { status: answer.status, headers: answer.headers, body: reply };
+  }
+
+  async function verify(token: string) {
+    const keys = createRemoteJWKSet(new URL(issuer.jwksUri));
+    return jwtVerify(token, keys, { issuer: issuer.issuer, audience, algorithms: ['RS256'] });
+  }
+
+  const grant = { grant_type: 'client_credentials' };
+
+  test('gives a client an RS256 token whose audience is followed by its roles', async () => {
+    const { status, headers, body } = await askForToken({
+      ...grant,
+      client_id: 'billing',
+      client_secret: 'x',
+    });
+
+    expect(status).toBe(200);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(body).toEqual({
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 3600,
+      scope: 'users.read users.write',
+    });
+    const { payload, protectedHeader } = await verify(body.access_token);
+    expect(protectedHeader.alg).toBe('RS256');
+    expect(payload).toMatchObject({ sub: 'billing', aud: [audience, 'users.read', 'users.write'] });
+    expect(payload.exp).toBe((payload.iat ?? 0) + 3600);
+  });
+
+  test('takes the client id from HTTP Basic, decoded as RFC 6749 wants it', async () => {
+    const credentials = Buffer.from('billing%3Aeu:secret').toString('base64');
+    const { status, body } = await askForToken(grant, { Authorization: `Basic ${credentials}` });
+
+    expect(status).toBe(200);
+    expect(decodeJwt(body.access_token).sub).toBe('billing:eu');
+  });
+
+  test('gives the roles that the scope asks for', async () => {
+    const { body } = await askForToken({ ...grant, client_id: 'billing', scope: 'api.superuser users.read' });
+
+    expect(decodeJwt(body.access_token).aud).toEqual([audience, 'api.superuser', 'users.read']);
+    expect(body.scope).toBe('api.superuser users.read');
+  });
+
+  test.each([
+    ['a missing client id', { ...grant }, 401, 'invalid_client'],
+    ['a missing grant type', { client_id: 'billing' }, 400, 'invalid_request'],
+    ['another grant', { grant_type: 'password', client_id: 'billing' }, 400, 'unsupported_grant_type'],
+    ['an unknown scope', { ...grant, client_id: 'billing', scope: 'users.raed' }, 400, 'invalid_scope'],
+  ])('refuses %s', async (_case, form, status, error) => {
+    const answer = await askForToken(form as Record<string, string>);
+
+    expect(answer).toMatchObject({ status, body: { error, error_description: expect.any(String) } });
+    expect(answer.headers.has('www-authenticate')).toBe(status === 401);
+  });
+
+  test('refuses a body that is no form', async () => {
+    const answer = await fetch(issuer.tokenEndpoint, {
+      method: 'POST',
+      body: 'grant_type=client_credentials',
+    });
+
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+  });
+
+  test.each(['openid-configuration', 'oauth-authorization-server'])(
+    'publishes its metadata as %s',
+    async (name) => {
+      const answer = await fetch(`${issuer.issuer}/.well-known/${name}`);
+
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toMatchObject({
+        issuer: issuer.issuer,
+        token_endpoint: issuer.tokenEndpoint,
+        jwks_uri: issuer.jwksUri,
+        grant_types_supported: ['client_credentials'],
+        notice: expect.stringContaining('development only'),
+      });
+    },
+  );
+
+  test('publishes no private part of its key', async () => {
+    const { keys } = (await (await fetch(issuer.jwksUri)).json()) as { keys: object[] };
+
+    expect(keys.map((key) => Object.keys(key).sort())).toEqual([['alg', 'e', 'kid', 'kty', 'n', 'use']]);
+  });
+
+  test('listens on 127.0.0.1 only', () => {
+    expect(issuer.issuer).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  });
+
+  test('keeps its key in a private file, so that tokens outlive a restart', async () => {
+    const keyFile = join(folder, 'keys', 'issuer.json');
+    const first = await startTokenIssuer({ audience, port: 0, keyFile });
+    const token = await first.issueToken({ clientId: 'billing', roles: ['users.read'], expiresIn: 60 });
+    await first.stop();
+    const second = await startTokenIssuer({ audience, port: 0, keyFile });
+    const verified = await jwtVerify(token, createRemoteJWKSet(new URL(second.jwksUri)));
+    await second.stop();
+
+    expect(verified.payload.aud).toEqual([audience, 'users.read']);
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('the embedded PostgreSQL', () => {
+  const postgresModule = new URL('../../host/development/postgres.ts', import.meta.url).href;
+  let dataFolder: string;
+
+  beforeAll(() => {
+    dataFolder = join(folder, 'postgres');
+  });
+
+  afterAll(async () => {
+    // Where the server's account could not reach the folder, a link in its place leads to the data.
+    await rm(await realpath(dataFolder), { recursive: true, force: true });
+  });
+
+  async function ask({ url }: Pick<Postgres, 'url'>, statement: string) {
+    const client = new pg.Client({ connectionString: url, ssl: false });
+    await client.connect();
+    const { rows } = await client.query(statement);
+    await client.end();
+    return rows;
+  }
+
+  function isAlive(processId: number): boolean {
+    try {
+      return process.kill(processId, 0);
+    } catch {
+      return false;
+    }
+  }
+
+  test('answers on 127.0.0.1, leaves no process behind, and keeps its data for the next start', async () => {
+    const first = await startPostgres({ dataFolder, settings: hastySettings });
+    const [version] = await ask(first, 'SHOW server_version_num');
+    await ask(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    expect(isAlive(first.processId)).toBe(false);
+
+    const second = await startPostgres({ dataFolder, port: first.port, settings: hastySettings });
+    const kept = await ask(second, 'SELECT answer FROM kept');
+    await second.stop();
+
+    expect(version.server_version_num).toMatch(/^18/);
+    expect(first).toMatchObject({ host: '127.0.0.1', user: 'postgres', database: 'postgres' });
+    expect(second.port).toBe(first.port);
+    expect(kept).toEqual([{ answer: 42 }]);
+  });
+
+  test('refuses a second start while the first one runs', async () => {
+    const first = await startPostgres({ dataFolder, settings: hastySettings });
+    const second = startPostgres({ dataFolder, settings: hastySettings });
+
+    await expect(second).rejects.toThrow(`started by process ${process.pid}`);
+    await first.stop();
+  });
+
+  test('ends when its launcher is killed, and starts again from what that left', async () => {
+    const options = JSON.stringify({ dataFolder, settings: hastySettings });
+    const script = `
+      const { startPostgres } = await import(${JSON.stringify(postgresModule)});
+      const { url, processId } = await startPostgres(${options});
+      console.log(JSON.stringify({ url, processId }));
+      setInterval(() => {}, 1000);
+    `;
+    const launcher = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await launcher.stdout.take(1).toArray();
+    const server = JSON.parse(String(line)) as { url: string; processId: number };
+    await ask(server, 'SELECT 1');
+
+    launcher.kill('SIGKILL');
+    await expect.poll(() => isAlive(server.processId), { timeout: 10_000, interval: 20 }).toBe(false);
+    const next = await startPostgres({ dataFolder, settings: hastySettings });
+    expect(await ask(next, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await next.stop();
+  });
+
+  test('starts after a crash whose lock file names a process that is another program now', async () => {
+    const crashed = await startPostgres({ dataFolder, settings: hastySettings });
+    const lockFile = join(await realpath(dataFolder), 'cluster', 'postmaster.pid');
+    process.kill(crashed.processId, 'SIGKILL');
+    await crashed.stop();
+    const account = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+    const other = spawn('sleep', ['60'], account);
+    const lock = await readFile(lockFile, 'utf8');
+    await writeFile(lockFile, lock.replace(String(crashed.processId), String(other.pid)));
+
+    const next = await startPostgres({ dataFolder, settings: hastySettings });
+    const stillThere = isAlive(other.pid ?? 0);
+    await next.stop();
+    other.kill();
+
+    expect(stillThere).toBe(true);
+  });
+
+  test('says what is in the log of a server that cannot start', async () => {
+    const start = startPostgres({ dataFolder, settings: { ...hastySettings, shared_buffers: 'none' } });
+
+    await expect(start).rejects.toThrow(/shared_buffers/);
+  });
+});

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { launcherOf } from '../../host/development/postgres/take-over.ts';
+import { startPostgres } from '../../host/development/postgres.ts';
+import { startContainer } from './postgres-container.ts';
+
+/** How to reach the PostgreSQL that the tests run against, and a database to connect to for administration. */
+export interface PostgresServer {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgres: PostgresServer;
+  }
+}
+
+const temporary = join(tmpdir(), 'user-management-test-postgres-');
+
+interface Stage {
+  readonly title: string;
+  readonly server: PostgresServer;
+  strike(): Promise<void>;
+}
+
+/** The settings of a server whose data nobody will miss. */
+export const hastySettings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: 300,
+} as const;
+
+/** Gives all tests one real PostgreSQL: TEST_POSTGRES_URL, else a container, else the embedded one. */
+export default async function (project: TestProject): Promise<() => Promise<void>> {
+  const stage =
+    given(process.env.TEST_POSTGRES_URL) ?? (await startContainer(hastySettings)) ?? (await embedded());
+  const [answer] = await query(stage.server, 'SHOW server_version');
+  process.stdout.write(`Tests run against PostgreSQL ${answer?.server_version}, ${stage.title}\n`);
+  project.provide('postgres', stage.server);
+  return stage.strike;
+}
+
+/** Creates an empty database of a random name. `drop()` removes it, whoever is still connected. */
+export async function createDatabase() {
+  // Outside a test, where the file is a global set-up, this package cannot be loaded.
+  const { inject } = await import('vitest');
+  const server = inject('postgres');
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY`);
+  return {
+    ...server,
+    name,
+    database: name,
+    drop: () => query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+async function query(server: PostgresServer, statement: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ ...server, ssl: false, connectionTimeoutMillis: 10_000 });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+function given(url: string | undefined): Stage | undefined {
+  if (!url) return undefined;
+  const { hostname, port, username, password, pathname } = new URL(url);
+  const server = {
+    host: hostname,
+    port: Number(port || 5432),
+    user: decodeURIComponent(username || 'postgres'),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)) || 'postgres',
+  };
+  return {
+    title: `the one of TEST_POSTGRES_URL at ${server.host}:${server.port}`,
+    server,
+    strike: async () => {},
+  };
+}
+
+async function embedded(): Promise<Stage> {
+  await removeLeftovers();
+  const dataFolder = await mkdtemp(temporary);
+  const { stop, host, port, user, password, database } = await startPostgres({
+    dataFolder,
+    settings: hastySettings,
+  });
+  return {
+    title: 'the embedded one',
+    server: { host, port, user, password, database },
+    async strike() {
+      await stop();
+      await remove(dataFolder);
+    },
+  };
+}
+
+// A run that is killed cannot tidy up: its server ends by itself, its files wait for the next run.
+async function removeLeftovers(): Promise<void> {
+  const names = await readdir(dirname(temporary));
+  const folders = names.filter((name) => name.startsWith(basename(temporary)));
+  for (const folder of folders.map((name) => join(dirname(temporary), name))) {
+    const isStarted = existsSync(join(folder, 'server.log'));
+    // Another user's folder is left to that user.
+    if (isStarted && !(await launcherOf(folder))) await remove(folder).catch(() => undefined);
+  }
+}
+
+// Where the server could not reach the folder, a link in its place leads to the data.
+async function remove(folder: string): Promise<void> {
+  await rm(await realpath(folder), { recursive: true });
+  await rm(folder, { recursive: true, force: true });
+}

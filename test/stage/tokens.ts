@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  type JWK,
+  type JWTHeaderParameters,
+  type JWTPayload,
+  SignJWT,
+} from 'jose';
+
+/** A key of the issuer: what it signs with, and what its JWKS shows. */
+export interface IssuerKey {
+  readonly kid: string;
+  readonly alg: string;
+  readonly privateKey: CryptoKey;
+  readonly publicJwk: JWK;
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+// One for all issuers of a process: to make an RSA key takes longer than most tests.
+let firstKeyPair: ReturnType<typeof generateKeyPair> | undefined;
+let numberOfKeys = 0;
+
+/**
+ * Starts an identity provider of the tests' own on a socket of 127.0.0.1: it signs whatever claims a test wants,
+ * changes its keys, and can answer for its JWKS with anything.
+ */
+export async function startIssuer() {
+  firstKeyPair ??= generateKeyPair('RS256', { extractable: true });
+  let keys: readonly IssuerKey[] = [await describeKey('RS256', await firstKeyPair)];
+  let fetches = 0;
+  const answerNormally: Answer = (_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ keys: keys.map((key) => key.publicJwk) }));
+  };
+  let answer = answerNormally;
+
+  const server = createServer((request, response) => {
+    fetches += 1;
+    answer(request, response);
+  });
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+  const port = await listen(0);
+  const issuer = `http://127.0.0.1:${port}`;
+  const audience = 'user-management-service';
+
+  /** Signs with the newest key unless told otherwise; a claim or header parameter of `undefined` is left out. */
+  const sign = async (
+    claims: JWTPayload = {},
+    header: Partial<JWTHeaderParameters> = {},
+    options: { key?: IssuerKey } = {},
+  ) => {
+    const key = options.key ?? (keys.at(-1) as IssuerKey);
+    const now = Math.floor(Date.now() / 1000);
+    const usual = {
+      iss: issuer,
+      aud: audience,
+      sub: 'svc-test',
+      roles: ['users.read', 'users.write'],
+      iat: now,
+      exp: now + 300,
+    };
+    return new SignJWT({ ...usual, ...claims })
+      .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'JWT', ...header })
+      .sign(key.privateKey);
+  };
+  const addKey = async (alg = 'RS256') => {
+    const key = await describeKey(alg, await generateKeyPair(alg, { extractable: true }));
+    keys = [...keys, key];
+    return key;
+  };
+  return {
+    issuer,
+    audience,
+    jwksUri: `${issuer}/jwks`,
+    sign,
+    tokenFor: (...roles: string[]) => sign({ roles }),
+    addKey,
+    removeKey(kid: string) {
+      keys = keys.filter((key) => key.kid !== kid);
+    },
+    /** Replaces all keys by a new one. */
+    async rotate(alg?: string) {
+      const key = await addKey(alg);
+      keys = [key];
+      return key;
+    },
+    /** Answers for the JWKS in this way until `answerNormally()`. */
+    answer(otherwise: Answer) {
+      answer = otherwise;
+    },
+    answerNormally() {
+      answer = answerNormally;
+    },
+    get keys() {
+      return keys;
+    },
+    /** How often the JWKS was asked for. */
+    get fetches() {
+      return fetches;
+    },
+    stop() {
+      return new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+    /** Listens again on the same port. */
+    async restart() {
+      await listen(port);
+    },
+  };
+}
+
+async function describeKey(
+  alg: string,
+  { privateKey, publicKey }: Awaited<ReturnType<typeof generateKeyPair>>,
+): Promise<IssuerKey> {
+  numberOfKeys += 1;
+  const kid = `key-${numberOfKeys}`;
+  return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
+}
