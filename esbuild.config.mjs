@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { build } from 'esbuild';
+import { copyAssets } from './host/docs/assets.ts';
 import { functions } from './infra/functions.ts';
 
 /** What pg and other CommonJS packages ask for, which an ES module does not have. */
@@ -55,6 +56,7 @@ await build({
   entryPoints: ['host/main.ts', 'host/migrate.ts'],
   outdir: 'dist/host',
 });
+await copyAssets('dist/host/docs');
 for (const { operationId, file } of await functions()) {
   const outdir = `dist/functions/${operationId}`;
   await build({ ...common, entryPoints: { index: file }, outdir, plugins: [withoutUnused] });

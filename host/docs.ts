@@ -1,12 +1,19 @@
 import type { Endpoint } from '../lib/endpoint.ts';
 import { openApiDocument } from '../lib/openapi.ts';
-import { JSON_TYPE } from '../lib/reply.ts';
 import type { Settings } from '../lib/settings.ts';
 import packageJson from '../package.json' with { type: 'json' };
-import { redoc } from './docs/redoc.ts';
-import { served } from './docs/served.ts';
-import { swaggerUi } from './docs/swagger-ui.ts';
-import { tokenUrlOf } from './docs/token-url.ts';
+import { policy } from './docs/policy.ts';
+import { asset, page, served } from './docs/served.ts';
+import { originOf, tokenUrlOf } from './docs/token-url.ts';
+
+/**
+ * ReDoc puts two kinds of style elements into its page: empty ones, which it fills with rules later, and that of
+ * its scroll bars. With the hashes of the two texts no other inline style need be allowed.
+ */
+const REDOC_STYLES = [
+  'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=',
+  'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc=',
+];
 
 /** What describes the endpoints, as endpoints: the OpenAPI document, Swagger UI and ReDoc. */
 export function documentation(
@@ -17,18 +24,22 @@ export function documentation(
   const { version } = packageJson;
   const findTokenUrl = tokenUrlOf(oauth.issuer);
 
-  const openApi = served('/openapi.json', {
-    mediaType: JSON_TYPE,
-    async read() {
-      const tokenUrl = await findTokenUrl();
-      return {
-        text: JSON.stringify(
-          openApiDocument(routes, { version, tokenUrl, requestIdHeader, bodyLimit }),
-          null,
-          2,
-        ),
-      };
-    },
-  });
-  return [openApi, ...swaggerUi(findTokenUrl), ...redoc()];
+  async function describe() {
+    const tokenUrl = await findTokenUrl();
+    const document = openApiDocument(routes, { version, tokenUrl, requestIdHeader, bodyLimit });
+    return { text: JSON.stringify(document, null, 2) };
+  }
+
+  return [
+    served('/openapi.json', 'openapi.json', describe),
+    page('/docs', 'swagger-ui.html', async () => policy({ mayAsk: originOf(await findTokenUrl()) })),
+    asset('/docs', 'swagger-ui.css'),
+    asset('/docs', 'swagger-ui-bundle.js'),
+    asset('/docs', 'swagger-ui-start.js'),
+    asset('/docs', 'page.css'),
+    asset('/docs', 'favicon.svg'),
+    page('/redoc', 'redoc.html', () => policy({ styles: REDOC_STYLES })),
+    asset('/redoc', 'redoc.standalone.js'),
+    asset('/redoc', 'redoc-start.js'),
+  ];
 }

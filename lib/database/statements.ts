@@ -70,7 +70,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
         // Cancelled in the meantime: nobody waits for it any more.
         if (!waiting.delete(reject)) client?.release();
         else if (client) resolve(client);
-        else reject(error);
+        else reject(noConnection(error));
       });
     });
   }
@@ -85,6 +85,9 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
     },
   };
 }
+
+/** Whatever the reason, TLS and passwords included, nothing has been sent yet. */
+const noConnection = (cause: Error | undefined) => unavailable(`no connection: ${cause?.message}`, cause);
 
 const cancelled = () => unavailable('the statement was cancelled by the shutdown');
 

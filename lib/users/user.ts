@@ -7,7 +7,9 @@ const FULL_NAME_LENGTH = 255;
 const Email = boundedText(1, EMAIL_LENGTH)
   .refine(isAddress, 'must have one @ with something on both sides, and no white space or control characters')
   .meta({
-    description: 'Unique without regard to case; stored and returned as given.',
+    description:
+      'One @ with something on both sides, no white space and no control characters. Unique without regard to ' +
+      'case; stored and returned as given.',
     example: 'ada@example.com',
   });
 
@@ -26,7 +28,10 @@ export const UserUpdate = z
     full_name: FullName.nullable().optional(),
     is_active: z.boolean().nullable().optional().meta({ example: false }),
   })
-  .meta({ id: 'UserUpdate' });
+  .meta({
+    id: 'UserUpdate',
+    description: 'An absent member leaves its field. Null clears `full_name`, and leaves the other fields.',
+  });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
 /** A user, as callers read it. */
@@ -45,7 +50,7 @@ export const UserRead = z
 export const UserPath = z.object({
   user_id: z
     .string()
-    .regex(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i, 'must be a UUID')
+    .regex(/^[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}$/, 'must be a UUID')
     .meta({ format: 'uuid', description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
 

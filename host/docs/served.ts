@@ -1,0 +1,70 @@
+import { extname } from 'node:path';
+import { type Endpoint, endpoint } from '../../lib/endpoint.ts';
+import { cacheControl, JSON_TYPE } from '../../lib/reply.ts';
+import { type AssetName, readAsset } from './assets.ts';
+
+/** A text, and the Content-Security-Policy of a page made of it. */
+type Served = { readonly text: string; readonly policy?: string };
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': JSON_TYPE,
+};
+
+/** Serves an asset below `folder`. It may be kept for an hour: after an update of the package it is another. */
+export function asset(folder: `/${string}`, name: AssetName): Endpoint {
+  const text = readOnce(name);
+  return served(`${folder}/${name}`, name, async () => ({ text: await text() }), 'max-age=3600');
+}
+
+/** Serves a page under a Content-Security-Policy. */
+export function page(path: `/${string}`, name: AssetName, policy: () => string | Promise<string>): Endpoint {
+  const text = readOnce(name);
+  return served(path, name, async () => ({ text: await text(), policy: await policy() }));
+}
+
+/** Serves the text that `read` gives to everybody; the extension of `name` tells its media type. */
+export function served(
+  path: `/${string}`,
+  name: string,
+  read: () => Promise<Served>,
+  caching = 'no-cache',
+): Endpoint {
+  return endpoint(
+    {
+      operationId: path.slice(1),
+      summary: 'Documentation',
+      tag: 'documentation',
+      method: 'GET',
+      path,
+      role: 'public',
+      success: 200,
+      reply: {
+        mediaType: MEDIA_TYPES[extname(name)] ?? 'text/plain; charset=utf-8',
+        write: ({ text }: Served) => text,
+        headers: {
+          ...cacheControl(caching),
+          'Referrer-Policy': { description: 'Always `no-referrer`.', of: () => 'no-referrer' },
+          'Content-Security-Policy': {
+            description: 'What a page may load and run.',
+            of: ({ policy = "default-src 'none'" }: Served) => policy,
+          },
+        },
+      },
+      problems: [],
+    },
+    read,
+  );
+}
+
+/** A failure is not kept: the next request tries again. */
+function readOnce(name: AssetName): () => Promise<string> {
+  let text: string | undefined;
+  return async () => {
+    text ??= await readAsset(name);
+    return text;
+  };
+}

@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../handlers/index.ts';
+import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
+import { startBrowser } from '../stage/browser.ts';
+import { startService } from '../stage/service.ts';
+
+const PATHS = [
+  '/openapi.json',
+  '/docs',
+  '/docs/swagger-ui.css',
+  '/docs/swagger-ui-bundle.js',
+  '/docs/swagger-ui-start.js',
+  '/docs/page.css',
+  '/docs/favicon.svg',
+  '/redoc',
+  '/redoc/redoc.standalone.js',
+  '/redoc/redoc-start.js',
+];
+
+/** What the packages would refer to on other hosts, or in files that are not served. */
+const ELSEWHERE = /^\/[/*]# sourceMappingURL=|cdn\.redoc\.ly|redocly\.com\/redoc|fonts\.googleapis/gm;
+
+/** Swagger UI takes long on a busy machine. */
+const PATIENCE = 120_000;
+
+const operations = endpoints.map(({ route: { operationId, tag } }) => ({ operationId, tag }));
+
+describe('in development', () => {
+  let issuer: TokenIssuer;
+  let service: Awaited<ReturnType<typeof startService>>;
+
+  beforeAll(async () => {
+    issuer = await startTokenIssuer({ audience: 'user-management-service', port: 0 });
+    service = await startService({
+      SVC_ENV: 'development',
+      SVC_OAUTH_ISSUER: issuer.issuer,
+      SVC_OAUTH_JWKS_URI: issuer.jwksUri,
+      SVC_OAUTH_AUDIENCE: 'user-management-service',
+      SVC_OAUTH_ROLES_CLAIM: 'aud',
+    });
+  });
+
+  afterAll(async () => {
+    await service?.stop();
+    await issuer?.stop();
+  });
+
+  test('/openapi.json is the committed document with the token endpoint of the issuer', async () => {
+    const response = await fetch(`${service.url}/openapi.json`);
+    const committed = readFileSync(new URL('../../infra/openapi.json', import.meta.url), 'utf8');
+
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(await response.json()).toEqual(
+      JSON.parse(committed.replace('"/oauth2/token"', JSON.stringify(issuer.tokenEndpoint))),
+    );
+  });
+
+  test('an issuer without metadata is taken to give tokens at /token', async () => {
+    const unknown = await startService({ SVC_ENV: 'development' });
+    try {
+      const { components } = (await (await fetch(`${unknown.url}/openapi.json`)).json()) as Documented;
+      const { tokenUrl } = components.securitySchemes.oauth2.flows.clientCredentials;
+      expect(tokenUrl).toBe(`${unknown.issuer.issuer}/token`);
+    } finally {
+      await unknown.stop();
+    }
+  });
+
+  test('a page runs nothing inline, loads nothing from elsewhere, and talks to the issuer at most', async () => {
+    const policyOf = async (path: string) =>
+      (await fetch(`${service.url}${path}`)).headers.get('content-security-policy')?.split('; ');
+    const everywhere = [
+      "default-src 'none'",
+      "script-src 'self'",
+      "img-src 'self' data:",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ];
+
+    expect((await policyOf('/docs'))?.sort()).toEqual(
+      [...everywhere, "style-src 'self'", `connect-src 'self' ${issuer.issuer}`].sort(),
+    );
+    expect((await policyOf('/redoc'))?.sort()).toEqual(
+      [
+        ...everywhere,
+        "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='",
+        "connect-src 'self'",
+      ].sort(),
+    );
+  });
+
+  test.for(PATHS)('%s says what it is, needs no token, and answers HEAD', async (path) => {
+    const response = await fetch(`${service.url}${path}`);
+    const text = await response.text();
+    const head = await fetch(`${service.url}${path}`, { method: 'HEAD' });
+
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toMatch(mediaTypeOf(path));
+    expect(response.headers.get('cache-control')).toMatch(/^(no-cache|max-age=3600)$/);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(text.match(ELSEWHERE)).toBe(null);
+    expect(head.status).toBe(200);
+    expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
+  });
+
+  describe('a browser', { timeout: PATIENCE }, () => {
+    let browser: Awaited<ReturnType<typeof startBrowser>>;
+
+    beforeAll(async () => {
+      browser = await startBrowser();
+    });
+
+    afterAll(() => browser?.stop());
+
+    test('shows every operation in Swagger UI, authorizes with the issuer, and creates a user', async () => {
+      const visit = await browser.visit(`${service.url}/docs`);
+      const { page } = visit;
+      const email = `browser-${Date.now()}@example.com`;
+
+      for (const { operationId, tag } of operations) {
+        const operation = page.locator(`#operations-${tag}-${operationId}`);
+        await operation.locator('.opblock-summary-control').click();
+        await operation.locator('.responses-table').first().waitFor();
+      }
+      await page.locator('.models').getByText('Expand all').first().click();
+
+      await page.locator('.auth-wrapper .authorize').first().click();
+      await page.locator('[data-name=clientSecret]').fill('any');
+      await page.locator('.modal-ux .modal-btn.authorize').click();
+      await page.locator('.modal-ux').getByText('Authorized', { exact: true }).waitFor();
+      await page.locator('.modal-ux .btn-done').click();
+
+      const create = page.locator('#operations-users-createUser');
+      await create.locator('.try-out__btn').click();
+      await create.locator('textarea.body-param__text').fill(JSON.stringify({ email }));
+      await create.locator('.execute').click();
+      const answer = create.locator('.live-responses-table .response');
+      await answer.waitFor();
+
+      expect(await answer.locator('.response-col_status').innerText()).toContain('201');
+      expect(await answer.locator('.response-col_description').innerText()).toContain(email);
+      expect(await visit.referencesElsewhere()).toEqual([]);
+      expect(visit.origins).toEqual(new Set([service.url, issuer.issuer]));
+      expect(visit.console).toEqual([]);
+    });
+
+    test('shows every operation in ReDoc', async () => {
+      const visit = await browser.visit(`${service.url}/redoc`);
+      const { page } = visit;
+
+      for (const { operationId, tag } of operations) {
+        const operation = page.locator(`[id="tag/${tag}/operation/${operationId}"]`);
+        await operation.locator('h2').waitFor();
+        for (const button of await operation.locator('button[aria-expanded=false]').all())
+          await button.click();
+      }
+
+      expect(await page.getByText('urn:svc:error:conflict_error').count()).toBeGreaterThan(0);
+      expect(await visit.referencesElsewhere()).toEqual([]);
+      expect(visit.origins).toEqual(new Set([service.url]));
+      expect(visit.console).toEqual([]);
+    });
+  });
+});
+
+describe('in production', () => {
+  let service: Awaited<ReturnType<typeof startService>>;
+
+  beforeAll(async () => {
+    service = await startService({ SVC_ENV: 'production' });
+  });
+
+  afterAll(() => service?.stop());
+
+  test.for([...PATHS, '/docs/', '/redoc/'])('%s is an unknown path', async (path) => {
+    const response = await fetch(`${service.url}${path}`);
+
+    expect(response.status).toBe(404);
+    expect(response.headers.get('content-type')).toBe('application/problem+json');
+    expect(await response.json()).toEqual({
+      type: 'urn:svc:error:not_found_error',
+      title: 'Not Found',
+      status: 404,
+      detail: 'There is no such path.',
+      instance: path,
+    });
+  });
+});
+
+type Documented = {
+  readonly components: {
+    readonly securitySchemes: { oauth2: { flows: { clientCredentials: { tokenUrl: string } } } };
+  };
+};
+
+function mediaTypeOf(path: string): RegExp {
+  if (path.endsWith('.css')) return /^text\/css; charset=utf-8$/;
+  if (path.endsWith('.js')) return /^text\/javascript; charset=utf-8$/;
+  if (path.endsWith('.svg')) return /^image\/svg\+xml$/;
+  return path.endsWith('.json') ? /^application\/json; charset=utf-8$/ : /^text\/html; charset=utf-8$/;
+}
