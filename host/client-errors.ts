@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { logProblem } from '../lib/observability/app-error.ts';
 import { Problem, problemDocument, problemHeaders } from '../lib/problem.ts';
 import { withinRequest } from '../lib/request-scope.ts';
 import type { Service } from '../lib/service.ts';
-import type { Exchange } from './server.ts';
+import type { RequestEvent } from './gateway-adapter.ts';
+
+/** The request that a connection is busy with. */
+export type Exchange = {
+  readonly event: RequestEvent;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+};
 
 /** How long a refused client may go on sending before its connection is cut; in milliseconds. */
 const LINGER = 1000;

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endpoints } from '../handlers/index.ts';
 import type { Readiness } from '../lib/database/readiness.ts';
+import { describe } from '../lib/observability/app-error.ts';
 import { createEventLog } from '../lib/observability/event-log.ts';
 import { createLineWriter, type LineWriter } from '../lib/observability/line-writer.ts';
 import type { Readings } from '../lib/observability/metrics.ts';
@@ -53,6 +54,8 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const router = createRouter(served, { ...service, readiness });
   const server = createHttpServer({ service, router, drain, isClosing: () => phase === 'closing' });
   await listen(server, settings);
+  // A connection that cannot be accepted, for want of a descriptor say, must not end the process.
+  server.on('error', (cause) => log.warning('accept_failed', { cause: describe(cause) }));
   service.keySet.start();
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
   const { port } = server.address() as AddressInfo;

@@ -4,17 +4,10 @@ import type { Handler } from '../lib/gateway.ts';
 import { Problem, unavailable } from '../lib/problem.ts';
 import { serve } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
-import { answerClientErrors } from './client-errors.ts';
+import { answerClientErrors, type Exchange } from './client-errors.ts';
 import type { Drain } from './drain.ts';
 import { RequestEvent, writeResult } from './gateway-adapter.ts';
 import type { Router } from './router.ts';
-
-/** The request that a connection is busy with. */
-export type Exchange = {
-  readonly event: RequestEvent;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-};
 
 /** A client that takes longer than this to read its answer is cut off; in milliseconds. */
 const READING_TIME = 10_000;

@@ -1,6 +1,7 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import type { Settings } from '../settings.ts';
 import { formatterFor } from './formats.ts';
+import type { WriteLine } from './line-writer.ts';
 
 /** An event's fields; a field that is undefined is left out. */
 export type EventFields = Readonly<Record<string, unknown>>;
@@ -9,9 +10,6 @@ export type EventFields = Readonly<Record<string, unknown>>;
 export type EventLog = Readonly<
   Record<'debug' | 'info' | 'warning' | 'error', (event: string, fields?: EventFields) => void>
 >;
-
-/** Takes a line without its line feed; never throws and never waits. */
-export type WriteLine = (line: string) => void;
 
 /** Powertools' name of each level. */
 const LEVELS = { debug: 'DEBUG', info: 'INFO', warning: 'WARN', error: 'ERROR' } as const;

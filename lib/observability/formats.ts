@@ -3,7 +3,7 @@ import type { LogAttributes, UnformattedAttributes } from '@aws-lambda-powertool
 import { isSpanContextValid, trace } from '@opentelemetry/api';
 import { currentRequest } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
-import type { WriteLine } from './event-log.ts';
+import type { WriteLine } from './line-writer.ts';
 
 type LogLine = { timestamp: string; level: string; event: string } & Record<string, unknown>;
 

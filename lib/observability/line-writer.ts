@@ -1,9 +1,12 @@
 import { writeSync } from 'node:fs';
 
+/** Takes a line without its line feed; never throws and never waits. */
+export type WriteLine = (line: string) => void;
+
 /** Writes lines to a file descriptor, whatever becomes of its reader. */
 export type LineWriter = {
   /** Queues a line; it is written with all others of this turn of the event loop. */
-  write(line: string): void;
+  readonly write: WriteLine;
   /** Writes what is queued, as far as the reader takes it. */
   flush(): void;
   /** How many lines have been dropped so far. */

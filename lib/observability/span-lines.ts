@@ -1,7 +1,7 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { ExportResultCode, hrTimeToTimeStamp } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
-import type { WriteLine } from './event-log.ts';
+import type { WriteLine } from './line-writer.ts';
 
 /** Prints each span as one JSON object on a line of its own. */
 export function spanLines(write: WriteLine): SpanExporter {

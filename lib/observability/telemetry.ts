@@ -4,7 +4,7 @@ import { defaultResource, envDetector, resourceFromAttributes } from '@opentelem
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Settings } from '../settings.ts';
-import type { WriteLine } from './event-log.ts';
+import type { WriteLine } from './line-writer.ts';
 import { observe } from './metrics.ts';
 import { spanLines } from './span-lines.ts';
 
