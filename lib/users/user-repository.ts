@@ -56,7 +56,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
         .updateTable('users')
         .set({ ...givenFields(changes), updated_at: laterThanBefore, version: sql`version + 1` })
         .where('id', '=', id)
-        .$if(precondition !== undefined, (query) => query.where('version', 'in', precondition ?? []))
+        .where(holds(precondition))
         .returningAll()
         .executeTakeFirst()
         .catch(refuseTakenEmail);
@@ -67,7 +67,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
       const { numDeletedRows } = await db
         .deleteFrom('users')
         .where('id', '=', id)
-        .$if(precondition !== undefined, (query) => query.where('version', 'in', precondition ?? []))
+        .where(holds(precondition))
         .executeTakeFirstOrThrow();
       if (numDeletedRows === 0n) await refuseUntouched(id);
     },
@@ -81,6 +81,11 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
       detail: 'The user has changed: If-Match does not hold.',
     });
   }
+}
+
+/** One array, empty where no version matches: `in ()` would be no SQL. */
+function holds(precondition: Precondition | undefined) {
+  return precondition ? sql<boolean>`version = any(${precondition}::bigint[])` : sql<boolean>`true`;
 }
 
 /** Also when the clock stands still, or has been set back. */
