@@ -8,7 +8,8 @@ const issuer = await startTokenIssuer({
   port: Number(ISSUER_PORT),
   ...(ISSUER_URL && { issuer: ISSUER_URL }),
 });
-process.stdout.write(`The token issuer, for development only, is ready: ${issuer.tokenEndpoint}\n`);
+const example = `curl -s ${issuer.issuer}/token -d grant_type=client_credentials -d client_id=newcomer`;
+process.stdout.write(`The token issuer, for development only, is ready. A token: ${example}\n`);
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => void issuer.stop().then(() => process.exit(0)));

@@ -1,0 +1,77 @@
+# The defaults are public images; a mirror or a digest takes their place with --build-arg.
+ARG BUILD_IMAGE=node:24.21.0-trixie-slim
+ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
+
+FROM ${RUNTIME_IMAGE} AS distroless
+
+FROM ${BUILD_IMAGE} AS build
+WORKDIR /user-management-service
+# A mirror of the npm registry, where there is one.
+ARG NPM_CONFIG_REGISTRY
+COPY package.json package-lock.json .npmrc ./
+# No package needs its scripts for the build.
+RUN npm ci --ignore-scripts
+COPY . .
+RUN node esbuild.config.mjs
+
+# Node.js holds its own OpenSSL and character sets. Without those of Debian, and the OpenMP and Zstandard that nothing
+# here links, the image stays under 150 MB; what Debian knows of them goes too, or scanners would still report them.
+FROM build AS trimmed
+COPY --from=distroless / /distroless
+RUN cd /distroless/usr/lib/*-linux-gnu \
+    && rm -rf gconv engines-3 ossl-modules libcrypto.so.* libssl.so.* libgomp.so.* libzstd.so.* \
+    && cd /distroless/var/lib/dpkg && rm -f status.d/libssl* status.d/libgomp* status.d/libzstd*
+
+# What V8 makes of the bundle at its first start, kept: it takes a third off every later one. The cache belongs to this
+# Node.js, this user and this path; where one of them or the processor differs it is ignored.
+FROM build AS compiled
+COPY --from=distroless /nodejs /nodejs
+RUN cp -r dist/host /app && mkdir /app/compiled && chown 65532:65532 /app/compiled
+# Scanners find the packages of Debian by themselves; those that a bundle is made of they cannot.
+RUN /nodejs/bin/node infra/sbom.ts > /app/sbom.cdx.json
+USER 65532:65532
+ENV SVC_ENV=production SVC_PORT=0 SVC_POSTGRES_HOST=nowhere.invalid NODE_COMPILE_CACHE=/app/compiled \
+    SVC_OAUTH_JWKS_URI=http://nowhere.invalid/ SVC_OAUTH_ISSUER=none SVC_OAUTH_AUDIENCE=none
+RUN timeout --signal=TERM --kill-after=10 2 /nodejs/bin/node /app/main.mjs > /dev/null || test $? -eq 124
+
+FROM scratch AS runtime
+COPY --from=trimmed /distroless /
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/nodejs/bin \
+    SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
+USER 65532:65532
+WORKDIR /app
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/nodejs/bin/node"]
+
+# docker build --target sbom --output dist . writes the software bill of materials beside the image.
+FROM scratch AS sbom
+COPY --from=compiled /app/sbom.cdx.json /
+
+# For development only: gives tokens to everybody who asks. See infra/compose.yaml.
+FROM runtime AS issuer
+COPY --from=build /user-management-service/dist/development /app
+EXPOSE 9000
+HEALTHCHECK --interval=5s --timeout=3s --start-period=5s \
+    CMD ["/nodejs/bin/node", "-e", "fetch('http://127.0.0.1:9000/jwks').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+CMD ["/app/issuer.mjs"]
+
+FROM runtime AS service
+ARG VERSION=1.0.0
+ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
+ARG RUNTIME_IMAGE
+LABEL org.opencontainers.image.title="user-management-service" \
+      org.opencontainers.image.description="An HTTP JSON API that keeps user records in PostgreSQL, for callers with OAuth 2.0 access tokens." \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.licenses="LicenseRef-Proprietary" \
+      org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
+COPY --from=compiled /app /app
+ENV SVC_ENV=production NODE_COMPILE_CACHE=/app/compiled
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
+    CMD ["/nodejs/bin/node", "-e", "fetch(`http://127.0.0.1:${process.env.SVC_PORT || 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# The source maps lie beside the bundle. Reading them makes the start half as long again, so they are read on demand:
+# with NODE_OPTIONS=--enable-source-maps.
+CMD ["/app/main.mjs"]

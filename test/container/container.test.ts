@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { docker, images, nodeInside } from './docker.ts';
+import { type ServiceContainer, startStage } from './stage.ts';
+
+let stage: Awaited<ReturnType<typeof startStage>>;
+let service: ServiceContainer;
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  stage = await startStage();
+  const token = await stage.token('users.read users.write');
+  headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  await createDatabase('plain');
+  service = await stage.startService('plain');
+  await untilStatus(service, '/ready', 200);
+});
+
+afterAll(() => stage?.strike());
+
+describe('the container', () => {
+  test('keeps users', async () => {
+    const created = await createUser(service, 'ada@example.com');
+    const user = (await created.json()) as { id: string };
+    const read = await fetch(`${service.url}/api/v1/users/${user.id}`, { headers });
+
+    expect(created.status).toBe(201);
+    expect(read.status).toBe(200);
+    expect(await read.json()).toEqual(user);
+  });
+
+  test('asks for a token and shows no documentation', async () => {
+    const statuses = await Promise.all(
+      ['/api/v1/users/', '/docs', '/redoc'].map(async (path) => (await fetch(service.url + path)).status),
+    );
+    expect(statuses).toEqual([401, 404, 404]);
+  });
+
+  test('is one process of user 65532, without capabilities and with no way to any', async () => {
+    const status = await nodeInside(
+      service.id,
+      "process.stdout.write(require('node:fs').readFileSync('/proc/1/status'))",
+    );
+    const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1];
+
+    expect(field('Name')).toMatch(/^(node|MainThread)$/);
+    expect(field('Uid')?.split('\t')).toEqual(['65532', '65532', '65532', '65532']);
+    expect([field('CapPrm'), field('CapEff'), field('CapBnd')]).toEqual(Array(3).fill('0000000000000000'));
+    expect(field('NoNewPrivs')).toBe('1');
+  });
+
+  test('needs no place to write to', async () => {
+    const program = `
+      const { writeFileSync } = require('node:fs');
+      for (const folder of ['/', '/app', '/app/compiled', '/tmp', '/home/nonroot']) {
+        try { writeFileSync(folder + '/file', ''); console.log(folder); } catch ({ code }) { console.log(code); }
+      }`;
+    expect((await nodeInside(service.id, program)).split('\n')).toEqual(Array(5).fill('EROFS'));
+  });
+
+  test('is found healthy by its health check', async () => {
+    const ask = async () => expect(await stateOf(service, 'Health.Status')).toBe('healthy');
+    await vi.waitFor(ask, { timeout: 10_000, interval: 200 });
+  });
+
+  test('answers /health within 300 ms of its start', async () => {
+    const program = readFileSync(new URL('start-time.mjs', import.meta.url), 'utf8');
+    const options = stage.restricted('plain', { SVC_ENV: 'production', SVC_OTEL_ENABLED: 'true' });
+    const words = ['--input-type=module', '--eval', program, '300'];
+    const times: number[] = JSON.parse(await docker('run', '--rm', ...options, images.service, ...words));
+    process.stdout.write(`Milliseconds from the start to the first answer: ${times.join(' ')}\n`);
+
+    // The fastest of them: what the others took longer, they shared the processor with somebody else.
+    expect(Math.min(...times)).toBeLessThan(300);
+  });
+
+  test('loses nothing when it is stopped during requests', async () => {
+    await createDatabase('stopped');
+    const stopped = await stage.startService('stopped', { SVC_SHUTDOWN_READINESS_DELAY: '1' });
+    await untilStatus(stopped, '/ready', 200);
+    const client = await stage.connect('stopped');
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+
+    const emails = ['one@example.com', 'two@example.com', 'three@example.com'];
+    const answers = emails.map((email) => createUser(stopped, email));
+    await pause(300);
+    const stopping = docker('stop', '-t', '33', stopped.id);
+    await untilStatus(stopped, '/ready', 503);
+    // By now the delay is over and the drain waits for these three.
+    await pause(1200);
+    await client.query('COMMIT');
+
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([201, 201, 201]);
+    await stopping;
+    expect(await stateOf(stopped, 'ExitCode')).toBe('0');
+    const { rows } = await client.query('SELECT email FROM users ORDER BY email');
+    await client.end();
+    expect(rows.map(({ email }) => email)).toEqual(emails.toSorted());
+    expect(await docker('logs', stopped.id)).toContain('"shutdown_drained"');
+  });
+
+  test('leaves the migrations to a run of their own when told to', async () => {
+    await createDatabase('migrated');
+    const waiting = await stage.startService('migrated', { SVC_POSTGRES_MIGRATE: 'false' });
+    await untilStatus(waiting, '/health', 200);
+    expect((await fetch(`${waiting.url}/ready`)).status).toBe(503);
+
+    await docker('run', '--rm', ...stage.restricted('migrated'), images.service, '/app/migrate.mjs');
+
+    await untilStatus(waiting, '/ready', 200);
+  });
+
+  test('ends with exit code 1 and names what is missing when it has no settings', async () => {
+    const error = await docker('run', '--rm', images.service).catch((reason) => reason);
+    expect(error).toMatchObject({ code: 1, stderr: expect.stringContaining('SVC_OAUTH_ISSUER is required') });
+  });
+});
+
+async function createDatabase(name: string): Promise<void> {
+  const client = await stage.connect();
+  await client.query(`CREATE DATABASE ${name}`);
+  await client.end();
+}
+
+function createUser({ url }: ServiceContainer, email: string): Promise<Response> {
+  return fetch(`${url}/api/v1/users/`, { method: 'POST', headers, body: JSON.stringify({ email }) });
+}
+
+async function untilStatus({ url }: ServiceContainer, path: string, status: number): Promise<void> {
+  const ask = async () => expect((await fetch(url + path)).status).toBe(status);
+  await vi.waitFor(ask, { timeout: 15_000, interval: 20 });
+}
+
+function stateOf({ id }: ServiceContainer, field: string): Promise<string> {
+  return docker('inspect', '--format', `{{.State.${field}}}`, id);
+}

@@ -1,0 +1,21 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+/** The images under test, as test/container/run.sh tags them. */
+export const images = {
+  service: 'user-management-service:test',
+  issuer: 'user-management-issuer:test',
+} as const;
+
+const run = promisify(execFile);
+
+/** Runs the Docker client and returns what it prints. Throws with what it complains of. */
+export async function docker(...words: readonly string[]): Promise<string> {
+  const { stdout } = await run('docker', words, { maxBuffer: 64 * 1024 * 1024 });
+  return stdout.trim();
+}
+
+/** Runs a program of Node.js's inside a container and returns what it prints. */
+export function nodeInside(container: string, program: string): Promise<string> {
+  return docker('exec', container, '/nodejs/bin/node', '-e', program);
+}

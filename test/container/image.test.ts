@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { docker, images } from './docker.ts';
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+let image: { Size: number; Config: Record<string, unknown> & { Healthcheck: { Test: string[] } } };
+
+beforeAll(async () => {
+  [image] = JSON.parse(await docker('image', 'inspect', images.service));
+});
+
+describe('the image', () => {
+  test('is smaller than 150 MB', () => {
+    expect(image.Size).toBeLessThan(150_000_000);
+  });
+
+  test('starts Node.js without a shell, as a user that is not root, and is stopped by SIGTERM', () => {
+    expect(image.Config).toMatchObject({
+      User: '65532:65532',
+      Entrypoint: ['/nodejs/bin/node'],
+      Cmd: ['/app/main.mjs'],
+      StopSignal: 'SIGTERM',
+      ExposedPorts: { '8000/tcp': {} },
+    });
+  });
+
+  test('is set to production', () => {
+    expect(image.Config.Env).toContain('SVC_ENV=production');
+  });
+
+  test('checks its health without a shell', () => {
+    expect(image.Config.Healthcheck.Test.slice(0, 3)).toEqual(['CMD', '/nodejs/bin/node', '-e']);
+  });
+
+  test('says in OCI labels what it is', () => {
+    expect(image.Config.Labels).toEqual({
+      'org.opencontainers.image.title': manifest.name,
+      'org.opencontainers.image.description': manifest.description,
+      'org.opencontainers.image.version': manifest.version,
+      'org.opencontainers.image.revision': expect.stringMatching(/^[0-9a-f]{40}$|^unknown$/),
+      'org.opencontainers.image.created': expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      'org.opencontainers.image.licenses': 'LicenseRef-Proprietary',
+      'org.opencontainers.image.base.name': 'gcr.io/distroless/nodejs24-debian13:nonroot',
+    });
+  });
+
+  test('holds no shell, no package manager and no source', async () => {
+    const program = `
+      const files = require('node:fs').globSync('{app,bin,sbin,usr/bin,usr/sbin}/**', { cwd: '/', withFileTypes: true });
+      const names = files.filter((file) => !file.isDirectory()).map((file) => file.name);
+      console.log(JSON.stringify(names.filter((name) => /^(sh|bash|dash|busybox|npm|apt.*|dpkg)$|\\.ts$/.test(name))));
+    `;
+    expect(JSON.parse(await docker('run', '--rm', images.service, '-e', program))).toEqual([]);
+  });
+
+  test('carries a software bill of materials of Node.js and the packages that it is made of', async () => {
+    const program = "process.stdout.write(require('node:fs').readFileSync('/app/sbom.cdx.json'))";
+    const bill = JSON.parse(await docker('run', '--rm', images.service, '-e', program));
+
+    expect(bill).toMatchObject({
+      bomFormat: 'CycloneDX',
+      metadata: { component: { name: manifest.name, version: manifest.version } },
+    });
+    const listed = bill.components.map(({ purl }: { purl: string }) => decodeURIComponent(purl));
+    const names = [
+      '@middy/core',
+      '@opentelemetry/sdk-node',
+      'jose',
+      'kysely',
+      'pg',
+      'redoc',
+      'swagger-ui-dist',
+      'zod',
+    ];
+    const wanted = names.map((name) => `pkg:npm/${name}@${manifest.dependencies[name]}`);
+    expect(listed).toEqual(expect.arrayContaining(wanted));
+    expect(listed).not.toContainEqual(expect.stringMatching(/vitest|typescript|esbuild/));
+    const runtime = await docker('run', '--rm', images.service, '--version');
+    expect(listed).toContain(`pkg:generic/node@${runtime.slice(1)}`);
+  });
+});

@@ -1,0 +1,88 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+
+/** A Kubernetes resource, or a part of one: its schema says what shape it has, not a type. */
+// biome-ignore lint/suspicious/noExplicitAny: to look into it needs no type, faultsOf() finds what does not fit
+export type Resource = Record<string, any>;
+
+interface Kustomization {
+  readonly resources?: readonly string[];
+  readonly components?: readonly string[];
+  readonly configMapGenerator?: readonly Literals[];
+  readonly patches?: readonly { readonly target: { readonly kind: string }; readonly patch: string }[];
+  readonly namespace?: string;
+  readonly images?: readonly { readonly name: string; readonly newName: string; readonly newTag: string }[];
+}
+
+interface Literals {
+  readonly name: string;
+  readonly behavior?: 'merge';
+  readonly literals: readonly string[];
+}
+
+interface Operation {
+  readonly op: string;
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/**
+ * What `kubectl kustomize` makes of a folder, so that the tests need no kubectl: the part of Kustomize that is used
+ * here. Two things differ: ConfigMaps have no hash at the end of their name, and resources come in another order.
+ * Throws at all else that a kustomization asks for, and at a patch without a target.
+ */
+export function render(folder: string, given: readonly Resource[] = []): readonly Resource[] {
+  const { resources = [], components = [], configMapGenerator = [], ...rest } = read(folder);
+  const { patches = [], namespace, images = [], ...unknown } = rest;
+  if (Object.keys(unknown).length > 0) throw new Error(`${folder} asks for ${Object.keys(unknown)}`);
+
+  let all = [...given, ...resources.flatMap((path) => resourcesAt(join(folder, path)))];
+  for (const path of components) all = [...render(join(folder, path), all)];
+  for (const literals of configMapGenerator) all = withSettings(all, literals);
+  for (const { target, patch } of patches) replaceIn(all, target.kind, parse(patch));
+  for (const resource of all) {
+    if (namespace && resource.kind !== 'Namespace') resource.metadata.namespace = namespace;
+    for (const container of resource.spec?.template?.spec.containers ?? []) {
+      const image = images.find(({ name }) => name === container.image);
+      if (image) container.image = `${image.newName}:${image.newTag}`;
+    }
+  }
+  return all;
+}
+
+function read(folder: string): Kustomization {
+  const { apiVersion, kind, ...asked } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'));
+  if (!apiVersion || !/^(Kustomization|Component)$/.test(kind))
+    throw new Error(`${folder} is not a kustomization`);
+  return asked;
+}
+
+function resourcesAt(path: string): readonly Resource[] {
+  if (existsSync(join(path, 'kustomization.yaml'))) return render(path);
+  return [parse(readFileSync(path, 'utf8'))];
+}
+
+function withSettings(all: Resource[], { name, behavior, literals }: Literals): Resource[] {
+  const data = Object.fromEntries(literals.map((literal) => literal.split(/=(.*)/s).slice(0, 2)));
+  const there = all.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === name);
+  if ((behavior === 'merge') !== Boolean(there)) throw new Error(`${name} is there already, or is not`);
+  if (!there) return [...all, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data }];
+  Object.assign(there.data, data);
+  return all;
+}
+
+function replaceIn(all: readonly Resource[], kind: string, operations: readonly Operation[]): void {
+  const targets = all.filter((resource) => resource.kind === kind);
+  if (targets.length === 0) throw new Error(`a patch has no ${kind} to change`);
+  for (const target of targets) {
+    for (const { op, path, value } of operations) {
+      const steps = path.split('/').slice(1);
+      const last = steps.pop() ?? '';
+      const place = steps.reduce<Resource | undefined>((inner, step) => inner?.[step], target);
+      if (op !== 'replace' || place?.[last] === undefined)
+        throw new Error(`${op} ${path} does not fit ${kind}`);
+      place[last] = value;
+    }
+  }
+}
