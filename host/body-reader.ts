@@ -23,8 +23,14 @@ export class BodyReader {
     if (this.#refusal) throw this.#refusal;
     const { headers } = this.#request;
     if (Number(headers['content-length'] ?? 0) > limit) throw largeBody(limit);
-    if (headers.expect?.toLowerCase() === '100-continue') this.#response.writeContinue();
+    if (this.#isWaitedFor()) this.#response.writeContinue();
     return this.#collect(limit);
+  }
+
+  /** HTTP/1.0 knows no 100 (RFC 9110 section 10.1.1). */
+  #isWaitedFor(): boolean {
+    const { headers, httpVersion } = this.#request;
+    return httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue';
   }
 
   /** Ends the wait for the body, now or when it begins: it rejects with `reason`. */

@@ -40,7 +40,7 @@ export function writeResult(response: ServerResponse, { statusCode, headers, bod
 
 /** Also of the absolute form, which a server has to accept (RFC 9112 section 3.2.2). */
 function splitTarget(target: string): readonly [path: string, query: string] {
-  const origin = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '') || '/';
+  const origin = target.replace(/^https?:\/\/[^/?]*\/?/i, '/');
   const at = origin.indexOf('?');
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];
 }

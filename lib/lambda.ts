@@ -33,12 +33,17 @@ export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: C
   return async (event: GatewayEvent, context?: Invocation): Promise<GatewayResult> => {
     composing ??= compose(route.operationId, (settings, log) => bind(composeNeeds(settings, log)));
     const { handler, lines, telemetry } = await composing;
-    const result = await handler(event, context);
+    const result = await handler({ ...event, rawPath: encoded(event.rawPath) }, context);
     // The instance is frozen as soon as the result is out.
     await telemetry?.flush();
     lines.flush();
     return result;
   };
+}
+
+/** As the caller sent it: API Gateway decodes `rawPath`, and with it what a path cannot hold. */
+function encoded(path: string): string {
+  return path.replace(/[^\w\-.~!$&'()*+,;=:@/%]|%(?![\da-f]{2})/giu, encodeURIComponent);
 }
 
 async function compose(operationId: string, bound: Compose<Handler>): Promise<Composed> {

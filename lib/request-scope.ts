@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The request being served, as far as its log lines and its deadline need it. */
-export type RequestScope = { requestId: string };
+/** The request being served: its ID, and by when its statements have to be done (of `performance.now()`). */
+export type RequestScope = { readonly requestId: string; statementsUntil?: number };
 
 const scopes = new AsyncLocalStorage<RequestScope>();
 

@@ -75,9 +75,10 @@ export function seconds(least: number, most: number) {
 
 /** An absolute http or https URL. */
 export function httpUrl() {
-  return setting('an http(s) URL', (given) => {
+  return setting('an http(s) URL without credentials', (given) => {
     const url = URL.canParse(given) ? new URL(given) : undefined;
-    return url?.protocol === 'http:' || url?.protocol === 'https:' ? given : undefined;
+    const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
+    return isHttp && url.username === '' && url.password === '' ? given : undefined;
   });
 }
 

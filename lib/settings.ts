@@ -79,6 +79,10 @@ export const Environment = z.object({
       'OTLP receiver (HTTP); without one spans go to standard output. The other `OTEL_*` variables apply too.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('The same, for traces alone.'),
+  OTEL_TRACES_EXPORTER: text('`otlp`, `console`, `none`')
+    .optional()
+    .meta({ shownDefault: '`otlp` with an endpoint, else `console`' })
+    .describe('Where spans go; `console` prints one JSON object a line.'),
   OTEL_METRICS_EXPORTER: text('`otlp`, `prometheus`, `console`, `none`')
     .default('none')
     .describe('Where metrics go.'),
@@ -113,7 +117,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     logLevel: data.SVC_LOG_LEVEL,
     otel: {
       enabled: data.SVC_OTEL_ENABLED ?? data.SVC_ENV === 'production',
-      exportsSpans: Boolean(data.OTEL_EXPORTER_OTLP_ENDPOINT ?? data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT),
+      printsSpans: printsSpans(data),
       exportsMetrics: data.OTEL_METRICS_EXPORTER !== 'none',
     },
     oauth: {
@@ -151,6 +155,12 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     /** `SVC_*` names that no setting has: a typo should not be silent. */
     unknown: Object.keys(given).filter((name) => name.startsWith('SVC_') && !(name in Environment.shape)),
   } as const;
+}
+
+/** Without a receiver spans are printed, unless they are asked to go elsewhere. */
+function printsSpans(given: z.output<typeof Environment>): boolean {
+  const endpoint = given.OTEL_EXPORTER_OTLP_ENDPOINT ?? given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  return (given.OTEL_TRACES_EXPORTER ?? (endpoint ? 'otlp' : 'console')) === 'console';
 }
 
 function nonEmpty(environment: Variables): Variables {

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { type CryptoKey, createLocalJWKSet, errors, type JWK, type JWTHeaderParameters } from 'jose';
 import { unavailable } from '../problem.ts';
 import { fetchKeys } from './fetch-keys.ts';
@@ -15,7 +16,7 @@ export type KeySet = {
    * @throws {Problem} service_unavailable_error when that cannot be known now
    */
   keysFor(header: JWTHeaderParameters): Promise<readonly CryptoKey[]>;
-  /** Waits for a refresh when one is overdue, as it is in a process that was frozen in between. */
+  /** Waits for a refresh that is overdue where none runs in the background, as in a process frozen in between. */
   current(): Promise<void> | undefined;
   /** Changes whenever the keys do: what was verified under another generation proves nothing. */
   readonly generation: number;
@@ -94,9 +95,12 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
     generation += 1;
   }
 
+  /** A later fetch belongs to no request, not even to the one that has asked for it. */
+  const refreshInBackground = AsyncResource.bind(() => void refresh());
+
   function refreshAt(time: number): void {
     clearTimeout(timer);
-    timer = setTimeout(refresh, Math.max(time - now(), 0)).unref();
+    timer = setTimeout(refreshInBackground, Math.max(time - now(), 0)).unref();
   }
 
   /** One fetch at a time and a rest between two, so that a storm of unknown keys is none at the provider. */
@@ -115,13 +119,14 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
     return matching(good.find, header);
   }
 
+  const isOverdue = () =>
+    !isStarted && good !== undefined && now() - good.fetchedAt > refreshEvery && now() >= restEnds();
   const isUnknown = (kid: string | undefined) =>
     kid !== undefined && !good?.keys.some((key) => key.kid === kid);
 
   return {
     keysFor,
-    current: () =>
-      good && now() - good.fetchedAt > refreshEvery && now() >= restEnds() ? refresh() : undefined,
+    current: () => (isOverdue() ? refresh() : undefined),
     get generation() {
       return generation;
     },

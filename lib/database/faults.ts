@@ -2,9 +2,10 @@ import { Problem, unavailable } from '../problem.ts';
 
 /**
  * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean: not now.
- * A connection lost or refused, a timeout, a lock not to be had, resources used up, a read-only server.
+ * A connection lost or refused, a timeout, a lock not to be had, resources used up, a read-only server, tables that
+ * the migrations have not made yet.
  */
-const UNAVAILABLE = /^(08...|53...|58...|57014|57P0.|55P03|25006|28...|3D000|40001|40P01|E[A-Z_]+)$/;
+const UNAVAILABLE = /^(08...|53...|58...|57014|57P0.|55P03|25006|28...|3D000|42P01|40001|40P01|E[A-Z_]+)$/;
 
 /** What pg says, without a code, of a connection that it lost, gave up or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;

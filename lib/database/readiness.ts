@@ -26,12 +26,11 @@ export function createReadiness(settings: Settings['postgres']): Readiness {
   let asking: Promise<void> | undefined;
 
   async function ask(): Promise<void> {
-    const client = connected ?? connectionOf(settings);
+    const client = connected ?? connection();
     const giveUp = setTimeout(() => abandon(client), TIME_LIMIT);
     try {
       if (client !== connected) await client.connect();
       connected = client;
-      client.once('end', () => forget(client));
       const { rowCount } = await client.query(isMigrated);
       if (rowCount === 0) throw NOT_MIGRATED;
     } catch (cause) {
@@ -41,6 +40,13 @@ export function createReadiness(settings: Settings['postgres']): Readiness {
     } finally {
       clearTimeout(giveUp);
     }
+  }
+
+  function connection(): Client {
+    const client = new Client(clientConfig(settings, 1));
+    client.on('error', () => {});
+    client.once('end', () => forget(client));
+    return client;
   }
 
   function forget(client: Client): void {
@@ -70,12 +76,6 @@ const UNDEFINED_TABLE = '42P01';
 
 function isUnmigrated(cause: unknown): boolean {
   return cause === NOT_MIGRATED || (cause as { code?: string }).code === UNDEFINED_TABLE;
-}
-
-function connectionOf(settings: Settings['postgres']): Client {
-  const client = new Client(clientConfig(settings, 1));
-  client.on('error', () => {});
-  return client;
 }
 
 function abandon(client: Client): void {

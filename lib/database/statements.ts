@@ -1,6 +1,7 @@
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { databaseSpans } from '../observability/database-span.ts';
 import { unavailable } from '../problem.ts';
+import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
 import { breaksConnection, mayBeRetried, problemOfFault } from './faults.ts';
 
@@ -32,7 +33,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
   const mostWaiting = settings.poolSize * WAITING_PER_CONNECTION;
 
   async function run(statement: Statement): Promise<QueryResult> {
-    const deadline = performance.now() + timeLimit;
+    const deadline = deadlineOf(currentRequest());
     for (let left = TRIES; ; left -= 1) {
       try {
         return await withinSpan(statement.sql, () => runOnce(statement, deadline));
@@ -40,6 +41,13 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
         if (left === 0 || !mayBeRetried(fault)) throw problemOfFault(fault);
       }
     }
+  }
+
+  /** The statements of one request share one time limit. */
+  function deadlineOf(request: RequestScope | undefined): number {
+    const deadline = request?.statementsUntil ?? performance.now() + timeLimit;
+    if (request) request.statementsUntil = deadline;
+    return deadline;
   }
 
   async function runOnce({ sql, parameters }: Statement, deadline: number): Promise<QueryResult> {

@@ -1,6 +1,8 @@
 import { type Attributes, context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Settings } from '../settings.ts';
 
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+
 const tracer = trace.getTracer('user-management-service');
 
 /** Runs statements, each within a span that names it and holds none of its values. */
@@ -38,9 +40,9 @@ export function databaseSpans({ host, port, database }: Settings['postgres']): W
     try {
       return await context.with(trace.setSpan(context.active(), span), run);
     } catch (fault) {
-      const { code, name: type } = fault as { code?: string; name?: string };
-      if (code) span.setAttribute('db.response.status_code', code);
-      span.setAttribute('error.type', code ?? type ?? '_OTHER').setStatus({ code: SpanStatusCode.ERROR });
+      const { code = '_OTHER' } = fault as { code?: string };
+      if (SQLSTATE.test(code)) span.setAttribute('db.response.status_code', code);
+      span.setAttribute('error.type', code).setStatus({ code: SpanStatusCode.ERROR });
       throw fault;
     } finally {
       span.end();

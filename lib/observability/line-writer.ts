@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
 
 /** Takes a line without its line feed; never throws and never waits. */
@@ -51,8 +52,11 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
     queued += size;
     if (isScheduled) return;
     isScheduled = true;
-    setImmediate(flush);
+    setImmediate(flushLater);
   }
+
+  /** Lines of many requests are written together: what is told then is of none of them. */
+  const flushLater = AsyncResource.bind(flush);
 
   function flush(): void {
     isScheduled = false;
@@ -73,7 +77,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
   function retryLater(): void {
     if (isScheduled) return;
     isScheduled = true;
-    setTimeout(flush, PAUSE).unref();
+    setTimeout(flushLater, PAUSE).unref();
   }
 
   return {

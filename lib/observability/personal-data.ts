@@ -1,4 +1,8 @@
-/** A path without the parts of it that look like an address, for log lines and spans. */
+/** A path without the segments that look like an address, for log lines and spans. */
 export function withoutAddresses(path: string): string {
-  return path.replace(/[^/]*(?:@|%40)[^/]*/gi, '***');
+  return path.split('/').map(withoutAddress).join('/');
+}
+
+function withoutAddress(segment: string): string {
+  return segment.includes('@') || segment.includes('%40') ? '***' : segment;
 }

@@ -17,6 +17,9 @@ const SCOPE = 'user-management-service';
 /** The methods that semantic conventions know; another one would make an endless number of span names. */
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
 
+/** RFC 9110 section 7.2: an IP literal in brackets or a name, and a port. */
+const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
+
 const tracer = trace.getTracer(SCOPE);
 let requestDuration: Histogram | undefined;
 
@@ -65,11 +68,14 @@ function schemeOf({ headers }: GatewayEvent): string {
 }
 
 function clientOf({ headers }: GatewayEvent): Attributes {
-  const [address, port] = (headers.host ?? '').split(':');
+  const [, literal, name, port] = HOST.exec(headers.host ?? '') ?? [];
+  const address = literal ?? name;
+  const agent = headers['user-agent'];
   return {
     ...(address && { 'server.address': address }),
     ...(port && { 'server.port': Number(port) }),
-    ...(headers['user-agent'] && { 'user_agent.original': headers['user-agent'] }),
+    // Some name whom to write to.
+    ...(agent && !/@|%40/.test(agent) && { 'user_agent.original': agent }),
   };
 }
 

@@ -32,9 +32,9 @@ export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLin
     instrumentations: [new UndiciInstrumentation()],
     logRecordProcessors: [],
     ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
-    ...(otel.exportsSpans
-      ? {}
-      : { spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })] }),
+    ...(otel.printsSpans && {
+      spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
+    }),
   });
   sdk.start();
   return {

@@ -7,7 +7,7 @@ export const users: Migration = {
     await db.schema
       .createTable('users')
       .addColumn('id', 'uuid', (column) => column.primaryKey())
-      .addColumn('email', 'text', (column) => column.notNull())
+      .addColumn('email', await foldingText(db), (column) => column.notNull())
       .addColumn('full_name', 'text')
       .addColumn('is_active', 'boolean', (column) => column.notNull().defaultTo(true))
       .addColumn('created_at', 'timestamptz(3)', (column) => column.notNull().defaultTo(sql`now()`))
@@ -20,7 +20,7 @@ export const users: Migration = {
       .createIndex('users_email_key')
       .unique()
       .on('users')
-      .expression(sql`lower(email)`)
+      .expression(sql`lower(upper(email))`)
       .execute();
     await db.schema
       .createIndex('users_created_at_id_idx')
@@ -29,3 +29,15 @@ export const users: Migration = {
       .execute();
   },
 };
+
+/**
+ * Text whose letters of all scripts have a case, whatever the locale of the database: from PostgreSQL 17 on, in UTF-8.
+ * Upper case goes first, for two letters may share one: both small sigmas do.
+ */
+async function foldingText(db: Kysely<unknown>) {
+  const { rows } = await sql`
+    select from pg_collation
+    where collname = 'pg_c_utf8' and current_setting('server_encoding') = 'UTF8'
+  `.execute(db);
+  return rows.length > 0 ? sql`text collate "pg_c_utf8"` : sql`text`;
+}

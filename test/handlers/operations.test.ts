@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { health } from '../../handlers/probes/health.ts';
+import { ready } from '../../handlers/probes/ready.ts';
+import { createUser } from '../../handlers/users/create.ts';
+import { deleteUser } from '../../handlers/users/delete.ts';
+import { getUser } from '../../handlers/users/get.ts';
+import { listUsers } from '../../handlers/users/list.ts';
+import { updateUser } from '../../handlers/users/update.ts';
+import type { Endpoint } from '../../lib/endpoint.ts';
+import {
+  answerOfResult,
+  freshAddress,
+  probe,
+  refusal,
+  success,
+  TIMESTAMP,
+  type UserBody,
+  user,
+} from '../stage/answers.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+
+beforeAll(async () => {
+  stage = await startComposition();
+});
+
+afterAll(() => stage.stop());
+
+/** Calls an endpoint with an event and the token of a caller that holds `role`. */
+async function call(endpoint: Endpoint, name: string, role: string, particulars = {}) {
+  const token = await stage.issuer.tokenFor(role);
+  const event = await eventOf(name, { token, ...particulars });
+  return answerOfResult(await endpoint.bind(stage.service)(event));
+}
+
+async function stored(full_name: string | null = null): Promise<UserBody> {
+  const body = JSON.stringify({ email: freshAddress(), full_name });
+  return (await call(createUser, 'createUser', 'users.write', { body })).body as UserBody;
+}
+
+describe('createUser', () => {
+  test('stores a user with a generated id, active, and returns it with 201, its place and its version', async () => {
+    const answer = await call(createUser, 'createUser', 'users.write');
+    const { id, created_at } = answer.body as UserBody;
+
+    const ada = user({ email: 'ada@example.com', full_name: 'Ada Lovelace', updated_at: created_at });
+    expect(answer).toEqual(success(201, ada, { location: `/api/v1/users/${id}`, etag: '"1"' }));
+  });
+
+  test('reads a body that the gateway has put in base64', async () => {
+    const answer = await call(createUser, 'createUser-base64', 'users.write');
+    const { id } = answer.body as UserBody;
+
+    const zoe = user({ email: 'zoë@example.com', full_name: 'Zoë Ωmega 🌍' });
+    expect(answer).toEqual(success(201, zoe, { location: `/api/v1/users/${id}`, etag: '"1"' }));
+  });
+});
+
+describe('listUsers', () => {
+  test('returns a plain list, with no envelope', async () => {
+    const first = await stored('one');
+    const second = await stored('two');
+
+    const answer = await call(listUsers, 'listUsers', 'users.read');
+
+    expect(answer).toEqual(success(200, expect.any(Array)));
+    expect((answer.body as UserBody[]).slice(-2)).toEqual([first, second]);
+  });
+});
+
+describe('getUser', () => {
+  test('returns the user of the id', async () => {
+    const given = await stored('Grace Hopper');
+
+    const answer = await call(getUser, 'getUser', 'users.read', { id: given.id });
+
+    expect(answer).toEqual(success(200, given, { etag: '"1"' }));
+  });
+
+  test('answers HEAD with the headers of GET and no content', async () => {
+    const given = await stored();
+
+    const answer = await call(getUser, 'getUser-head', 'users.read', { id: given.id });
+
+    const length = String(Buffer.byteLength(JSON.stringify(given)));
+    expect(answer).toEqual(success(200, '', { etag: '"1"', 'content-length': length }));
+  });
+});
+
+describe('updateUser', () => {
+  test('changes the given fields and returns the updated user', async () => {
+    const given = await stored('Ada Lovelace');
+
+    const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id });
+
+    const changed = { full_name: 'Augusta Ada King', is_active: false };
+    const updated_at = expect.stringMatching(TIMESTAMP);
+    expect(answer).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
+    expect((answer.body as UserBody).updated_at > given.updated_at).toBe(true);
+  });
+
+  test('writes when If-Match names the version', async () => {
+    const given = await stored();
+    const headers = { 'if-match': '"1"' };
+
+    const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id, headers });
+
+    expect(answer.status).toBe(200);
+    expect(answer.headers.etag).toBe('"2"');
+  });
+});
+
+describe('deleteUser', () => {
+  test('returns 204 with no body, and the user is gone', async () => {
+    const { id } = await stored();
+
+    const answer = await call(deleteUser, 'deleteUser', 'users.write', { id });
+
+    expect(answer).toEqual(success(204, ''));
+    expect(await call(getUser, 'getUser', 'users.read', { id })).toEqual(
+      refusal('not_found_error', `/api/v1/users/${id}`),
+    );
+  });
+});
+
+describe('the probes', () => {
+  test('health answers 200 while the process runs', async () => {
+    expect(await call(health, 'health', 'none')).toEqual(probe('healthy'));
+  });
+
+  test('ready answers 200 when the database is connected', async () => {
+    expect(await call(ready, 'ready', 'none')).toEqual(probe('ready'));
+  });
+});
+
+test('api.superuser is accepted on every role-protected route', async () => {
+  const { id } = await stored();
+  const particulars = { id };
+  const body = JSON.stringify({ email: freshAddress() });
+  const statuses = [
+    await call(createUser, 'createUser', 'api.superuser', { body }),
+    await call(listUsers, 'listUsers', 'api.superuser'),
+    await call(getUser, 'getUser', 'api.superuser', particulars),
+    await call(updateUser, 'updateUser', 'api.superuser', particulars),
+    await call(deleteUser, 'deleteUser', 'api.superuser', particulars),
+  ].map(({ status }) => status);
+
+  expect(statuses).toEqual([201, 200, 200, 200, 204]);
+});

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../handlers/index.ts';
+import { createUser } from '../../handlers/users/create.ts';
+import { deleteUser } from '../../handlers/users/delete.ts';
+import { getUser } from '../../handlers/users/get.ts';
+import { listUsers } from '../../handlers/users/list.ts';
+import { updateUser } from '../../handlers/users/update.ts';
+import type { Handler } from '../../lib/gateway.ts';
+import { unmatched } from '../../lib/unmatched.ts';
+import {
+  type Answer,
+  answerOfResult,
+  forbidden,
+  freshAddress,
+  options,
+  refusal,
+  type UserBody,
+} from '../stage/answers.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+
+const UNKNOWN = '00000000-0000-0000-0000-000000000000';
+const USERS = '/api/v1/users/';
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+
+beforeAll(async () => {
+  stage = await startComposition();
+});
+
+afterAll(() => stage.stop());
+
+async function call(endpoint: { bind(service: never): Handler }, name: string, particulars = {}) {
+  const token = await stage.issuer.sign();
+  const handler = endpoint.bind(stage.service as never);
+  return answerOfResult(await handler(await eventOf(name, { token, ...particulars })));
+}
+
+async function stored(email = freshAddress()): Promise<UserBody> {
+  const body = JSON.stringify({ email });
+  return (await call(createUser, 'createUser', { body })).body as UserBody;
+}
+
+describe('401', () => {
+  test.each([
+    ['there is no token', createUser, 'refusals/401-no-token', USERS],
+    ['the scheme is not Bearer', createUser, 'refusals/401-other-scheme', USERS],
+    ['the token is malformed', getUser, 'refusals/401-malformed-token', USERS + UNKNOWN],
+    ['there are two Authorization headers', getUser, 'refusals/401-two-tokens', USERS + UNKNOWN],
+    ['the token is in the query', getUser, 'refusals/401-token-in-query', USERS + UNKNOWN],
+  ])('when %s', async (_case, endpoint, name, instance) => {
+    expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(refusal('unauthorized_error', instance));
+  });
+
+  test('goes before every check of the body', async () => {
+    const token = '';
+    const answer = await call(createUser, 'refusals/422-body-values', { token });
+
+    expect(answer).toEqual(refusal('unauthorized_error', USERS));
+  });
+});
+
+describe('403', () => {
+  test.each([
+    ['createUser', 'users.read', 'users.write', createUser, USERS],
+    ['listUsers', 'users.write', 'users.read', listUsers, USERS],
+    ['getUser', 'users.write', 'users.read', getUser, USERS + UNKNOWN],
+    ['updateUser', 'users.read', 'users.write', updateUser, USERS + UNKNOWN],
+    ['refusals/403-role-missing', 'users.read', 'users.write', deleteUser, USERS + UNKNOWN],
+  ])('%s with %s alone: the role %s is missing', async (name, held, lacked, endpoint, instance) => {
+    const token = await stage.issuer.tokenFor(held, 'orders.write');
+
+    expect(await call(endpoint, name, { token, id: UNKNOWN })).toEqual(forbidden(lacked, instance));
+  });
+});
+
+describe('404', () => {
+  test.each([
+    ['refusals/404-unknown-user', getUser],
+    ['updateUser', updateUser],
+    ['refusals/412-other-version', updateUser],
+    ['deleteUser', deleteUser],
+  ])('when no user has the given id: %s', async (name, endpoint) => {
+    expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(refusal('not_found_error', USERS + UNKNOWN));
+  });
+});
+
+describe('409', () => {
+  test('when the email already belongs to a user', async () => {
+    await stored('ada@example.com');
+
+    expect(await call(createUser, 'refusals/409-email-taken')).toEqual(refusal('conflict_error', USERS));
+  });
+
+  test('when an update takes the email of another user', async () => {
+    const { id } = await stored();
+    const { email } = await stored();
+    const body = JSON.stringify({ email });
+
+    expect(await call(updateUser, 'updateUser', { id, body })).toEqual(refusal('conflict_error', USERS + id));
+  });
+});
+
+describe('412', () => {
+  test('when If-Match does not hold', async () => {
+    const { id } = await stored();
+
+    expect(await call(updateUser, 'refusals/412-other-version', { id })).toEqual(
+      refusal('precondition_failed_error', USERS + id),
+    );
+  });
+});
+
+describe('413', () => {
+  const body = 'x'.repeat(65_537);
+
+  test('when the body is over SVC_BODY_LIMIT', async () => {
+    expect(await call(createUser, 'refusals/413-body-too-large', { body })).toEqual(
+      refusal('payload_too_large_error', USERS),
+    );
+  });
+
+  test('counts the bytes that base64 stands for', async () => {
+    const email = freshAddress();
+    const fitting = JSON.stringify({ email, note: 'x'.repeat(60_000) });
+    const token = await stage.issuer.sign();
+    const event = await eventOf('createUser', { token });
+    const send = async (text: string): Promise<Answer> => {
+      const inBase64 = { ...event, body: Buffer.from(text).toString('base64'), isBase64Encoded: true };
+      return answerOfResult(await createUser.bind(stage.service)(inBase64));
+    };
+
+    expect((await send(fitting)).status).toBe(201);
+    expect(await send(body)).toEqual(refusal('payload_too_large_error', USERS));
+  });
+});
+
+describe('415', () => {
+  test.each([
+    ['is not declared application/json', 'refusals/415-body-not-declared'],
+    ['has a Content-Encoding', 'refusals/415-body-encoded'],
+  ])('when the body %s', async (_case, name) => {
+    expect(await call(createUser, name)).toEqual(refusal('unsupported_media_type_error', USERS));
+  });
+});
+
+describe('422', () => {
+  const user42 = `${USERS}42`;
+
+  test.each([
+    ['body values', createUser, 'refusals/422-body-values', ['#/email', '#/full_name'], USERS],
+    ['a body that is not JSON', updateUser, 'refusals/422-body-not-json', ['#'], USERS + UNKNOWN],
+    ['a body that is not UTF-8', createUser, 'refusals/422-body-not-utf8', ['#'], USERS],
+    ['an empty body', createUser, 'refusals/422-body-empty', ['#'], USERS],
+    ['query values', listUsers, 'refusals/422-query-values', ['skip', 'limit'], USERS],
+    ['a query parameter given twice', listUsers, 'refusals/422-query-repeated', ['limit'], USERS],
+    ['a path value', getUser, 'refusals/422-path-value', ['user_id'], user42],
+  ])('tells all faults of %s at once', async (_case, endpoint, name, errors, instance) => {
+    expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(
+      refusal('validation_error', instance, { errors }),
+    );
+  });
+
+  test('tells the faults of path and body together', async () => {
+    const event = await eventOf('updateUser', {
+      token: await stage.issuer.sign(),
+      body: '{"email":"none","is_active":"no"}',
+    });
+    const elsewhere = { ...event, rawPath: user42, pathParameters: { user_id: '42' } };
+
+    expect(answerOfResult(await updateUser.bind(stage.service)(elsewhere))).toEqual(
+      refusal('validation_error', user42, { errors: ['user_id', '#/email', '#/is_active'] }),
+    );
+  });
+});
+
+describe('what no endpoint answers', () => {
+  const rest = unmatched(endpoints.map(({ route }) => route));
+
+  test('a path that cannot be decoded is 400', async () => {
+    expect(await call(rest, 'refusals/400-path-not-decodable')).toEqual(
+      refusal('bad_request_error', '/api/v1/users/%E0%A4%A'),
+    );
+  });
+
+  test('an unknown path is 404', async () => {
+    expect(await call(rest, 'refusals/404-unknown-path')).toEqual(
+      refusal('not_found_error', '/api/v2/users/'),
+    );
+  });
+
+  test('another method on a known path is 405 with Allow', async () => {
+    const headers = { allow: 'GET, HEAD, PATCH, DELETE, OPTIONS' };
+
+    expect(await call(rest, 'refusals/405-other-method', { id: UNKNOWN })).toEqual(
+      refusal('method_not_allowed_error', USERS + UNKNOWN, { headers }),
+    );
+  });
+
+  test('OPTIONS on a known path is 204 with Allow', async () => {
+    expect(await call(rest, 'users-options')).toEqual(options('POST, GET, HEAD, OPTIONS'));
+  });
+});
+
+test('a refusal keeps the request ID of the caller, and stands in the log under it', async () => {
+  const headers = { 'x-request-id': 'call-7f3a' };
+
+  const answer = await call(getUser, 'refusals/404-unknown-user', { id: UNKNOWN, headers });
+
+  expect(answer.headers['x-request-id']).toBe('call-7f3a');
+  expect(stage.lines.filter((line) => line.request_id === 'call-7f3a')).toMatchObject([
+    { event: 'app_error', level: 'warning', status_code: 404, path: USERS + UNKNOWN },
+  ]);
+});

@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import {
+  answerOf,
+  forbidden,
+  freshAddress,
+  options,
+  probe,
+  refusal,
+  success,
+  TIMESTAMP,
+  type UserBody,
+  user,
+} from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const UNKNOWN = '11111111-1111-1111-1111-111111111111';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+
+const callAs = async (role: string, method: string, path: string, body?: unknown) => {
+  const headers = { authorization: `Bearer ${await service.issuer.tokenFor(role)}` };
+  return call(method, path, body, { headers });
+};
+
+async function stored(given: { email?: string; full_name?: string } = {}): Promise<UserBody> {
+  return (await call('POST', USERS, { email: freshAddress(), ...given })).body as UserBody;
+}
+
+describe('the users', () => {
+  test('a create answers 201 with the user, Location and ETag', async () => {
+    const email = freshAddress();
+
+    const answer = await call('POST', USERS, { email });
+    const { id, created_at } = answer.body as UserBody;
+
+    const created = user({ email, updated_at: created_at });
+    expect(answer).toEqual(success(201, created, { location: USERS + id, etag: '"1"' }));
+  });
+
+  test('a full_name of null or "" is kept as given', async () => {
+    const bodies = [
+      await call('POST', USERS, { email: freshAddress(), full_name: null }),
+      await call('POST', USERS, { email: freshAddress(), full_name: '' }),
+    ].map(({ body }) => body);
+
+    expect(bodies).toMatchObject([{ full_name: null }, { full_name: '' }]);
+  });
+
+  test('a user is read back as it was answered', async () => {
+    const given = await stored({ full_name: 'Ada Lovelace' });
+
+    expect(await call('GET', USERS + given.id)).toEqual(success(200, given, { etag: '"1"' }));
+  });
+
+  test('an update answers 200 with the updated user and a new ETag', async () => {
+    const given = await stored();
+
+    const answer = await call('PATCH', USERS + given.id, { full_name: 'Ada', is_active: false });
+
+    const updated_at = expect.stringMatching(TIMESTAMP);
+    const updated = { ...given, full_name: 'Ada', is_active: false, updated_at };
+    expect(answer).toEqual(success(200, updated, { etag: '"2"' }));
+    expect(await call('GET', USERS + given.id)).toEqual(success(200, answer.body, { etag: '"2"' }));
+  });
+
+  test('a delete answers 204 without content, and then 404', async () => {
+    const { id } = await stored();
+
+    expect(await call('DELETE', USERS + id)).toEqual(success(204, ''));
+    expect(await call('DELETE', USERS + id)).toEqual(refusal('not_found_error', USERS + id));
+  });
+
+  test('times are UTC with milliseconds, and those of the creation', async () => {
+    const before = Date.now();
+    const { created_at, updated_at } = await stored();
+
+    expect(created_at).toMatch(TIMESTAMP);
+    expect(updated_at).toBe(created_at);
+    // The database may be on another machine, whose clock is not ours.
+    expect(Math.abs(Date.parse(created_at) - before)).toBeLessThan(60_000);
+  });
+});
+
+test('the columns keep the same precision as the answers', async () => {
+  const { id } = await stored();
+  const changed = (await call('PATCH', USERS + id, {})).body as UserBody;
+  const admin = await administer(service.database.name);
+  const [row] = await admin.query(`
+    SELECT created_at = '${changed.created_at}' AS created, updated_at = '${changed.updated_at}' AS updated
+    FROM users WHERE id = '${id}'`);
+  await admin.end();
+
+  expect(row).toEqual({ created: true, updated: true });
+});
+
+describe('an id', () => {
+  test('is read in either case', async () => {
+    const given = await stored();
+
+    expect((await call('GET', USERS + given.id.toUpperCase())).body).toEqual(given);
+  });
+
+  test.each([UNKNOWN, 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000'])(
+    'of any version may be asked for, and is 404 when unknown: %s',
+    async (id) => {
+      expect(await call('GET', USERS + id)).toEqual(refusal('not_found_error', USERS + id));
+      expect(await call('PATCH', USERS + id, {})).toEqual(refusal('not_found_error', USERS + id));
+      expect(await call('DELETE', USERS + id)).toEqual(refusal('not_found_error', USERS + id));
+    },
+  );
+
+  test.each([
+    '42',
+    `%7B${UNKNOWN}%7D`,
+    UNKNOWN.replaceAll('-', ''),
+    `${UNKNOWN}1`,
+    UNKNOWN.slice(1),
+    `g${UNKNOWN.slice(1)}`,
+    `urn:uuid:${UNKNOWN}`,
+    `%20${UNKNOWN}`,
+    `${UNKNOWN}%0A`,
+    `${UNKNOWN}%00`,
+    '1111-11111111-1111-1111-111111111111',
+    "1'%20OR%20'1'='1",
+    '%F0%9F%8C%8D',
+    'x'.repeat(4000),
+  ])('of another form is 422: %s', async (id) => {
+    const expected = refusal('validation_error', USERS + id, { errors: ['user_id'] });
+
+    expect(await call('GET', USERS + id)).toEqual(expected);
+    expect(await call('PATCH', USERS + id, {})).toEqual(expected);
+    expect(await call('DELETE', USERS + id)).toEqual(expected);
+  });
+});
+
+describe('the roles', () => {
+  test('users.read alone is 403 on creation, update and deletion', async () => {
+    const { id } = await stored();
+    const denied = (instance: string) => forbidden('users.write', instance);
+
+    expect(await callAs('users.read', 'POST', USERS, { email: freshAddress() })).toEqual(denied(USERS));
+    expect(await callAs('users.read', 'PATCH', USERS + id, {})).toEqual(denied(USERS + id));
+    expect(await callAs('users.read', 'DELETE', USERS + id)).toEqual(denied(USERS + id));
+  });
+
+  test('users.write alone is 403 on reading', async () => {
+    const { id } = await stored();
+
+    expect(await callAs('users.write', 'GET', USERS)).toEqual(forbidden('users.read', USERS));
+    expect(await callAs('users.write', 'GET', USERS + id)).toEqual(forbidden('users.read', USERS + id));
+  });
+
+  test('api.superuser is accepted on every route', async () => {
+    const created = await callAs('api.superuser', 'POST', USERS, { email: freshAddress() });
+    const path = USERS + (created.body as UserBody).id;
+    const answers = [
+      created,
+      await callAs('api.superuser', 'GET', USERS),
+      await callAs('api.superuser', 'GET', path),
+      await callAs('api.superuser', 'PATCH', path, {}),
+      await callAs('api.superuser', 'DELETE', path),
+    ];
+
+    expect(answers.map(({ status }) => status)).toEqual([201, 200, 200, 200, 204]);
+  });
+});
+
+describe('without a token', () => {
+  const ask = async (method: string, path: string) =>
+    answerOf(await fetch(`${service.url}${path}`, { method }));
+
+  test.each([
+    ['POST', USERS],
+    ['GET', USERS],
+    ['GET', USERS + UNKNOWN],
+    ['PATCH', USERS + UNKNOWN],
+    ['DELETE', USERS + UNKNOWN],
+  ])('%s %s is 401 with exactly WWW-Authenticate: Bearer', async (method, path) => {
+    expect(await ask(method, path)).toEqual(refusal('unauthorized_error', path));
+  });
+
+  test('the probes answer', async () => {
+    expect(await ask('GET', '/health')).toEqual(probe('healthy'));
+    expect(await ask('GET', '/ready')).toEqual(probe('ready'));
+  });
+
+  test('OPTIONS answers', async () => {
+    expect(await ask('OPTIONS', USERS)).toEqual(options('POST, GET, HEAD, OPTIONS'));
+  });
+});
+
+test('the documentation does not exist in production', async () => {
+  for (const path of ['/docs', '/redoc', '/openapi.json']) {
+    expect(await call('GET', path)).toEqual(refusal('not_found_error', path));
+  }
+});
+
+test("a conflict tells nothing of the other caller's user", async () => {
+  const { id, email, full_name } = await stored({ email: 'Secret.Person@Example.com', full_name: 'S. P.' });
+
+  const { body } = await call('POST', USERS, { email: 'secret.person@example.com' });
+
+  const text = JSON.stringify(body);
+  for (const secret of [id, email, full_name]) expect(text).not.toContain(secret);
+});

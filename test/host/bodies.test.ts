@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const LIMIT = 65_536;
+
+let service: Awaited<ReturnType<typeof startService>>;
+let authorization: string;
+let path: string;
+
+beforeAll(async () => {
+  service = await startService();
+  authorization = `Bearer ${await service.issuer.sign()}`;
+  const created = await send('POST', USERS, JSON.stringify({ email: freshAddress() }));
+  path = USERS + (created.body as UserBody).id;
+});
+
+afterAll(() => service.stop());
+
+async function send(
+  method: string,
+  to: string,
+  body: string | Uint8Array | ReadableStream,
+  headers: Record<string, string> = {},
+) {
+  const all = { authorization, 'content-type': 'application/json', ...headers };
+  const init = { method, headers: all, body, duplex: 'half' } as unknown as RequestInit;
+  return answerOf(await fetch(`${service.url}${to}`, init));
+}
+
+/** A create of exactly `size` bytes. */
+function createOf(size: number): string {
+  const shortest = JSON.stringify({ email: freshAddress(), note: '' });
+  return shortest.replace('""', `"${'x'.repeat(size - shortest.length)}"`);
+}
+
+describe('a body is JSON when it is declared', () => {
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"; profile=x',
+    'Application/JSON',
+    'application/vnd.example.user+json',
+    'application/ld+json; q=1',
+  ])('as %s', async (type) => {
+    const headers = { 'content-type': type };
+
+    expect((await send('POST', USERS, createOf(100), headers)).status).toBe(201);
+    expect((await send('PATCH', path, '{}', headers)).status).toBe(200);
+  });
+
+  test('on PATCH as application/merge-patch+json as well', async () => {
+    const headers = { 'content-type': 'application/merge-patch+json' };
+
+    expect((await send('PATCH', path, '{}', headers)).status).toBe(200);
+  });
+});
+
+describe('415', () => {
+  test.each([
+    'text/plain',
+    'text/json',
+    'application/jsonp',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=json',
+    'application/octet-stream',
+    'application/xml',
+    'application/json, text/plain',
+    'json',
+    '*/*',
+    ' ',
+  ])('when the body is declared as %j', async (type) => {
+    const headers = { 'content-type': type };
+
+    expect(await send('POST', USERS, createOf(100), headers)).toEqual(
+      refusal('unsupported_media_type_error', USERS),
+    );
+    expect(await send('PATCH', path, '{}', headers)).toEqual(refusal('unsupported_media_type_error', path));
+  });
+
+  test('when the body is not declared, or there is none', async () => {
+    for (const body of ['{}', '']) {
+      const fields = [
+        ['Host', 'localhost'],
+        ['Authorization', authorization],
+        ['Content-Length', String(body.length)],
+        ['Connection', 'close'],
+      ] as const;
+
+      expect(await lastAnswer(service.url, written(`PATCH ${path}`, fields, body))).toEqual(
+        refusal('unsupported_media_type_error', path),
+      );
+    }
+  });
+
+  test('when the body is declared twice', async () => {
+    const fields = [
+      ['Host', 'localhost'],
+      ['Authorization', authorization],
+      ['Content-Type', 'application/json'],
+      ['Content-Type', 'text/plain'],
+      ['Content-Length', '2'],
+      ['Connection', 'close'],
+    ] as const;
+
+    expect(await lastAnswer(service.url, written(`PATCH ${path}`, fields, '{}'))).toEqual(
+      refusal('unsupported_media_type_error', path),
+    );
+  });
+
+  test.each(['gzip', 'br', 'deflate', 'identity', 'gzip, br', 'none'])(
+    'for the Content-Encoding %s',
+    async (encoding) => {
+      const headers = { 'content-encoding': encoding };
+
+      expect(await send('POST', USERS, createOf(100), headers)).toEqual(
+        refusal('unsupported_media_type_error', USERS),
+      );
+    },
+  );
+});
+
+describe('413', () => {
+  const streamed = (text: string) => new Blob([text]).stream();
+
+  test('not for a body of exactly SVC_BODY_LIMIT bytes, with its length told or not', async () => {
+    expect((await send('POST', USERS, createOf(LIMIT))).status).toBe(201);
+    expect((await send('POST', USERS, streamed(createOf(LIMIT)))).status).toBe(201);
+  });
+
+  test('for one byte more, with its length told or not', async () => {
+    const expected = refusal('payload_too_large_error', USERS);
+
+    expect(await send('POST', USERS, createOf(LIMIT + 1))).toEqual(expected);
+    expect(await send('POST', USERS, streamed(createOf(LIMIT + 1)))).toEqual(expected);
+  });
+
+  test('counts bytes, not characters', async () => {
+    const body = JSON.stringify({ email: freshAddress(), note: '🌍'.repeat(LIMIT / 4) });
+
+    expect(body.length).toBeLessThan(LIMIT);
+    expect(await send('POST', USERS, body)).toEqual(refusal('payload_too_large_error', USERS));
+  });
+
+  test('is answered from the length alone, before the body has come', async () => {
+    const connection = await connectTo(service.url);
+    const fields = [
+      ['Host', 'localhost'],
+      ['Authorization', authorization],
+      ['Content-Type', 'application/json'],
+      ['Content-Length', '99999999999'],
+    ] as const;
+    connection.send(written(`POST ${USERS}`, fields));
+
+    expect(await connection.answer()).toEqual(refusal('payload_too_large_error', USERS));
+    connection.close();
+  });
+
+  test('is answered while an endless body is still coming', async () => {
+    const connection = await connectTo(service.url);
+    const fields = [
+      ['Host', 'localhost'],
+      ['Authorization', authorization],
+      ['Content-Type', 'application/json'],
+      ['Transfer-Encoding', 'chunked'],
+    ] as const;
+    connection.send(written(`POST ${USERS}`, fields));
+    for (let sent = 0; sent <= LIMIT; sent += 4096) connection.send(`1000\r\n${'x'.repeat(4096)}\r\n`);
+
+    expect(await connection.answer()).toEqual(refusal('payload_too_large_error', USERS));
+    connection.close();
+  });
+
+  test('leaves the connection fit for the next request', async () => {
+    const connection = await connectTo(service.url);
+    const body = createOf(LIMIT + 1);
+    const fields = [
+      ['Host', 'localhost'],
+      ['Authorization', authorization],
+      ['Content-Type', 'application/json'],
+      ['Content-Length', String(body.length)],
+    ] as const;
+    connection.send(written(`POST ${USERS}`, fields, body));
+    expect(await connection.answer()).toEqual(refusal('payload_too_large_error', USERS));
+
+    connection.send(written('GET /health', [['Host', 'localhost']]));
+    expect((await connection.answer()).status).toBe(200);
+    connection.close();
+  });
+
+  test('comes at another size with another SVC_BODY_LIMIT', async () => {
+    const other = await startService({ SVC_BODY_LIMIT: '1024' });
+    const init = { headers: { 'content-type': 'application/json' } };
+    const answers = [
+      await other.call('POST', USERS, undefined, { ...init, body: createOf(1024) }),
+      await other.call('POST', USERS, undefined, { ...init, body: createOf(1025) }),
+    ];
+    await other.stop();
+
+    expect(answers.map(({ status }) => status)).toEqual([201, 413]);
+  });
+});
+
+describe('422', () => {
+  test.each([
+    ['that is empty', ''],
+    ['that is white space', ' \n'],
+    ['that is no JSON', '{"email": "a@b", }'],
+    ['in single quotes', "{'email': 'a@b'}"],
+    ['that breaks off', '{"email": "a@b"'],
+    ['of two values', '{"email": "a@b"} {}'],
+    ['with a byte order mark', '\uFEFF{"email": "a@b"}'],
+    ['with NaN in it', '{"email": "a@b", "n": NaN}'],
+    ['that is null', 'null'],
+    ['that is an array', '[{"email": "a@b"}]'],
+    ['that is a string', '"a@b"'],
+    ['that is a number', '42'],
+    ['that is true', 'true'],
+  ])('for a body %s', async (_case, body) => {
+    expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
+    expect(await send('PATCH', path, body)).toEqual(refusal('validation_error', path, { errors: ['#'] }));
+  });
+
+  test.each([
+    ['ff', 'a byte that UTF-8 has not'],
+    ['c080', 'U+0000 in two bytes'],
+    ['eda080', 'a surrogate'],
+    ['f4908080', 'more than U+10FFFF'],
+    ['e282', 'half a character'],
+  ])('for a body that is not UTF-8: %s, %s', async (bytes) => {
+    const body = Buffer.concat([
+      Buffer.from(`{"email":"${freshAddress()}","full_name":"`),
+      Buffer.from(bytes, 'hex'),
+      Buffer.from('"}'),
+    ]);
+
+    expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
+  });
+
+  test('for a body that is UTF-16', async () => {
+    const body = Buffer.from(JSON.stringify({ email: freshAddress() }), 'utf16le');
+
+    // To UTF-8 those are characters too, with U+0000 between them.
+    expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
+  });
+
+  test('for a body nested without end, and not 500', async () => {
+    const depth = 30_000;
+    const body = `${'['.repeat(depth)}${']'.repeat(depth)}`;
+
+    expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
+  });
+
+  test('not for an unknown member that is nested deep', async () => {
+    const depth = 30_000;
+    const body = `{"email":"${freshAddress()}","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+
+    expect((await send('POST', USERS, body)).status).toBe(201);
+  });
+});
+
+test('a body on a request that takes none is ignored', async () => {
+  const connection = await connectTo(service.url);
+  const fields = [
+    ['Host', 'localhost'],
+    ['Authorization', authorization],
+    ['Content-Length', '7'],
+  ] as const;
+  connection.send(written(`GET ${path}`, fields, '{"a":1}'));
+  expect((await connection.answer()).status).toBe(200);
+
+  connection.send(written(`GET ${USERS}?limit=1`, [...fields, ['Connection', 'close']], 'garbage'));
+  expect((await connection.answer()).status).toBe(200);
+  expect(await connection.rest()).toBe('');
+});

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { answerOf, freshAddress, refusal, success, type UserBody } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+
+async function stored(): Promise<UserBody> {
+  return (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
+}
+
+test('of 100 concurrent creates of one address, one is 201 and 99 are 409', async () => {
+  const email = freshAddress();
+  const inSomeCase = (index: number) => (index % 2 === 0 ? email : email.toUpperCase());
+
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => call('POST', USERS, { email: inSomeCase(index) })),
+  );
+
+  const created = answers.filter(({ status }) => status === 201);
+  const refused = answers.filter(({ status }) => status !== 201);
+  expect(created).toHaveLength(1);
+  expect(refused).toEqual(Array.from({ length: 99 }, () => refusal('conflict_error', USERS)));
+  const list = (await call('GET', USERS)).body as UserBody[];
+  expect(list.filter((user) => user.email.toLowerCase() === email)).toEqual([created[0]?.body]);
+});
+
+test('of 20 users that take one address at once, one gets it', async () => {
+  const users = await Promise.all(Array.from({ length: 20 }, stored));
+  const email = freshAddress();
+
+  const answers = await Promise.all(users.map(({ id }) => call('PATCH', USERS + id, { email })));
+
+  const statuses = answers.map(({ status }) => status).sort();
+  expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
+});
+
+test('of two concurrent partial updates of different fields none is lost', async () => {
+  for (let round = 0; round < 40; round += 1) {
+    const given = await stored();
+    const path = USERS + given.id;
+    const email = freshAddress();
+    const changes = [{ full_name: `name ${round}` }, { is_active: false }, { email }];
+
+    const answers = await Promise.all(changes.map((change) => call('PATCH', path, change)));
+
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const expected = { ...given, email, full_name: `name ${round}`, is_active: false };
+    expect((await call('GET', path)).body).toEqual({ ...expected, updated_at: expect.any(String) });
+  }
+});
+
+test('two users that swap their addresses at once get an answer each, and no 5xx', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const [first, second] = [await stored(), await stored()];
+
+    const answers = await Promise.all([
+      call('PATCH', USERS + first.id, { email: second.email }),
+      call('PATCH', USERS + second.id, { email: first.email }),
+    ]);
+
+    for (const { status } of answers) expect([200, 409]).toContain(status);
+  }
+});
+
+test('of ten concurrent deletes one is 204, and the others are 404', async () => {
+  const { id } = await stored();
+
+  const answers = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
+
+  const deleted = answers.filter(({ status }) => status === 204);
+  const others = answers.filter(({ status }) => status !== 204);
+  expect(deleted).toEqual([success(204, '')]);
+  expect(others).toEqual(Array.from({ length: 9 }, () => refusal('not_found_error', USERS + id)));
+});
+
+test('an update and a delete at once leave the user gone', async () => {
+  const { id } = await stored();
+
+  const [updated, deleted] = await Promise.all([
+    call('PATCH', USERS + id, { full_name: 'x' }),
+    call('DELETE', USERS + id),
+  ]);
+
+  expect([200, 404]).toContain(updated.status);
+  expect(deleted.status).toBe(204);
+  expect((await call('GET', USERS + id)).status).toBe(404);
+});
+
+test('200 requests at once are all answered', async () => {
+  const users = await Promise.all(Array.from({ length: 200 }, stored));
+
+  expect(new Set(users.map(({ id }) => id)).size).toBe(200);
+});

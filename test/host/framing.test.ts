@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const HOST = ['Host', 'localhost'] as const;
+const CLOSE = ['Connection', 'close'] as const;
+
+let service: Awaited<ReturnType<typeof startService>>;
+let authorization: string;
+
+beforeAll(async () => {
+  service = await startService();
+  authorization = `Bearer ${await service.issuer.sign()}`;
+});
+
+afterAll(() => service.stop());
+
+const send = (content: string | Buffer) => lastAnswer(service.url, content);
+
+/** A create, up to the fields that say how long it is. */
+const create = (...framing: string[]) =>
+  [
+    `POST ${USERS} HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: ${authorization}`,
+    'Content-Type: application/json',
+    ...framing,
+    '',
+    '',
+  ].join('\r\n');
+
+/** A whole create, whose connection goes on. */
+function wholeCreate(email: string): string {
+  const body = JSON.stringify({ email });
+  return create(`Content-Length: ${body.length}`) + body;
+}
+
+async function addresses(): Promise<readonly string[]> {
+  const { body } = await answerOf(await service.call('GET', `${USERS}?limit=1000`));
+  return (body as UserBody[]).map(({ email }) => email);
+}
+
+describe('what is not HTTP is 400, and the connection ends', () => {
+  test.each([
+    ['a line of text', 'hello\r\n\r\n'],
+    ['a TLS handshake', Buffer.from('16030100c8010000c4030300', 'hex')],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['an unknown version', 'GET /health HTTP/9.9\r\nHost: a\r\n\r\n'],
+    ['a field without a colon', 'GET /health HTTP/1.1\r\nHost: a\r\nnothing\r\n\r\n'],
+    ['white space before the colon', 'GET /health HTTP/1.1\r\nHost: a\r\nA : b\r\n\r\n'],
+    ['a folded field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n'],
+    ['a NUL in a field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\0c\r\n\r\n'],
+    ['lines that end with LF alone', 'GET /health HTTP/1.1\nHost: a\n\n'],
+    ['a space in the target', 'GET /hea lth HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a control character in the target', 'GET /hea\x01lth HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a byte above 7F in the target', Buffer.from('GET /h\xe9 HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1')],
+    ['a target without a slash', 'GET health HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
+  ])('%s', async (_case, content) => {
+    expect(await send(content)).toEqual(refusal('bad_request_error', '/'));
+  });
+
+  test.each([
+    ['a negative length', ['Content-Length: -1']],
+    ['a length with a sign', ['Content-Length: +2']],
+    ['a length in hexadecimal digits', ['Content-Length: 0x2']],
+    ['a length beyond all numbers', ['Content-Length: 99999999999999999999999']],
+    ['two lengths', ['Content-Length: 2', 'Content-Length: 3']],
+    ['one length twice', ['Content-Length: 2', 'Content-Length: 2']],
+    ['a list of lengths', ['Content-Length: 2, 2']],
+    ['a length and chunks', ['Content-Length: 2', 'Transfer-Encoding: chunked']],
+    ['chunks and a length', ['Transfer-Encoding: chunked', 'Content-Length: 2']],
+    ['chunks twice', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked']],
+    ['chunks that are encoded again', ['Transfer-Encoding: chunked, gzip']],
+  ])('%s', async (_case, framing) => {
+    expect(await send(`${create(...framing)}{}`)).toEqual(refusal('bad_request_error', '/'));
+  });
+
+  test('a head that breaks off', async () => {
+    const connection = await connectTo(service.url);
+    connection.send('GET /health HTTP/1.1\r\nHos');
+    connection.halfClose();
+
+    expect(await connection.answer()).toEqual(refusal('bad_request_error', '/'));
+    expect(await connection.rest()).toBe('');
+  });
+});
+
+describe('a body that is not what its head said is 400', () => {
+  test.each([
+    ['a size that is no number', ['Transfer-Encoding: chunked'], 'zz\r\n{}\r\n0\r\n\r\n'],
+    ['a size too small', ['Transfer-Encoding: chunked'], '1\r\n{}\r\n0\r\n\r\n'],
+    ['a size beyond all numbers', ['Transfer-Encoding: chunked'], 'ffffffffffffffffff\r\n{}'],
+    ['lines that end with LF alone', ['Transfer-Encoding: chunked'], '2\n{}\n0\n\n'],
+    ['an endless extension', ['Transfer-Encoding: chunked'], `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
+    ['an encoding that is not chunked', ['Transfer-Encoding: gzip'], '{}'],
+    ['an encoding named like it', ['Transfer-Encoding: xchunked'], '2\r\n{}\r\n0\r\n\r\n'],
+    ['a made-up encoding', ['Transfer-Encoding: identity'], '{}'],
+  ])('%s', async (_case, framing, body) => {
+    expect(await send(create(...framing) + body)).toEqual(refusal('bad_request_error', USERS));
+  });
+
+  test.each([
+    ['a known length', ['Content-Length: 100'], '{"email":"a@b"'],
+    ['chunks', ['Transfer-Encoding: chunked'], '20\r\n{"email":"a@b"'],
+  ])('a body of %s that breaks off, under the request ID of the caller', async (_case, framing, body) => {
+    const connection = await connectTo(service.url);
+    connection.send(create('X-Request-ID: cut-off', ...framing) + body);
+    connection.halfClose();
+
+    const headers = { 'x-request-id': 'cut-off' };
+    expect(await connection.answer()).toEqual(refusal('bad_request_error', USERS, { headers }));
+    expect(await connection.rest()).toBe('');
+  });
+
+  test('nothing is stored of it', async () => {
+    const email = freshAddress();
+    const body = JSON.stringify({ email });
+    await send(`${create('Transfer-Encoding: chunked')}${body.length.toString(16)}\r\n${body}\r\nzz\r\n`);
+
+    expect(await addresses()).not.toContain(email);
+  });
+});
+
+describe('the Host header', () => {
+  test.each([
+    ['missing', []],
+    ['there twice', ['Host: localhost', 'Host: localhost']],
+    ['there twice, once empty', ['Host: localhost', 'Host:']],
+    ['there twice, with another value', ['Host: a.example', 'Host: b.example']],
+  ])('is 400 when it is %s', async (_case, fields) => {
+    const head = ['GET /health HTTP/1.1', ...fields, 'Connection: close', '', ''].join('\r\n');
+
+    expect(await send(head)).toEqual(refusal('bad_request_error', '/health'));
+  });
+
+  test('is 400 before the token is looked at', async () => {
+    expect(await send(`GET ${USERS} HTTP/1.1\r\nConnection: close\r\n\r\n`)).toEqual(
+      refusal('bad_request_error', USERS),
+    );
+  });
+
+  test('may be missing in HTTP/1.0', async () => {
+    expect(await send('GET /health HTTP/1.0\r\n\r\n')).toEqual(probe('healthy'));
+  });
+});
+
+describe('headers that are too large are 431', () => {
+  test.each([
+    ['one field', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['many fields', `GET /health HTTP/1.1\r\nHost: a\r\n${'A: b\r\n'.repeat(20_000)}\r\n`],
+    ['the target', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
+    ['a head that never ends', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}`],
+  ])('%s', async (_case, content) => {
+    expect(await send(content)).toEqual(refusal('request_header_fields_too_large_error', '/'));
+  });
+});
+
+describe('several requests on one connection', () => {
+  test('are answered each, in their order', async () => {
+    const connection = await connectTo(service.url);
+    const named = (id: string) => ['X-Request-ID', id] as const;
+    const bearer = ['Authorization', authorization] as const;
+    connection.send(
+      Buffer.concat([
+        written(`GET ${USERS}`, [HOST, bearer, named('first')]),
+        written('GET /health', [HOST, named('second')]),
+        written(`GET ${USERS}42`, [HOST, bearer, named('third')]),
+        written('GET /nowhere', [HOST, named('fourth'), CLOSE]),
+      ]),
+    );
+
+    const answers = [];
+    for (let count = 0; count < 4; count += 1) answers.push(await connection.answer());
+    expect(answers.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual([
+      [200, 'first'],
+      [200, 'second'],
+      [422, 'third'],
+      [404, 'fourth'],
+    ]);
+    expect(await connection.rest()).toBe('');
+  });
+
+  test('the answer of an executed request is not lost to the garbage after it', async () => {
+    const email = freshAddress();
+    const connection = await connectTo(service.url);
+    connection.send(`${wholeCreate(email)}GARBAGE\r\n\r\n`);
+
+    expect(await connection.answer()).toMatchObject({ status: 201, body: { email } });
+    expect(await connection.answer()).toEqual(refusal('bad_request_error', '/'));
+    expect(await connection.rest()).toBe('');
+    expect((await addresses()).filter((address) => address === email)).toEqual([email]);
+  });
+
+  test('the rest of a body longer than its length is another request, and 400', async () => {
+    const email = freshAddress();
+    const body = JSON.stringify({ email });
+    const connection = await connectTo(service.url);
+    connection.send(
+      `${create(`Content-Length: ${body.length}`)}${body}{"email":"smuggled@example.com"}\r\n\r\n`,
+    );
+
+    expect((await connection.answer()).status).toBe(201);
+    expect(await connection.answer()).toEqual(refusal('bad_request_error', '/'));
+    expect(await connection.rest()).toBe('');
+    expect(await addresses()).not.toContain('smuggled@example.com');
+  });
+
+  test('a body that nobody read does not stand in the way of the next request', async () => {
+    const connection = await connectTo(service.url);
+    const body = 'x'.repeat(1000);
+    const fields = [HOST, ['Content-Length', '1000']] as const;
+    connection.send(written(`POST ${USERS}`, fields, body));
+    expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
+
+    connection.send(written('POST /nowhere', fields, body));
+    expect(await connection.answer()).toEqual(refusal('not_found_error', '/nowhere'));
+
+    connection.send(written('GET /health', [HOST, CLOSE]));
+    expect(await connection.answer()).toEqual(probe('healthy'));
+  });
+});
+
+describe('Expect: 100-continue', () => {
+  const expectant = (bearer: string, type: string, length: number) =>
+    written(`POST ${USERS}`, [
+      HOST,
+      ['Authorization', bearer],
+      ['Content-Type', type],
+      ['Content-Length', String(length)],
+      ['Expect', '100-continue'],
+    ]);
+
+  test('is followed by 100 and then by the answer, for an accepted caller', async () => {
+    const body = JSON.stringify({ email: freshAddress() });
+    const connection = await connectTo(service.url);
+    connection.send(expectant(authorization, 'application/json', body.length));
+
+    expect(await connection.answer()).toEqual({ status: 100, headers: {}, body: '' });
+    connection.send(body);
+    expect((await connection.answer()).status).toBe(201);
+    connection.close();
+  });
+
+  test.each([
+    ['without a valid token', () => expectant('Bearer no.such.token', 'application/json', 9), 401],
+    ['of another media type', () => expectant(authorization, 'text/plain', 9), 415],
+    ['of too large a body', () => expectant(authorization, 'application/json', 65_537), 413],
+  ])('is refused at once, without 100: a request %s', async (_case, content, status) => {
+    const connection = await connectTo(service.url);
+    connection.send(content());
+
+    expect((await connection.answer()).status).toBe(status);
+    expect(connection.isQuiet).toBe(true);
+    connection.close();
+  });
+
+  test('is passed over in HTTP/1.0, which knows no 100', async () => {
+    const body = JSON.stringify({ email: freshAddress() });
+    const head = create(`Content-Length: ${body.length}`, 'Expect: 100-continue');
+
+    expect((await send(head.replace('HTTP/1.1', 'HTTP/1.0') + body)).status).toBe(201);
+  });
+
+  test('with another expectation is ignored', async () => {
+    expect(await send(written('GET /health', [HOST, ['Expect', '200-maybe'], CLOSE]))).toEqual(
+      probe('healthy'),
+    );
+  });
+});
+
+test('an offer to upgrade is passed over', async () => {
+  const fields = [HOST, ['Connection', 'Upgrade, close'], ['Upgrade', 'websocket']] as const;
+
+  expect(await send(written('GET /health', fields))).toEqual(probe('healthy'));
+});
+
+test('a caller that leaves at any stage leaves nothing behind', async () => {
+  const email = freshAddress();
+  const whole = wholeCreate(email);
+  for (const length of [1, 20, whole.length - 40, whole.length - 1]) {
+    const connection = await connectTo(service.url);
+    connection.send(whole.slice(0, length));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    connection.abort();
+  }
+
+  expect(await addresses()).not.toContain(email);
+  const refused = (await service.events()).filter(({ path, status_code }) => path === USERS && status_code);
+  expect(refused.filter(({ status_code }) => Number(status_code) >= 500)).toEqual([]);
+});
+
+test('every refusal of the parser is in the log under its request ID', async () => {
+  const { headers } = await send('hello\r\n\r\n');
+
+  const events = await service.events();
+  expect(events.filter(({ request_id }) => request_id === headers['x-request-id'])).toMatchObject([
+    { event: 'app_error', level: 'warning', status_code: 400, path: '/' },
+  ]);
+});

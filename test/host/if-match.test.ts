@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/answers.ts';
+import { lastAnswer, written } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+const call = async (method: string, path: string, ifMatch?: string, body?: unknown) =>
+  answerOf(
+    await service.call(method, path, body, ifMatch === undefined ? {} : { headers: { 'if-match': ifMatch } }),
+  );
+
+async function stored(): Promise<UserBody> {
+  return (await call('POST', USERS, undefined, { email: freshAddress() })).body as UserBody;
+}
+
+describe('If-Match holds', () => {
+  test.each(['"1"', '*', '"7", "1"', '"1","2","3"', '  "1"  ', 'W/"1", "1"', '"a,b", "1"', ', "1",'])(
+    'for %s, and the user is written',
+    async (ifMatch) => {
+      const given = await stored();
+      const path = USERS + given.id;
+
+      const answer = await call('PATCH', path, ifMatch, { full_name: 'Ada' });
+
+      const updated = { ...given, full_name: 'Ada', updated_at: expect.stringMatching(TIMESTAMP) };
+      expect(answer).toEqual(success(200, updated, { etag: '"2"' }));
+      expect(await call('DELETE', path, ifMatch.replaceAll('"1"', '"2"'))).toEqual(success(204, ''));
+    },
+  );
+
+  test('for a list in several headers', async () => {
+    const { id } = await stored();
+    const fields = [
+      ['Host', 'localhost'],
+      ['Authorization', `Bearer ${await service.issuer.sign()}`],
+      ['If-Match', '"7"'],
+      ['If-Match', '"1"'],
+      ['Connection', 'close'],
+    ] as const;
+
+    expect(await lastAnswer(service.url, written(`DELETE ${USERS}${id}`, fields))).toEqual(success(204, ''));
+  });
+
+  test('for the ETag that the user was last answered with, in whatever answer', async () => {
+    const { id } = await stored();
+    const path = USERS + id;
+    const first = (await call('GET', path)).headers.etag;
+    const second = (await call('PATCH', path, first, {})).headers.etag;
+    const third = (await call('PATCH', path, second, {})).headers.etag;
+
+    expect([first, second, third]).toEqual(['"1"', '"2"', '"3"']);
+    expect((await call('HEAD', path)).headers.etag).toBe(third);
+    expect((await call('DELETE', path, third)).status).toBe(204);
+  });
+});
+
+describe('If-Match does not hold', () => {
+  test.each([
+    ['another version', '"2"'],
+    ['a weak tag', 'W/"1"'],
+    ['weak tags alone', 'W/"1", W/"2"'],
+    ['a list without it', '"0", "2", "3"'],
+    ['no version at all', '"abc"'],
+    ['a version with something to it', '"1-gzip"'],
+    ['a version with leading zeros', '"01"'],
+    ['a version beyond all numbers', `"${'9'.repeat(100)}"`],
+    ['a negative one', '"-1"'],
+    ['an empty tag', '""'],
+    ['no quotation marks', '1'],
+    ['SQL', `"1' OR '1'='1"`],
+    ['a tag in single quotation marks', "'1'"],
+    ['half a tag', '"1'],
+    ['letters beyond ASCII', '"\u00e9"'],
+  ])('for %s: 412, and nothing is written', async (_case, ifMatch) => {
+    const given = await stored();
+    const path = USERS + given.id;
+    const expected = refusal('precondition_failed_error', path);
+
+    expect(await call('PATCH', path, ifMatch, { full_name: 'Ada' })).toEqual(expected);
+    expect(await call('DELETE', path, ifMatch)).toEqual(expected);
+    expect(await call('GET', path)).toEqual(success(200, given, { etag: '"1"' }));
+  });
+
+  test('once the user has changed', async () => {
+    const { id } = await stored();
+    const path = USERS + id;
+    await call('PATCH', path, undefined, {});
+
+    expect(await call('PATCH', path, '"1"', { full_name: 'lost' })).toEqual(
+      refusal('precondition_failed_error', path),
+    );
+  });
+
+  test('a taken email with it is still 412', async () => {
+    const { email } = await stored();
+    const { id } = await stored();
+
+    expect(await call('PATCH', USERS + id, '"9"', { email })).toEqual(
+      refusal('precondition_failed_error', USERS + id),
+    );
+    expect(await call('PATCH', USERS + id, '"1"', { email })).toEqual(refusal('conflict_error', USERS + id));
+  });
+});
+
+test.each(['"1"', '*', 'W/"1"', 'nonsense'])('an unknown id stays 404 with If-Match %s', async (ifMatch) => {
+  expect(await call('PATCH', UNKNOWN, ifMatch, {})).toEqual(refusal('not_found_error', UNKNOWN));
+  expect(await call('DELETE', UNKNOWN, ifMatch)).toEqual(refusal('not_found_error', UNKNOWN));
+});
+
+test('of 20 writers with one ETag, one wins', async () => {
+  const { id } = await stored();
+  const writers = Array.from({ length: 20 }, (_, index) => `writer ${index}`);
+
+  const answers = await Promise.all(
+    writers.map((full_name) => call('PATCH', USERS + id, '"1"', { full_name })),
+  );
+
+  const winners = answers.filter(({ status }) => status === 200);
+  expect(winners).toHaveLength(1);
+  expect(answers.filter(({ status }) => status === 412)).toHaveLength(19);
+  expect(await call('GET', USERS + id)).toMatchObject({ body: winners[0]?.body, headers: { etag: '"2"' } });
+});

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { answerOf, refusal } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+// A rule of the table that the service knows nothing of: to run into it is a defect of ours.
+beforeAll(async () => {
+  service = await startService();
+  const admin = await administer(service.database.name);
+  await admin.query(`ALTER TABLE users ADD CONSTRAINT nobody_named_eve CHECK (full_name <> 'Eve')`);
+  await admin.end();
+});
+
+afterAll(() => service.stop());
+
+test('a defect of ours is 500, which says nothing of it', async () => {
+  const body = { email: 'eve@example.com', full_name: 'Eve' };
+
+  const answer = await answerOf(await service.call('POST', USERS, body));
+
+  expect(answer).toEqual(refusal('internal_server_error', USERS));
+  expect(JSON.stringify(answer)).not.toMatch(/insert|constraint|nobody_named|users_|eve|\bat .*:\d+/i);
+});
+
+test('its cause and stack are in the log and nowhere else, without a value of the row', async () => {
+  const headers = { 'x-request-id': 'defect-1' };
+  await service.call('POST', USERS, { email: 'eve@example.com', full_name: 'Eve' }, { headers });
+
+  const events = await service.events();
+  const [event, ...others] = events.filter(({ request_id }) => request_id === 'defect-1');
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({
+    event: 'app_error',
+    level: 'error',
+    status_code: 500,
+    path: USERS,
+    cause: { code: '23514', stack: expect.stringMatching(/\bat /) },
+  });
+  expect(JSON.stringify(event)).not.toMatch(/eve@example\.com|"Eve"|insert into/i);
+});
+
+test('the service goes on, and the next request is served', async () => {
+  const answer = await answerOf(await service.call('POST', USERS, { email: 'ada@example.com' }));
+
+  expect(answer.status).toBe(201);
+});

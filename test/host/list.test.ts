@@ -1,0 +1,149 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+let all: readonly UserBody[];
+
+beforeAll(async () => {
+  service = await startService();
+  all = await fill();
+});
+
+afterAll(() => service.stop());
+
+const list = async (query = '') => answerOf(await service.call('GET', `${USERS}${query}`));
+const listed = async (query = '') => (await list(query)).body as UserBody[];
+
+/** 1,005 users, some of the same millisecond, stored in another order than that of the list. */
+async function fill(): Promise<readonly UserBody[]> {
+  const client = new pg.Client({ ...service.database, ssl: false });
+  await client.connect();
+  await client.query(`
+    INSERT INTO users (id, email, created_at, updated_at)
+    SELECT gen_random_uuid(), 'user-' || n || '@example.com', t, t
+    FROM generate_series(1, 1005) AS n,
+         LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + (1005 - n / 3) * interval '1 ms' AS t) AS times
+  `);
+  const { rows } = await client.query('SELECT * FROM users ORDER BY created_at, id');
+  await client.end();
+  return rows.map(({ version: _, ...row }) => JSON.parse(JSON.stringify(row)));
+}
+
+describe('the list', () => {
+  test('is plain, ordered by created_at, then id, oldest first, and holds 100 users by default', async () => {
+    expect(await list()).toEqual(success(200, all.slice(0, 100)));
+  });
+
+  test('has an order among users of the same millisecond, of which there are some', () => {
+    expect(new Set(all.map(({ created_at }) => created_at)).size).toBeLessThan(all.length / 2);
+  });
+
+  test.each([
+    ['?limit=1', 0, 1],
+    ['?limit=1000', 0, 1000],
+    ['?skip=0&limit=3', 0, 3],
+    ['?skip=5&limit=3', 5, 8],
+    ['?limit=3&skip=5', 5, 8],
+    ['?skip=1000', 1000, 1005],
+    ['?skip=1004&limit=1000', 1004, 1005],
+    ['?skip=0005&limit=0003', 5, 8],
+    ['?skip=%35&li%6Dit=3', 5, 8],
+  ])('%s is users %i to %i', async (query, from, to) => {
+    expect(await list(query)).toEqual(success(200, all.slice(from, to)));
+  });
+
+  test.each(['?skip=1005', '?skip=2147483647', '?skip=2147483647&limit=1000'])(
+    'past the end is []: %s',
+    async (query) => {
+      expect(await list(query)).toEqual(success(200, []));
+    },
+  );
+
+  test('page by page gives each user once', async () => {
+    const pages = [];
+    for (let skip = 0; skip <= 1005; skip += 67) pages.push(await listed(`?skip=${skip}&limit=67`));
+
+    expect(pages.flat()).toEqual(all);
+  });
+
+  test('has a new user at its end', async () => {
+    const created = await answerOf(await service.call('POST', USERS, { email: 'last@example.com' }));
+    const [last] = await listed('?skip=1005');
+    await service.call('DELETE', `${USERS}${(created.body as UserBody).id}`);
+
+    expect(last).toEqual(created.body);
+  });
+});
+
+describe('an unknown query parameter is ignored', () => {
+  test.each([
+    '?offset=5',
+    '?limit[]=5',
+    '?Limit=5',
+    '?LIMIT=a&SKIP=b',
+    '?__proto__=1&a=1&a=2',
+    '?&&=&x',
+    '?%zz',
+  ])('%s', async (query) => {
+    expect(await list(query)).toEqual(success(200, all.slice(0, 100)));
+  });
+});
+
+describe('422', () => {
+  test.each([
+    'limit=0',
+    'limit=1001',
+    'limit=-1',
+    'limit=',
+    'limit',
+    'limit=+5',
+    'limit=%2B5',
+    'limit=5.0',
+    'limit=1e2',
+    'limit=0x10',
+    'limit=10%0A',
+    'limit=%2010',
+    'limit=ten',
+    'limit=null',
+    'limit=NaN',
+    'limit=Infinity',
+    'limit=1_000',
+    'limit=1,000',
+    'limit=%D9%A1',
+    'limit=99999999999999999999999999',
+    'limit=1%00',
+    'limit=%zz',
+    'skip=-1',
+    'skip=2147483648',
+    'skip=1;limit=5',
+    `skip=${'9'.repeat(5000)}`,
+    "skip=0'--",
+  ])('for a value that is not allowed: %s', async (query) => {
+    const name = query.replace(/\W.*/s, '');
+
+    expect(await list(`?${query}`)).toEqual(refusal('validation_error', USERS, { errors: [name] }));
+  });
+
+  test.each([
+    'limit=5&limit=5',
+    'limit=5&skip=1&limit=6',
+    'limit&limit',
+    'limit=5&%6Cimit=5',
+    'limit=a&limit=b',
+  ])('for the same query parameter twice: %s', async (query) => {
+    expect(await list(`?${query}`)).toEqual(refusal('validation_error', USERS, { errors: ['limit'] }));
+  });
+
+  test('names all faults at once', async () => {
+    expect(await list('?skip=-1&limit=0')).toEqual(
+      refusal('validation_error', USERS, { errors: ['skip', 'limit'] }),
+    );
+    expect(await list('?skip=1&skip=2&limit=0')).toEqual(
+      refusal('validation_error', USERS, { errors: ['skip', 'limit'] }),
+    );
+  });
+});

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, options, probe, refusal, success, type UserBody } from '../stage/answers.ts';
+import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+const COLLECTION = 'POST, GET, HEAD, OPTIONS';
+const RESOURCE = 'GET, HEAD, PATCH, DELETE, OPTIONS';
+const PROBE = 'GET, HEAD, OPTIONS';
+
+let service: Awaited<ReturnType<typeof startService>>;
+let ada: UserBody;
+
+beforeAll(async () => {
+  service = await startService();
+  ada = (await call('POST', '/api/v1/users/', { email: freshAddress() })).body as UserBody;
+});
+
+afterAll(() => service.stop());
+
+const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+
+/** A request with exactly this target, which fetch would tidy up. */
+async function get(target: string, method = 'GET') {
+  const authorization = `Bearer ${await service.issuer.sign()}`;
+  const fields = [
+    ['Host', 'localhost'],
+    ['Authorization', authorization],
+    ['Connection', 'close'],
+  ] as const;
+  return lastAnswer(service.url, written(`${method} ${target}`, fields));
+}
+
+describe('one resource', () => {
+  test('is /api/v1/users with and without a slash at its end', async () => {
+    const created = await call('POST', '/api/v1/users', { email: freshAddress() });
+
+    expect(created.status).toBe(201);
+    expect(await call('GET', '/api/v1/users')).toEqual(success(200, [ada, created.body]));
+    expect(await call('GET', '/api/v1/users/')).toEqual(success(200, [ada, created.body]));
+  });
+
+  test('is /api/v1/users/{user_id} with and without a slash at its end', async () => {
+    const path = `/api/v1/users/${ada.id}`;
+
+    expect(await call('GET', `${path}/`)).toEqual(success(200, ada, { etag: '"1"' }));
+    expect((await call('PATCH', `${path}/`, {})).status).toBe(200);
+    expect((await call('DELETE', '/api/v1/users/00000000-0000-0000-0000-000000000000/')).status).toBe(404);
+  });
+
+  test('is found by a path with encoded letters, too', async () => {
+    const encoded = `/api/v1/%75sers/${ada.id.replace(/^./, (digit) => `%${digit.charCodeAt(0).toString(16)}`)}`;
+
+    expect(await get(encoded)).toMatchObject({ status: 200, body: { id: ada.id } });
+  });
+
+  test('is found by the absolute form of its target', async () => {
+    expect(await get(`http://localhost/api/v1/users/${ada.id}?a=b`)).toMatchObject({
+      status: 200,
+      body: { id: ada.id },
+    });
+    expect(await get('http://localhost/health')).toEqual(probe('healthy'));
+    expect(await get('http://localhost')).toEqual(refusal('not_found_error', '/'));
+    expect(await get('http://localhost?a=b')).toEqual(refusal('not_found_error', '/'));
+  });
+});
+
+describe('an unknown path is 404', () => {
+  test.each([
+    '/',
+    '/api',
+    '/api/v1',
+    '/api/v1/',
+    '/api/v2/users/',
+    '/api/v1/user',
+    '/api/v1/users//',
+    '/api/v1/users/00000000-0000-0000-0000-000000000000//',
+    '/api/v1/users;limit=1',
+    '//api/v1/users/',
+    '/api//v1/users/',
+    '/api/v1/users/../users/',
+    '/api/v1/Users/',
+    '/api%2Fv1/users/',
+    '/api/v1/users/00000000-0000-0000-0000-000000000000/roles',
+    '/health/live',
+    '/HEALTH',
+    '/metrics',
+    '/.env',
+    '/__proto__',
+    '/api/v1/constructor/',
+    '/%00',
+    '/*',
+    `/${'a/'.repeat(2000)}`,
+  ])('%s', async (path) => {
+    expect(await get(path)).toEqual(refusal('not_found_error', path));
+  });
+
+  test('with a query, which the instance leaves out', async () => {
+    expect(await get('/nowhere?token=secret&x=%zz')).toEqual(refusal('not_found_error', '/nowhere'));
+  });
+});
+
+describe('a path that cannot be decoded is 400', () => {
+  test.each([
+    '/api/v1/users/%',
+    '/api/v1/users/%zz',
+    '/api/v1/users/%ff',
+    '/api/v1/users/%C0%AF',
+    '/api/v1/users/%E0%A4%A',
+    '/api/v1/users/%ED%A0%80',
+    '/%zz',
+    '/health%',
+    '/%c0%ae%c0%ae/',
+    '/api/v1/users/%25%ff',
+  ])('%s', async (path) => {
+    expect(await get(path)).toEqual(refusal('bad_request_error', path));
+    expect(await get(path, 'OPTIONS')).toEqual(refusal('bad_request_error', path));
+    expect(await get(path, 'DELETE')).toEqual(refusal('bad_request_error', path));
+  });
+});
+
+describe('a percent sign that is itself encoded', () => {
+  test.each(['%25', '%2525', '%25ff', '%25zz', '%2F', '%252F'])(
+    'is a value like any other: %s',
+    async (id) => {
+      const instance = `/api/v1/users/${id}`;
+
+      expect(await get(instance)).toEqual(refusal('validation_error', instance, { errors: ['user_id'] }));
+    },
+  );
+});
+
+describe('HEAD works wherever GET does', () => {
+  test.each([
+    ['/api/v1/users/', 'the list'],
+    ['/api/v1/users/{id}', 'a user'],
+    ['/api/v1/users/42', 'a refusal 422'],
+    ['/api/v1/users/00000000-0000-0000-0000-000000000000', 'a refusal 404'],
+    ['/health', 'a probe'],
+    ['/ready', 'a probe'],
+    ['/nowhere', 'an unknown path'],
+    ['/%zz', 'a path that cannot be decoded'],
+  ])('%s: the headers of GET, its length included, and no content (%s)', async (pattern) => {
+    const path = pattern.replace('{id}', ada.id);
+    const viaGet = await call('GET', path);
+    const length = String(Buffer.byteLength(JSON.stringify(viaGet.body)));
+
+    const viaHead = await call('HEAD', path);
+
+    const headers = { ...viaGet.headers, 'x-request-id': expect.any(String), 'content-length': length };
+    expect(viaHead).toEqual({ status: viaGet.status, headers, body: '' });
+  });
+
+  test('without a token is 401 without content', async () => {
+    const response = await fetch(`${service.url}/api/v1/users/`, { method: 'HEAD' });
+    const { headers } = refusal('unauthorized_error', '');
+
+    expect(await answerOf(response)).toEqual({
+      status: 401,
+      headers: { ...headers, 'content-length': expect.stringMatching(/^\d+$/) },
+      body: '',
+    });
+  });
+
+  test('and sends not one byte of content on the wire', async () => {
+    const connection = await connectTo(service.url);
+    const fields = [['Host', 'localhost']] as const;
+    connection.send(written('HEAD /health', fields));
+    connection.send(written('GET /health', [...fields, ['Connection', 'close']]));
+
+    expect(await connection.answer({ toHead: true })).toMatchObject({ status: 200, body: '' });
+    expect(await connection.answer()).toEqual(probe('healthy'));
+    expect(await connection.rest()).toBe('');
+  });
+});
+
+describe('OPTIONS on a known path is 204 with Allow', () => {
+  test.each([
+    ['/api/v1/users/', COLLECTION],
+    ['/api/v1/users', COLLECTION],
+    ['/api/v1/users/42', RESOURCE],
+    ['/api/v1/users/42/', RESOURCE],
+    ['/health', PROBE],
+    ['/ready', PROBE],
+  ])('%s: %s', async (path, allow) => {
+    expect(await get(path, 'OPTIONS')).toEqual(options(allow));
+  });
+
+  test('and 404 on an unknown one', async () => {
+    expect(await get('/nowhere', 'OPTIONS')).toEqual(refusal('not_found_error', '/nowhere'));
+  });
+});
+
+describe('any other method on a known path is 405 with Allow', () => {
+  test.each([
+    ['PUT', '/api/v1/users/', COLLECTION],
+    ['PATCH', '/api/v1/users/', COLLECTION],
+    ['DELETE', '/api/v1/users', COLLECTION],
+    ['POST', '/api/v1/users/42', RESOURCE],
+    ['PUT', '/api/v1/users/42/', RESOURCE],
+    ['TRACE', '/api/v1/users/', COLLECTION],
+    ['PROPFIND', '/api/v1/users/', COLLECTION],
+    ['QUERY', '/api/v1/users/', COLLECTION],
+    ['POST', '/health', PROBE],
+    ['DELETE', '/ready', PROBE],
+  ])('%s %s', async (method, path, allow) => {
+    const expected = refusal('method_not_allowed_error', path, { headers: { allow } });
+
+    expect(await get(path, method)).toEqual(expected);
+  });
+
+  test('a method is told from another by its case, and an unknown one is not HTTP to us', async () => {
+    const expected = refusal('bad_request_error', '/');
+
+    expect(await get('/health', 'get')).toEqual(expected);
+    expect(await get('/health', 'BREW')).toEqual(expected);
+  });
+});

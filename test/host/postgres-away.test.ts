@@ -1,0 +1,144 @@
+import { closeSync, openSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { startHost } from '../../host/host.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { answerOf, freshAddress, probe, refusal } from '../stage/answers.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
+import { environmentOf, startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
+
+/** The answer to a request, and the milliseconds that it took. */
+async function timed(asking: Promise<Response>) {
+  const start = performance.now();
+  const answer = await answerOf(await asking);
+  return { answer, milliseconds: performance.now() - start };
+}
+
+describe('while PostgreSQL is away', () => {
+  let proxy: Awaited<ReturnType<typeof startProxy>>;
+  let service: Awaited<ReturnType<typeof startService>>;
+
+  beforeAll(async () => {
+    proxy = await startProxy(inject('postgres'));
+    const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
+    service = await startService(through);
+  });
+
+  afterAll(async () => {
+    await service.stop();
+    await proxy.stop();
+  });
+
+  const call = async (...request: Parameters<typeof service.call>) =>
+    answerOf(await service.call(...request));
+
+  // The longest that the service itself waits is 4.25 seconds.
+  test.each([
+    ['refuses connections', () => proxy.refuse()],
+    ['cuts connections', async () => proxy.reset()],
+    ['answers nothing', async () => proxy.stall()],
+  ])(
+    'because it %s: /health 200, /ready 503 within a second, operations 503, recovery by itself',
+    async (_case, depart) => {
+      // Idle connections of the pool are among those that are lost.
+      expect((await call('POST', USERS, { email: freshAddress() })).status).toBe(201);
+      await depart();
+
+      const { answer, milliseconds } = await timed(fetch(`${service.url}/ready`));
+      expect(answer).toEqual(refusal('service_unavailable_error', '/ready'));
+      expect(milliseconds).toBeLessThan(2000);
+      expect(await call('GET', '/health')).toEqual(probe('healthy'));
+
+      const operations = await Promise.all([
+        timed(service.call('POST', USERS, { email: freshAddress() })),
+        timed(service.call('GET', USERS)),
+        timed(service.call('GET', UNKNOWN)),
+        timed(service.call('PATCH', UNKNOWN, {})),
+        timed(service.call('DELETE', UNKNOWN)),
+      ]);
+      expect(operations.map((operation) => operation.answer)).toEqual(
+        [USERS, USERS, UNKNOWN, UNKNOWN, UNKNOWN].map((path) => refusal('service_unavailable_error', path)),
+      );
+      expect(Math.max(...operations.map((operation) => operation.milliseconds))).toBeLessThan(6000);
+
+      await proxy.pass();
+      await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok, { seconds: 5 });
+      await until(
+        'a user is stored',
+        async () => {
+          return (await call('POST', USERS, { email: freshAddress() })).status === 201;
+        },
+        { seconds: 5 },
+      );
+      const answers = await Promise.all(Array.from({ length: 100 }, () => call('GET', `${USERS}?limit=1`)));
+      expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
+    },
+  );
+
+  test('a caller without a valid token is 401 all the same, and one without the role 403', async () => {
+    const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
+    await proxy.refuse();
+    const nobody = await fetch(`${service.url}${USERS}`);
+    const lacking = await service.call('POST', USERS, {}, { headers: { authorization: reader } });
+    await proxy.pass();
+
+    expect([nobody.status, lacking.status]).toEqual([401, 403]);
+  });
+
+  test('the refusals are errors in the log, with their cause and without a value', async () => {
+    const events = await service.events();
+
+    const refused = events.filter(({ path, status_code }) => path === USERS && status_code === 503);
+    expect(refused).not.toEqual([]);
+    for (const event of refused) {
+      expect(event).toMatchObject({
+        event: 'app_error',
+        level: 'error',
+        cause: { stack: expect.any(String) },
+      });
+      expect(JSON.stringify(event)).not.toMatch(/insert into|@example\.com/i);
+    }
+  });
+});
+
+test('the service starts while PostgreSQL is away, and is ready once it is there', async () => {
+  const [database, issuer, proxy] = await Promise.all([
+    createDatabase(),
+    startIssuer(),
+    startProxy(inject('postgres')),
+  ]);
+  await proxy.refuse();
+  const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
+  const log = openSync('/dev/null', 'w');
+  const host = await startHost(readSettings({ ...environmentOf(database, issuer), ...through }), {
+    logTo: log,
+  });
+  const headers = { authorization: `Bearer ${await issuer.sign()}` };
+  const ask = async (path: string) => answerOf(await fetch(`${host.url}${path}`, { headers }));
+
+  expect(await ask('/health')).toEqual(probe('healthy'));
+  expect(await ask('/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
+  expect(await ask(USERS)).toEqual(refusal('service_unavailable_error', USERS));
+
+  await proxy.pass();
+  const statuses = new Set<number>();
+  await until('the users are there', async () => {
+    const { status } = await ask(USERS);
+    statuses.add(status);
+    return status === 200;
+  });
+  // Between PostgreSQL and its tables, too, the answer is: not yet.
+  expect([200, 503]).toEqual(expect.arrayContaining([...statuses]));
+  expect(await ask('/ready')).toEqual(probe('ready'));
+  expect(await ask(USERS)).toMatchObject({ status: 200, body: [] });
+
+  await host.shutDown();
+  closeSync(log);
+  await Promise.all([issuer.stop(), proxy.stop()]);
+  await database.drop();
+});

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { answerOf, refusal, type UserBody } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const DURATION = 2500;
+
+let service: Awaited<ReturnType<typeof startService>>;
+let admin: Awaited<ReturnType<typeof administer>>;
+
+beforeAll(async () => {
+  service = await startService();
+  admin = await administer();
+});
+
+afterAll(async () => {
+  await admin.end();
+  await service.stop();
+});
+
+const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+
+test('backends killed under load cost at most 503s; what was acknowledged is there, once', async () => {
+  const end = Date.now() + DURATION;
+  const acknowledged: string[] = [];
+  let refused = 0;
+  let killed = 0;
+
+  async function write(writer: number): Promise<void> {
+    for (let count = 0; Date.now() < end; count += 1) {
+      const email = `writer-${writer}-${count}@example.com`;
+      const answer = await call('POST', USERS, { email });
+      if (answer.status === 201) acknowledged.push(email);
+      else {
+        expect(answer).toEqual(refusal('service_unavailable_error', USERS));
+        refused += 1;
+      }
+    }
+  }
+  async function kill(): Promise<void> {
+    while (Date.now() < end) {
+      killed += await admin.terminate(service.database.name);
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+  }
+  await Promise.all([kill(), ...Array.from({ length: 16 }, (_, index) => write(index))]);
+
+  expect(killed).toBeGreaterThan(20);
+  expect(refused).toBeGreaterThan(0);
+  expect(acknowledged.length).toBeGreaterThan(0);
+
+  const stored: string[] = [];
+  for (let skip = 0; ; skip += 1000) {
+    const { body } = await untilServed(`${USERS}?limit=1000&skip=${skip}`);
+    stored.push(...(body as UserBody[]).map(({ email }) => email));
+    if ((body as UserBody[]).length < 1000) break;
+  }
+  expect(new Set(stored).size).toBe(stored.length);
+  expect(acknowledged.filter((email) => !stored.includes(email))).toEqual([]);
+});
+
+test('after it 100 requests in a row succeed, and nothing was answered with 500', async () => {
+  const statuses = [];
+  for (let count = 0; count < 100; count += 1) {
+    statuses.push((await call('GET', `${USERS}?limit=1`)).status);
+  }
+
+  expect(statuses).toEqual(Array.from({ length: 100 }, () => 200));
+  const events = await service.events();
+  expect(events.filter(({ status_code }) => status_code === 500)).toEqual([]);
+});
+
+/** Connections that were killed while idle may each cost one more 503. */
+async function untilServed(path: string) {
+  for (let tries = 0; ; tries += 1) {
+    const answer = await call('GET', path);
+    if (answer.status === 200 || tries === 20) return answer;
+  }
+}

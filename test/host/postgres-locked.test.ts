@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, type TestContext, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+/** Five seconds, and what a busy machine adds. */
+const IN_TIME = 6500;
+
+/** A service, and two connections that can take its table from it. */
+async function start({ onTestFinished }: TestContext) {
+  const service = await startService();
+  const { name } = service.database;
+  const [one, other] = await Promise.all([administer(name), administer(name)]);
+  onTestFinished(async () => {
+    await Promise.all([one.end(), other.end()]);
+    await service.stop();
+  });
+  return { service, one, other };
+}
+
+async function timed(asking: Promise<Response>) {
+  const start = performance.now();
+  const answer = await answerOf(await asking);
+  return { answer, milliseconds: performance.now() - start };
+}
+
+async function lock({ query }: Awaited<ReturnType<typeof administer>>): Promise<void> {
+  await query('BEGIN');
+  await query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+}
+
+// Side by side: each waits for the limits of seconds.
+describe.concurrent('with the table locked', () => {
+  test('200 requests are 503 in time, and the probes answer at once', async (context) => {
+    const { expect } = context;
+    const { service, one } = await start(context);
+    await lock(one);
+
+    const requests = Array.from({ length: 200 }, (_, index) =>
+      timed(
+        index % 2 === 0 ? service.call('GET', USERS) : service.call('POST', USERS, { email: freshAddress() }),
+      ),
+    );
+    const probes = [];
+    for (let round = 0; round < 5; round += 1) {
+      probes.push(await timed(fetch(`${service.url}/health`)), await timed(fetch(`${service.url}/ready`)));
+      await sleep(200);
+    }
+    const answers = await Promise.all(requests);
+    const waiting = await one.query(
+      `SELECT FROM pg_stat_activity WHERE datname = '${service.database.name}' AND wait_event_type = 'Lock'`,
+    );
+    await one.query('ROLLBACK');
+
+    expect(answers.map(({ answer }) => answer)).toEqual(
+      answers.map(() => refusal('service_unavailable_error', USERS)),
+    );
+    expect(Math.max(...answers.map(({ milliseconds }) => milliseconds))).toBeLessThan(IN_TIME);
+    expect(probes.map(({ answer }) => answer.status)).toEqual(probes.map(() => 200));
+    expect(Math.max(...probes.map(({ milliseconds }) => milliseconds))).toBeLessThan(1500);
+    expect(waiting).toEqual([]);
+
+    await until('it serves again', async () => (await service.call('GET', USERS)).ok, { seconds: 3 });
+    // The pool of ten, and the readiness's own.
+    expect(await one.countSessions(service.database.name)).toBeLessThanOrEqual(11);
+  });
+
+  test('and locked again, an update of an unknown id is answered in time, too', async (context) => {
+    const { expect } = context;
+    const { service, one, other } = await start(context);
+    await lock(one);
+
+    // The update waits for the first lock; what it then has to find out, for the second.
+    const path = `${USERS}11111111-1111-1111-1111-111111111111`;
+    const update = timed(service.call('PATCH', path, { full_name: 'nobody' }));
+    await sleep(1000);
+    const again = lock(other);
+    await sleep(2500);
+    await one.query('ROLLBACK');
+    const { answer, milliseconds } = await update;
+    await again;
+    await other.query('ROLLBACK');
+
+    expect([404, 503]).toContain(answer.status);
+    expect(milliseconds).toBeLessThan(IN_TIME);
+  });
+});

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+let admin: Awaited<ReturnType<typeof administer>>;
+let service: Awaited<ReturnType<typeof startService>>;
+const role = `role_${randomBytes(8).toString('hex')}`;
+const database = `test_${randomBytes(8).toString('hex')}`;
+
+// A role and a database of the service's own: an administrator would be let in all the same.
+beforeAll(async () => {
+  admin = await administer();
+  await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+  await admin.query(`CREATE DATABASE ${database} TEMPLATE template0 OWNER ${role} STRATEGY FILE_COPY`);
+  service = await startService({
+    SVC_POSTGRES_DB: database,
+    SVC_POSTGRES_USER: role,
+    SVC_POSTGRES_PASSWORD: 'secret',
+  });
+});
+
+afterAll(async () => {
+  await service.stop();
+  await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
+  await admin.query(`DROP ROLE ${role}`);
+  await admin.end();
+});
+
+const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const create = () => call('POST', USERS, { email: freshAddress() });
+
+const untilServed = () =>
+  until('a user is stored and /ready is 200', async () => {
+    return (await create()).status === 201 && (await call('GET', '/ready')).status === 200;
+  });
+
+describe('a user operation is 503 while PostgreSQL', () => {
+  test.each([
+    ['is full', `ALTER ROLE ${role} CONNECTION LIMIT 0`, `ALTER ROLE ${role} CONNECTION LIMIT -1`],
+    ['refuses the account', `ALTER ROLE ${role} NOLOGIN`, `ALTER ROLE ${role} LOGIN`],
+    [
+      'lacks the database',
+      `ALTER DATABASE ${database} RENAME TO ${database}_away`,
+      `ALTER DATABASE ${database}_away RENAME TO ${database}`,
+    ],
+  ])('%s, and so is /ready; both recover by themselves', async (_case, refuse, undo) => {
+    await untilServed();
+    // To rename a database takes that nobody is in it; the service comes back as soon as it is asked.
+    await until('the sessions have ended', async () => {
+      await admin.terminate(database);
+      return (await admin.countSessions(database)) === 0;
+    });
+    await admin.query(refuse);
+
+    expect(await call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await create()).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
+    expect(await call('GET', '/health')).toEqual(probe('healthy'));
+
+    await admin.query(undo);
+    await untilServed();
+  });
+});
+
+test('while PostgreSQL is read-only, writes are 503 and reads 200, and writing recovers by itself', async () => {
+  await untilServed();
+  const { id } = (await create()).body as UserBody;
+  await admin.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+  await admin.terminate(database);
+
+  await until('reads are 200', async () => (await call('GET', USERS)).status === 200);
+  expect(await create()).toEqual(refusal('service_unavailable_error', USERS));
+  expect(await call('PATCH', USERS + id, {})).toEqual(refusal('service_unavailable_error', USERS + id));
+  expect(await call('DELETE', USERS + id)).toEqual(refusal('service_unavailable_error', USERS + id));
+  expect((await call('GET', USERS + id)).status).toBe(200);
+
+  await admin.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`);
+  await admin.terminate(database);
+  await untilServed();
+});

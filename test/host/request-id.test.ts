@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, UUID_4 } from '../stage/answers.ts';
+import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const VISIBLE = Array.from({ length: 0x7e - 0x20 }, (_, index) => String.fromCharCode(0x21 + index)).join('');
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+/** The request ID of the response to a request with this value, written to the wire as it is. */
+async function idFor(value: string, header = 'X-Request-ID', url = service.url): Promise<string | undefined> {
+  const fields = [
+    ['Host', 'localhost'],
+    [header, value],
+    ['Connection', 'close'],
+  ] as const;
+  const { headers } = await lastAnswer(url, written('GET /health', fields));
+  return headers[header.toLowerCase()];
+}
+
+describe('the inbound value', () => {
+  test.each(['1', 'call-7f3a', VISIBLE, 'x'.repeat(128), '7d4f0f6e-32dd-44a2-b7a1-0c9cdb2cd8a0'])(
+    'is used when it is 1 to 128 characters of visible ASCII: %s',
+    async (value) => {
+      expect(await idFor(value)).toBe(value);
+    },
+  );
+
+  test.each([
+    ['is empty', ''],
+    ['is longer than 128 characters', 'x'.repeat(129)],
+    ['has a space in it', 'a b'],
+    ['has a tab in it', 'a\tb'],
+    ['has a letter beyond ASCII in it', 'caf\xe9'],
+    ['has bytes of UTF-8 in it', Buffer.from('🌍').toString('latin1')],
+  ])('gives way to a new UUID version 4 when it %s', async (_case, value) => {
+    expect(await idFor(value)).toMatch(UUID_4);
+  });
+
+  test('is asked for in any case of the name', async () => {
+    const fields = [
+      ['Host', 'localhost'],
+      ['x-ReQuEsT-iD', 'any-case'],
+      ['Connection', 'close'],
+    ] as const;
+
+    const { headers } = await lastAnswer(service.url, written('GET /health', fields));
+    expect(headers['x-request-id']).toBe('any-case');
+  });
+});
+
+test('a request without one gets a UUID version 4 of its own', async () => {
+  const responses = await Promise.all(Array.from({ length: 50 }, () => fetch(`${service.url}/health`)));
+
+  const ids = responses.map(({ headers }) => headers.get('x-request-id'));
+  for (const id of ids) expect(id).toMatch(UUID_4);
+  expect(new Set(ids).size).toBe(50);
+});
+
+describe('it is on every response', () => {
+  const id = 'one-of-all';
+  const bearing = { headers: { 'x-request-id': id } };
+
+  test.each([
+    ['POST', USERS, { email: freshAddress() }, 201],
+    ['GET', USERS, undefined, 200],
+    ['HEAD', USERS, undefined, 200],
+    ['POST', USERS, {}, 422],
+    ['GET', `${USERS}42`, undefined, 422],
+    ['GET', `${USERS}11111111-1111-1111-1111-111111111111`, undefined, 404],
+    ['DELETE', `${USERS}11111111-1111-1111-1111-111111111111`, undefined, 404],
+    ['GET', '/health', undefined, 200],
+    ['GET', '/ready', undefined, 200],
+    ['GET', '/nowhere', undefined, 404],
+    ['GET', '/%zz', undefined, 400],
+    ['PUT', USERS, undefined, 405],
+    ['OPTIONS', USERS, undefined, 204],
+  ])('%s %s', async (method, path, body, status) => {
+    const response = await service.call(method, path, body, bearing);
+
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([status, id]);
+  });
+
+  test('DELETE of a user', async () => {
+    const created = (await (await service.call('POST', USERS, { email: freshAddress() })).json()) as {
+      id: string;
+    };
+
+    const response = await service.call('DELETE', USERS + created.id, undefined, bearing);
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([204, id]);
+  });
+
+  test('without a token', async () => {
+    const response = await fetch(`${service.url}${USERS}`, bearing);
+
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([401, id]);
+  });
+
+  test('without a Host header', async () => {
+    const { status, headers } = await lastAnswer(
+      service.url,
+      written('GET /health', [
+        ['X-Request-ID', id],
+        ['Connection', 'close'],
+      ]),
+    );
+
+    expect([status, headers['x-request-id']]).toEqual([400, id]);
+  });
+
+  test.each([
+    ['not HTTP', 'hello\r\n\r\n', 400],
+    ['too large a head', `GET / HTTP/1.1\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ])('a new one where the request could not be read: %s', async (_case, content, status) => {
+    const answer = await lastAnswer(service.url, content);
+
+    expect([answer.status, answer.headers['x-request-id']]).toEqual([status, expect.stringMatching(UUID_4)]);
+  });
+});
+
+test('two requests at once on one connection keep theirs apart', async () => {
+  const connection = await connectTo(service.url);
+  const authorization = `Bearer ${await service.issuer.sign()}`;
+  const ids = Array.from({ length: 20 }, (_, index) => `of-${index}`);
+  for (const id of ids) {
+    connection.send(
+      written(`GET ${USERS}`, [
+        ['Host', 'localhost'],
+        ['Authorization', authorization],
+        ['X-Request-ID', id],
+      ]),
+    );
+  }
+
+  const answered = [];
+  for (const _ of ids) answered.push((await connection.answer()).headers['x-request-id']);
+  connection.close();
+  expect(answered).toEqual(ids);
+});
+
+describe('SVC_REQUEST_ID_HEADER', () => {
+  test('names the header, inbound and outbound, and the refusals of the parser as well', async () => {
+    const other = await startService({ SVC_REQUEST_ID_HEADER: 'Correlation-Id' });
+    const ids = [await idFor('mine', 'Correlation-Id', other.url)];
+    const response = await fetch(`${other.url}/health`, { headers: { 'X-Request-ID': 'not-mine' } });
+    const answers = [await answerOf(response), await lastAnswer(other.url, 'hello\r\n\r\n')];
+    await other.stop();
+
+    expect(ids).toEqual(['mine']);
+    for (const { headers } of answers) {
+      expect(headers['correlation-id']).toMatch(UUID_4);
+      expect(headers).not.toHaveProperty('x-request-id');
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { refusal } from '../stage/answers.ts';
+import { connectTo } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+const create = (bearer: string) =>
+  [
+    `POST ${USERS} HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${bearer}`,
+    'Content-Type: application/json',
+    'Content-Length: 100',
+    '',
+    '{',
+  ].join('\r\n');
+
+// Side by side: each waits for a limit of several seconds.
+describe.concurrent('a client too slow', () => {
+  test('with its head is 408, and its connection ends', async ({ expect }) => {
+    const connection = await connectTo(service.url);
+    connection.send('GET /health HTTP/1.1\r\nHost: a\r\nA: ');
+
+    expect(await connection.answer()).toEqual(refusal('request_timeout_error', '/'));
+    expect(await connection.rest()).toBe('');
+  });
+
+  test('with its body is 408, and its connection ends', async ({ expect }) => {
+    const connection = await connectTo(service.url);
+    connection.send(create(await service.issuer.sign()));
+    const drip = setInterval(() => connection.send(' '), 1000);
+
+    expect(await connection.answer()).toEqual(refusal('request_timeout_error', USERS));
+    clearInterval(drip);
+    expect(await connection.rest()).toBe('');
+  });
+
+  test('with a body nobody waits for is told 401 at once, and its connection ends later', async ({
+    expect,
+  }) => {
+    const connection = await connectTo(service.url);
+    connection.send(create('no.such.token'));
+
+    const started = Date.now();
+    expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
+    expect(Date.now() - started).toBeLessThan(4000);
+    expect(await connection.rest()).toBe('');
+  });
+});
+
+test('after them others are served, and the refusals stand in the log', async () => {
+  expect((await service.call('GET', USERS)).status).toBe(200);
+
+  const refused = (await service.events()).filter(
+    ({ event, path }) => event === 'app_error' && path !== '/ready',
+  );
+  expect(refused.map(({ status_code }) => status_code).sort()).toEqual([401, 408, 408]);
+});

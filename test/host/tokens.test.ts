@@ -1,0 +1,143 @@
+import { closeSync, openSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startHost } from '../../host/host.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { answerOf, probe, refusal } from '../stage/answers.ts';
+import { lastAnswer, written } from '../stage/connection.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf, startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+let token: string;
+
+beforeAll(async () => {
+  service = await startService();
+  token = await service.issuer.sign();
+});
+
+afterAll(() => service.stop());
+
+type Fields = readonly (readonly [name: string, value: string])[];
+
+const send = (line: string, fields: Fields, body = '') =>
+  lastAnswer(service.url, written(line, [['Host', 'localhost'], ...fields, ['Connection', 'close']], body));
+
+test('one Authorization header with a good token is accepted', async () => {
+  expect(await send(`GET ${USERS}`, [['Authorization', `Bearer ${token}`]])).toMatchObject({ status: 200 });
+  expect(await send(`GET ${USERS}`, [['aUTHORIZATION', `bEARER  ${token}`]])).toMatchObject({ status: 200 });
+});
+
+describe('two Authorization headers are 401', () => {
+  test.each([
+    ['the same one twice', () => [`Bearer ${token}`, `Bearer ${token}`]],
+    ['a good one and another', () => [`Bearer ${token}`, 'Bearer no.such.token']],
+    ['another and a good one', () => ['Bearer no.such.token', `Bearer ${token}`]],
+    ['a good one and Basic', () => [`Bearer ${token}`, 'Basic YTpi']],
+    ['Basic and a good one', () => ['Basic YTpi', `Bearer ${token}`]],
+    ['a good one and an empty one', () => [`Bearer ${token}`, '']],
+    ['an empty one and a good one', () => ['', `Bearer ${token}`]],
+    ['one in two halves', () => ['Bearer', token]],
+  ])('%s', async (_case, values) => {
+    const fields = values().map(
+      (value, index) => [index === 0 ? 'Authorization' : 'authorization', value] as const,
+    );
+
+    expect(await send(`GET ${USERS}`, fields)).toEqual(refusal('unauthorized_error', USERS));
+  });
+});
+
+describe('a token is not looked at', () => {
+  test.each(['access_token', 'token', 'authorization', 'Authorization'])(
+    'in the query, as %s',
+    async (name) => {
+      expect(await send(`GET ${USERS}?${name}=${token}`, [])).toEqual(refusal('unauthorized_error', USERS));
+    },
+  );
+
+  test.each(['Proxy-Authorization', 'X-Authorization', 'X-Access-Token', 'Cookie', 'Authentication'])(
+    'in the header %s',
+    async (name) => {
+      const value = name === 'Cookie' ? `access_token=${token}` : `Bearer ${token}`;
+
+      expect(await send(`GET ${USERS}`, [[name, value]])).toEqual(refusal('unauthorized_error', USERS));
+    },
+  );
+
+  test.each([
+    ['application/x-www-form-urlencoded', () => `access_token=${token}`],
+    ['application/json', () => JSON.stringify({ access_token: token, email: 'ada@example.com' })],
+  ])('in a body of %s', async (type, body) => {
+    const fields = [
+      ['Content-Type', type],
+      ['Content-Length', String(body().length)],
+    ] as const;
+
+    expect(await send(`POST ${USERS}`, fields, body())).toEqual(refusal('unauthorized_error', USERS));
+  });
+});
+
+test('every refused token is 401 with the same answer, whatever was wrong with it', async () => {
+  const { sign } = service.issuer;
+  const refused = await Promise.all([
+    sign({ exp: 1 }),
+    sign({ iss: 'https://elsewhere.example' }),
+    sign({ aud: 'elsewhere' }),
+    sign({ sub: '' }),
+    sign({}, { kid: 'unknown' }),
+    sign({}, { typ: 'id+jwt' }),
+    'no.such.token',
+  ]);
+
+  for (const bad of refused) {
+    expect(await send(`GET ${USERS}`, [['Authorization', `Bearer ${bad}`]])).toEqual(
+      refusal('unauthorized_error', USERS),
+    );
+  }
+});
+
+// These two wait for seconds, and so side by side.
+test.concurrent('the service follows the rotation of keys', async ({ expect }) => {
+  const { issuer, call, stop } = await startService();
+  const before = { headers: { authorization: `Bearer ${await issuer.sign()}` } };
+  expect((await call('GET', USERS, undefined, before)).status).toBe(200);
+  await issuer.rotate('ES256');
+
+  // Two seconds, and what a busy machine adds.
+  const isAccepted = async () => (await call('GET', USERS)).status === 200;
+  await until('the new key is accepted', isAccepted, { seconds: 3.5 });
+  const answer = await answerOf(await call('GET', USERS, undefined, before));
+  await stop();
+
+  expect(answer).toEqual(refusal('unauthorized_error', USERS));
+});
+
+test.concurrent('the service starts while the identity provider is away, and recovers by itself', async ({
+  expect,
+}) => {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const headers = { authorization: `Bearer ${await issuer.sign()}` };
+  await issuer.stop();
+  const log = openSync('/dev/null', 'w');
+  const host = await startHost(readSettings(environmentOf(database, issuer)), { logTo: log });
+  const ask = async (path: string) => answerOf(await fetch(`${host.url}${path}`, { headers }));
+
+  // The identity provider is no part of /ready.
+  await until('/ready is 200', async () => (await ask('/ready')).status === 200);
+  expect(await ask('/ready')).toEqual(probe('ready'));
+  expect(await ask('/health')).toEqual(probe('healthy'));
+  expect(await ask(USERS)).toEqual(refusal('service_unavailable_error', USERS));
+  const unformed = await fetch(`${host.url}${USERS}`, { headers: { authorization: 'Bearer no.such.token' } });
+  expect(await answerOf(unformed)).toEqual(refusal('unauthorized_error', USERS));
+
+  await issuer.restart();
+  await until('the token is accepted', async () => (await ask(USERS)).status === 200, { seconds: 15 });
+
+  await host.shutDown();
+  closeSync(log);
+  await issuer.stop();
+  await database.drop();
+});

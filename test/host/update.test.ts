@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { answerOf, freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+
+async function stored(): Promise<UserBody> {
+  const { body } = await call('POST', USERS, { email: freshAddress(), full_name: 'Ada Lovelace' });
+  return body as UserBody;
+}
+
+/** Changes a user by `changes`, and expects that it becomes `changed` and nothing else. */
+async function expectChanged(changes: unknown, changed: Partial<UserBody>): Promise<void> {
+  const given = await stored();
+
+  const answer = await call('PATCH', USERS + given.id, changes);
+
+  const updated_at = expect.stringMatching(TIMESTAMP);
+  expect(answer).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
+  const { updated_at: moved, created_at } = answer.body as UserBody;
+  expect(moved > given.updated_at).toBe(true);
+  expect(created_at).toBe(given.created_at);
+  expect((await call('GET', USERS + given.id)).body).toEqual(answer.body);
+}
+
+describe('an update writes exactly the given fields', () => {
+  test('email', () => expectChanged({ email: 'Other@Example.com' }, { email: 'Other@Example.com' }));
+  test('full_name', () => expectChanged({ full_name: 'Countess' }, { full_name: 'Countess' }));
+  test('full_name of ""', () => expectChanged({ full_name: '' }, { full_name: '' }));
+  test('is_active false', () => expectChanged({ is_active: false }, { is_active: false }));
+  test('is_active true', () => expectChanged({ is_active: true }, {}));
+  test('all of them', async () => {
+    const all = { email: freshAddress(), full_name: 'All', is_active: false };
+    await expectChanged(all, all);
+  });
+});
+
+describe('null', () => {
+  test('clears full_name', () => expectChanged({ full_name: null }, { full_name: null }));
+  test('leaves email', () => expectChanged({ email: null }, {}));
+  test('leaves is_active', () => expectChanged({ is_active: null }, {}));
+  test('of all three clears full_name alone', () =>
+    expectChanged({ email: null, full_name: null, is_active: null }, { full_name: null }));
+});
+
+test('an absent member leaves its field', () => expectChanged({}, {}));
+
+test('a user that was switched off can be switched on again', async () => {
+  const { id } = await stored();
+  const states = [];
+  for (const is_active of [false, true, false]) {
+    states.push(((await call('PATCH', USERS + id, { is_active })).body as UserBody).is_active);
+  }
+
+  expect(states).toEqual([false, true, false]);
+});
+
+test('every successful PATCH moves updated_at forward, also 50 in a row and an empty one', async () => {
+  const { id, updated_at } = await stored();
+  const times = [updated_at];
+  for (let count = 0; count < 50; count += 1) {
+    const changes = count % 2 === 0 ? {} : { full_name: `name ${count}` };
+    times.push(((await call('PATCH', USERS + id, changes)).body as UserBody).updated_at);
+  }
+
+  for (const time of times) expect(time).toMatch(TIMESTAMP);
+  expect(times).toEqual([...new Set(times)].sort());
+});
+
+test('every one of 50 PATCHes at once moves updated_at forward', async () => {
+  const { id, updated_at } = await stored();
+
+  const answers = await Promise.all(Array.from({ length: 50 }, () => call('PATCH', USERS + id, {})));
+
+  const times = answers.map(({ body }) => (body as UserBody).updated_at);
+  expect(new Set([...times, updated_at]).size).toBe(51);
+  expect(times.every((time) => time > updated_at)).toBe(true);
+});
+
+test('updated_at moves forward also when the clock is behind it', async () => {
+  const { id } = await stored();
+  const admin = await administer(service.database.name);
+  await admin.query(`UPDATE users SET updated_at = '2999-01-01T00:00:00Z' WHERE id = '${id}'`);
+  await admin.end();
+
+  const { updated_at } = (await call('PATCH', USERS + id, {})).body as UserBody;
+
+  expect(updated_at).toBe('2999-01-01T00:00:00.001Z');
+});
+
+test('a refused PATCH changes nothing', async () => {
+  const given = await stored();
+  const taken = await stored();
+  const path = USERS + given.id;
+
+  expect(await call('PATCH', path, { email: taken.email, full_name: 'x' })).toEqual(
+    refusal('conflict_error', path),
+  );
+  expect(await call('PATCH', path, { full_name: 'x', is_active: 'no' })).toEqual(
+    refusal('validation_error', path, { errors: ['#/is_active'] }),
+  );
+  expect(await call('GET', path)).toEqual(success(200, given, { etag: '"1"' }));
+});
+
+test('an email in use by the user itself is no conflict', async () => {
+  const { id, email } = await stored();
+
+  expect((await call('PATCH', USERS + id, { email })).status).toBe(200);
+});
+
+test('is_active is a boolean and nothing like one', async () => {
+  const { id } = await stored();
+  for (const is_active of ['true', 1, 0, '', [], {}]) {
+    expect(await call('PATCH', USERS + id, { is_active })).toEqual(
+      refusal('validation_error', USERS + id, { errors: ['#/is_active'] }),
+    );
+  }
+});

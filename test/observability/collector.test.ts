@@ -1,0 +1,64 @@
+import { afterEach, expect, test } from 'vitest';
+import { freePort } from '../../host/development/free-port.ts';
+import { startTracedService, type TracedService } from '../stage/traced-service.ts';
+
+let service: TracedService;
+
+afterEach(() => service.remove());
+
+/** What a collector does to those who send to it; where there is none, its address. */
+const FAULTS: Readonly<Record<string, (service: TracedService) => void>> = {
+  hanging: ({ receiver }) => receiver.answer(() => {}),
+  failing: ({ receiver }) =>
+    receiver.answer((response) => response.writeHead(503, { 'retry-after': '5' }).end()),
+  refusing: ({ receiver }) => receiver.answer((response) => response.writeHead(401).end('who are you?')),
+  breaking: ({ receiver }) => receiver.answer((response) => response.destroy()),
+  slow: ({ receiver }) => receiver.answer((response) => void setTimeout(() => response.end(), 3000)),
+};
+
+const often = {
+  OTEL_METRICS_EXPORTER: 'otlp',
+  OTEL_METRIC_EXPORT_INTERVAL: '100',
+  OTEL_METRIC_EXPORT_TIMEOUT: '100',
+};
+
+/** Expects that callers notice nothing, and that the exit is delayed by a second at most. */
+async function expectNoHarm(): Promise<void> {
+  let slowest = 0;
+  for (let sent = 0; sent < 200; sent += 20) {
+    await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const begun = performance.now();
+        expect((await service.call('GET', '/api/v1/users/')).status).toBe(200);
+        slowest = Math.max(slowest, performance.now() - begun);
+      }),
+    );
+  }
+  expect(slowest).toBeLessThan(1000);
+
+  const begun = performance.now();
+  service.signal('SIGTERM');
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  expect(performance.now() - begun).toBeLessThan(2500);
+  expect(service.errors()).toBe('');
+  const events = service.lines().filter(({ path }) => path !== '/ready');
+  expect(events.map(({ event }) => event)).toEqual(['listening', 'database_migrated', 'shutdown_drained']);
+}
+
+test('a collector that is away costs callers nothing, and the exit a second at most', async () => {
+  const endpoint = `http://127.0.0.1:${await freePort()}`;
+  service = await startTracedService({ ...often, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
+
+  await expectNoHarm();
+});
+
+test.each(Object.keys(FAULTS))(
+  'a collector that is %s costs callers nothing, and the exit a second at most',
+  async (fault) => {
+    service = await startTracedService(often);
+    FAULTS[fault]?.(service);
+
+    await expectNoHarm();
+    expect(service.receiver.received.length).toBeGreaterThan(0);
+  },
+);

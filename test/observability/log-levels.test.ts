@@ -1,0 +1,40 @@
+import { afterEach, expect, test } from 'vitest';
+import { startService } from '../stage/service.ts';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+afterEach(() => service.stop());
+
+/** One event of each level that is logged: a refresh, a user, a refusal, a missing database. */
+const EVENTS = [
+  ['jwks_refreshed', 'debug'],
+  ['user_created', 'info'],
+  ['app_error', 'warning'],
+  ['app_error', 'error'],
+] as const;
+
+test.each([
+  ['debug', EVENTS],
+  ['info', EVENTS.slice(1)],
+  ['WARNING', EVENTS.slice(2)],
+  ['error', EVENTS.slice(3)],
+])('with SVC_LOG_LEVEL=%s only events of this level and above are logged', async (level, expected) => {
+  service = await startService({ SVC_LOG_LEVEL: level });
+  await service.call('POST', '/api/v1/users/', { email: 'level@example.com' });
+  await service.call('GET', '/nowhere');
+  await service.database.drop();
+  const unavailable = await service.call('GET', '/api/v1/users/');
+  expect(unavailable.status).toBe(503);
+
+  const logged = (await service.events()).map(({ event, level }) => `${event} ${level}`);
+  const known = EVENTS.map((event) => event.join(' '));
+  expect(known.filter((event) => logged.includes(event))).toEqual(expected.map((event) => event.join(' ')));
+});
+
+test('the level is independent of SVC_ENV: info in both by default', async () => {
+  service = await startService({ SVC_LOG_LEVEL: '' });
+  await service.call('POST', '/api/v1/users/', { email: 'default@example.com' });
+
+  const events = (await service.events()).filter(({ path }) => path !== '/ready');
+  expect(new Set(events.map(({ level }) => level))).toEqual(new Set(['info']));
+});

@@ -1,0 +1,141 @@
+import pg from 'pg';
+import { afterEach, expect, test } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
+import { createPipe } from '../stage/pipe.ts';
+import { startTracedService, type TracedService } from '../stage/traced-service.ts';
+import { until } from '../stage/until.ts';
+
+let service: TracedService;
+
+afterEach(() => service.remove());
+
+const users = '/api/v1/users/';
+const often = { OTEL_METRICS_EXPORTER: 'otlp', OTEL_METRIC_EXPORT_INTERVAL: '100' };
+
+const start = async (variables: Variables = {}) => {
+  service = await startTracedService({ ...often, ...variables });
+};
+
+/** The latest points of a metric, once they are as wanted. */
+function untilPoints(metric: string, isWanted: (points: readonly ReceivedPoint[]) => boolean) {
+  return until(`${metric} as wanted: ${JSON.stringify(latest(metric))}`, () => {
+    const points = latest(metric);
+    return points.length > 0 && isWanted(points) && points;
+  });
+}
+
+function latest(metric: string): readonly ReceivedPoint[] {
+  const all = service.receiver.points().filter((point) => point.metric === metric);
+  const byAttributes = new Map(all.map((point) => [JSON.stringify(point.attributes), point]));
+  return [...byAttributes.values()];
+}
+
+const valueAt = (points: readonly ReceivedPoint[], attributes: object) =>
+  points.find((point) => JSON.stringify(point.attributes) === JSON.stringify(attributes))?.value;
+
+test('there are no metrics when OTEL_METRICS_EXPORTER does not ask for them', async () => {
+  service = await startTracedService({ OTEL_METRIC_EXPORT_INTERVAL: '100' });
+  await service.call('GET', users);
+  service.signal('SIGTERM');
+  await service.exited;
+
+  const paths = new Set(service.receiver.received.map(({ path }) => path));
+  expect(paths).toEqual(new Set(['/v1/traces']));
+});
+
+test('http.server.request.duration counts requests by method, route and status, in seconds', async () => {
+  await start();
+  await service.call('POST', users, { email: 'metrics@example.com' });
+  await service.call('POST', users, { email: 'metrics@example.com' });
+  await service.call('GET', users);
+  await service.call('GET', `${users}x`);
+  await service.call('GET', '/nowhere/jane@example.com');
+  const points = await untilPoints('http.server.request.duration', ({ length }) => length >= 5);
+
+  const counts = points.map(({ attributes, value }) => [
+    attributes['http.request.method'],
+    attributes['http.route'],
+    attributes['http.response.status_code'],
+    value,
+  ]);
+  expect(counts).toEqual([
+    ['POST', users, 201, 1],
+    ['POST', users, 409, 1],
+    ['GET', users, 200, 1],
+    ['GET', `${users}{user_id}`, 422, 1],
+    ['GET', undefined, 404, 1],
+  ]);
+  expect(new Set(points.map(({ unit }) => unit))).toEqual(new Set(['s']));
+  expect(JSON.stringify(points)).not.toContain('jane');
+  for (const { sum } of points) expect(sum).toSatisfy((seconds: number) => seconds > 0 && seconds < 2);
+});
+
+test('requests in flight, connections in use and requests that wait for one are counted', async () => {
+  await start({ SVC_POSTGRES_POOL_SIZE: '2' });
+  const lock = new pg.Client({ ...service.database, ssl: false });
+  await lock.connect();
+  await lock.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+  const held = Array.from({ length: 5 }, () => service.call('GET', users));
+
+  const state = 'db.client.connection.state';
+  await untilPoints('http.server.active_requests', ([point]) => point?.value === 5);
+  await untilPoints('db.client.connection.count', (points) => valueAt(points, { [state]: 'used' }) === 2);
+  await untilPoints('db.client.connection.pending_requests', ([point]) => point?.value === 3);
+  await lock.end();
+  await Promise.all(held);
+
+  await untilPoints('http.server.active_requests', ([point]) => point?.value === 0);
+  await untilPoints('db.client.connection.pending_requests', ([point]) => point?.value === 0);
+  const connections = await untilPoints(
+    'db.client.connection.count',
+    (points) => valueAt(points, { [state]: 'used' }) === 0,
+  );
+  expect(valueAt(connections, { [state]: 'idle' })).toBe(2);
+});
+
+test('hits and misses of the verified tokens and refreshes of the keys are counted', async () => {
+  await start();
+  const headers = { authorization: `Bearer ${await service.issuer.sign()}` };
+  for (let sent = 0; sent < 4; sent += 1) await service.call('GET', users, undefined, { headers });
+  const lookups = await untilPoints('token_cache.lookups', (points) =>
+    points.some(({ value }) => value === 3),
+  );
+  const refreshes = await untilPoints('jwks.refreshes', () => true);
+
+  expect(valueAt(lookups, { outcome: 'hit' })).toBe(3);
+  expect(valueAt(lookups, { outcome: 'miss' })).toBe(1);
+  expect(valueAt(refreshes, { outcome: 'succeeded' })).toBe(1);
+  expect(valueAt(refreshes, { outcome: 'failed' })).toBe(0);
+});
+
+test('the delay of the event loop is measured in seconds', async () => {
+  await start();
+  const [point] = await untilPoints('nodejs.eventloop.delay.p99', () => true);
+
+  expect(point?.unit).toBe('s');
+  expect(point?.value).toSatisfy((seconds: number) => seconds > 0 && seconds < 5);
+});
+
+test('the lines that standard output did not take are counted, as the log tells them', async () => {
+  const pipe = createPipe();
+  service = await startTracedService(often, { output: pipe });
+  const longLine = `/${'x/'.repeat(5000)}`;
+  for (let sent = 0; sent < 200; sent += 1) await fetch(service.url + longLine);
+  const [before] = await untilPoints('log.lines.dropped', ([point]) => Number(point?.value) > 0);
+  const dropped = await service.untilEvent('log_lines_dropped');
+  const [after] = await untilPoints('log.lines.dropped', ([point]) => point?.value === dropped.count);
+  pipe.remove();
+
+  expect(before?.value).toBeLessThanOrEqual(Number(after?.value));
+});
+
+test('the metrics of the last moments are sent before the exit', async () => {
+  service = await startTracedService({ OTEL_METRICS_EXPORTER: 'otlp' });
+  await service.call('GET', users);
+  expect(service.receiver.points()).toEqual([]);
+  service.signal('SIGTERM');
+  await service.exited;
+
+  expect(latest('http.server.request.duration')).toMatchObject([{ value: 1 }]);
+});

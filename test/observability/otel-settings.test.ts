@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
+import { isServer, traceOfCaller } from '../stage/traced-service.ts';
+
+let receiver: Awaited<ReturnType<typeof startOtlpReceiver>>;
+let service: BuiltService;
+
+beforeEach(async () => {
+  receiver = await startOtlpReceiver();
+});
+
+afterEach(async () => {
+  await service.remove();
+  await receiver.stop();
+});
+
+/** Starts with the variables, makes a request in a trace, one in a trace that is not sampled and one without, and ends in order. */
+async function run(variables: Variables) {
+  service = await startBuiltService({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint, ...variables });
+  const callers = [traceOfCaller(), traceOfCaller({ sampled: false })] as const;
+  for (const { headers } of callers) await service.call('GET', '/api/v1/users/', undefined, { headers });
+  await service.call('GET', '/api/v1/users/nobody');
+  service.signal('SIGTERM');
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  return callers[0].traceId;
+}
+
+const on = { SVC_OTEL_ENABLED: 'true' };
+const production = { SVC_ENV: 'production', SVC_OTEL_ENABLED: '' };
+const development = { SVC_ENV: 'development', SVC_OTEL_ENABLED: '' };
+
+test('tracing is on by default in production', async () => {
+  const traceId = await run(production);
+
+  expect(receiver.spans().some((span) => span.traceId === traceId)).toBe(true);
+});
+
+test('tracing is off by default in development', async () => {
+  await run(development);
+
+  expect(receiver.received).toEqual([]);
+});
+
+test('spans go to the path of OTLP in protobuf, with headers, name and attributes as the variables say', async () => {
+  await run({
+    ...on,
+    OTEL_EXPORTER_OTLP_HEADERS: 'api-key=secret,x-tenant=users',
+    OTEL_SERVICE_NAME: 'users-blue',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=staging,service.version=1.2.3',
+  });
+
+  expect(receiver.received.length).toBeGreaterThan(0);
+  for (const { path, headers } of receiver.received) {
+    expect(path).toBe('/v1/traces');
+    expect(headers).toMatchObject({
+      'content-type': 'application/x-protobuf',
+      'api-key': 'secret',
+      'x-tenant': 'users',
+    });
+  }
+  expect(receiver.spans()[0]?.resource).toMatchObject({
+    'service.name': 'users-blue',
+    'service.version': '1.2.3',
+    'deployment.environment.name': 'staging',
+  });
+});
+
+test('OTEL_EXPORTER_OTLP_PROTOCOL changes the encoding', async () => {
+  const traceId = await run({ ...on, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' });
+
+  expect(new Set(receiver.received.map(({ headers }) => headers['content-type']))).toEqual(
+    new Set(['application/json']),
+  );
+  expect(receiver.spans().find((span) => span.traceId === traceId && isServer(span))).toMatchObject({
+    name: 'GET /api/v1/users/',
+    attributes: { 'http.route': '/api/v1/users/', 'http.response.status_code': 200 },
+  });
+});
+
+test('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names the whole address for spans', async () => {
+  const address = `${receiver.endpoint}/custom/path`;
+  await run({ ...on, OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address });
+
+  expect(new Set(receiver.received.map(({ path }) => path))).toEqual(new Set(['/custom/path']));
+  expect(service.spans()).toEqual([]);
+});
+
+test('OTEL_TRACES_SAMPLER=always_off samples nothing, and events have their trace_id all the same', async () => {
+  await run({ ...on, OTEL_TRACES_SAMPLER: 'always_off' });
+
+  expect(receiver.spans()).toEqual([]);
+  const [event] = service.events('app_error').filter(({ path }) => path !== '/ready');
+  expect(event).toMatchObject({ status_code: 422, trace_id: expect.stringMatching(/^[\da-f]{32}$/) });
+});
+
+test('OTEL_TRACES_SAMPLER=parentbased_traceidratio leaves the choice to the caller, where there is one', async () => {
+  const ratio = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' };
+  const traceId = await run({ ...on, ...ratio });
+
+  const incoming = receiver.spans().filter(isServer);
+  expect(incoming.map((span) => span.traceId)).toEqual([traceId]);
+});
+
+test('OTEL_TRACES_SAMPLER=always_on samples also what the caller does not', async () => {
+  await run({ ...on, OTEL_TRACES_SAMPLER: 'always_on' });
+
+  expect(receiver.spans().filter(isServer)).toHaveLength(3);
+});
+
+test('OTEL_PROPAGATORS=none begins a trace of its own for every request', async () => {
+  const traceId = await run({ ...on, OTEL_PROPAGATORS: 'none' });
+
+  const incoming = receiver.spans().filter(isServer);
+  expect(incoming).toHaveLength(3);
+  expect(incoming.filter((span) => span.traceId === traceId)).toEqual([]);
+});
+
+test('OTEL_SDK_DISABLED stops it all', async () => {
+  await run({ ...on, OTEL_SDK_DISABLED: 'true' });
+
+  expect(receiver.received).toEqual([]);
+  expect(service.spans()).toEqual([]);
+});

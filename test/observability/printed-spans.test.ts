@@ -1,0 +1,69 @@
+import { afterEach, expect, test } from 'vitest';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { traceOfCaller } from '../stage/traced-service.ts';
+import { until } from '../stage/until.ts';
+
+let service: BuiltService;
+
+afterEach(() => service.remove());
+
+const NANOSECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/;
+
+test('without an endpoint each span is one JSON object on a line of standard output', async () => {
+  service = await startBuiltService({ SVC_OTEL_ENABLED: 'true' });
+  const { traceId, spanId, headers } = traceOfCaller();
+  const email = 'printed@example.com';
+  await service.call('POST', '/api/v1/users/', { email }, { headers: { ...headers, 'user-agent': 'test' } });
+  const spans = await until('both spans', () => {
+    const found = service.spans().filter(({ trace_id }) => trace_id === traceId);
+    return found.length === 2 && found;
+  });
+  const [event] = service.events('user_created');
+
+  // Every line there is was parsed; what follows is what these two are.
+  const common = {
+    trace_id: traceId,
+    span_id: expect.stringMatching(/^[\da-f]{16}$/),
+    start_time: expect.stringMatching(NANOSECONDS),
+    end_time: expect.stringMatching(NANOSECONDS),
+    status: 'UNSET',
+    resource: expect.objectContaining({ 'service.name': 'user-management-service' }),
+  };
+  expect(spans).toEqual([
+    {
+      ...common,
+      name: 'INSERT users',
+      kind: 'CLIENT',
+      parent_span_id: event?.span_id,
+      attributes: expect.objectContaining({ 'db.operation.name': 'INSERT' }),
+    },
+    {
+      ...common,
+      name: 'POST /api/v1/users/',
+      kind: 'SERVER',
+      span_id: event?.span_id,
+      parent_span_id: spanId,
+      attributes: expect.objectContaining({ 'http.route': '/api/v1/users/' }),
+    },
+  ]);
+  expect(event?.trace_id).toBe(traceId);
+});
+
+test('a span is printed as it ends, and those of the last request before the exit', async () => {
+  service = await startBuiltService({ SVC_OTEL_ENABLED: 'true' });
+  const { traceId, headers } = traceOfCaller();
+  await service.call('GET', '/nowhere', undefined, { headers });
+  service.signal('SIGTERM');
+  await service.exited;
+
+  expect(service.spans().filter(({ trace_id }) => trace_id === traceId)).toHaveLength(1);
+});
+
+test('OTEL_TRACES_EXPORTER=none prints no spans', async () => {
+  service = await startBuiltService({ SVC_OTEL_ENABLED: 'true', OTEL_TRACES_EXPORTER: 'none' });
+  await service.call('GET', '/api/v1/users/');
+  service.signal('SIGTERM');
+  await service.exited;
+
+  expect(service.spans()).toEqual([]);
+});

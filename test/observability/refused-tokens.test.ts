@@ -1,0 +1,70 @@
+import { generateKeyPair } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startService } from '../stage/service.ts';
+
+type Service = Awaited<ReturnType<typeof startService>>;
+
+const users = '/api/v1/users/';
+
+describe('why a token was refused', () => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+
+  afterAll(() => service.stop());
+
+  const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow;
+
+  const bearer = async (token: Promise<string>) => `Bearer ${await token}`;
+
+  /** Signed by a key that the provider never had, under the name of one that it has. */
+  async function forged({ issuer }: Service): Promise<string> {
+    const { privateKey } = await generateKeyPair('RS256');
+    const key = issuer.keys[0];
+    if (!key) throw new Error('the issuer has no key');
+    return bearer(issuer.sign({}, {}, { key: { ...key, privateKey } }));
+  }
+
+  test.each<[string, (service: Service) => Promise<string>, RegExp]>([
+    ['no bearer token', async () => 'Basic dXNlcjpwYXNz', /no bearer token/],
+    ['malformed', async () => 'Bearer not-a-token', /compact form/],
+    ['expired', ({ issuer }) => bearer(issuer.sign({ exp: seconds(-10) })), /"exp"/],
+    ['not yet valid', ({ issuer }) => bearer(issuer.sign({ nbf: seconds(60) })), /"nbf"/],
+    ['without exp', ({ issuer }) => bearer(issuer.sign({ exp: undefined as never })), /exp/],
+    ['without sub', ({ issuer }) => bearer(issuer.sign({ sub: undefined as never })), /sub/],
+    ['of another issuer', ({ issuer }) => bearer(issuer.sign({ iss: 'https://other.example' })), /"iss"/],
+    ['for another audience', ({ issuer }) => bearer(issuer.sign({ aud: 'other' })), /"aud"/],
+    ['of another type', ({ issuer }) => bearer(issuer.sign({}, { typ: 'id+jwt' })), /typ/],
+    ['of an unknown key', ({ issuer }) => bearer(issuer.sign({}, { kid: 'unknown' })), /no key/],
+    ['forged', forged, /signature/],
+  ])('is in the message of app_error and not in the answer: %s', async (_case, authorizationOf, reason) => {
+    const authorization = await authorizationOf(service);
+    const response = await service.call('GET', users, undefined, { headers: { authorization } });
+    const requestId = response.headers.get('x-request-id');
+
+    expect(response.status).toBe(401);
+    expect(await response.json()).toEqual({
+      type: 'urn:svc:error:unauthorized_error',
+      title: 'Unauthorized',
+      status: 401,
+      detail: 'Unauthorized',
+      instance: users,
+    });
+    const events = (await service.events()).filter(({ request_id }) => request_id === requestId);
+    expect(events).toMatchObject([
+      { event: 'app_error', level: 'warning', status_code: 401, message: expect.stringMatching(reason) },
+    ]);
+    expect(JSON.stringify(events)).not.toContain(authorization.split(' ')[1]);
+  });
+
+  test('is in the message of app_error also when there is none', async () => {
+    const response = await fetch(service.url + users);
+    const requestId = response.headers.get('x-request-id');
+
+    expect(response.status).toBe(401);
+    const events = (await service.events()).filter(({ request_id }) => request_id === requestId);
+    expect(events).toMatchObject([{ message: 'there is no Authorization header', status_code: 401 }]);
+  });
+});

@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
+
+const users = '/api/v1/users/';
+
+describe('the attributes of spans', () => {
+  let service: TracedService;
+
+  beforeAll(async () => {
+    service = await startTracedService();
+  });
+
+  afterAll(() => service.remove());
+
+  /** A request that may name any host. */
+  async function send(path: string, headers: Readonly<Record<string, string>>): Promise<void> {
+    const request = get(service.url + path, { headers });
+    const [response] = await once(request, 'response');
+    response.resume();
+  }
+
+  test.each([
+    ['[::1]:8000', '::1', 8000],
+    ['api.example.com', 'api.example.com', undefined],
+    ['api.example.com:8443', 'api.example.com', 8443],
+  ])('the address of the server is that of the Host header (%s)', async (host, address, port) => {
+    const { traceId, headers } = traceOfCaller();
+    await send('/nowhere', { ...headers, host });
+    const [span] = await service.receiver.untilTrace(traceId, 1);
+
+    expect(span?.attributes['server.address']).toBe(address);
+    expect(span?.attributes['server.port']).toBe(port);
+  });
+
+  test.each([
+    ['the path', `${users}jane.doe@example.com`, {}],
+    ['the path, in escapes', `${users}jane%2Edoe%40example.com`, {}],
+    ['the query', `${users}?email=jane.doe@example.com`, {}],
+    ['the User-Agent', users, { 'user-agent': 'billing/1.0 (+mailto:jane.doe@example.com)' }],
+    ['the Host', users, { host: 'jane.doe@example.com' }],
+  ])('an address in %s is in no attribute', async (_case, path, given) => {
+    const { traceId, headers } = traceOfCaller();
+    await send(path, { ...headers, ...given });
+    const spans = await service.receiver.untilTrace(traceId, 1);
+
+    const exported = JSON.stringify(spans, (_, value) => (typeof value === 'bigint' ? undefined : value));
+    expect(exported).toContain(traceId);
+    expect(exported).not.toMatch(/doe(@|%40)example/);
+  });
+});

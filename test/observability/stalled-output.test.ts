@@ -1,0 +1,121 @@
+import { truncateSync } from 'node:fs';
+import { afterEach, expect, test } from 'vitest';
+import { freePort } from '../../host/development/free-port.ts';
+import { TIMESTAMP } from '../stage/answers.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { createPipe } from '../stage/pipe.ts';
+import { until } from '../stage/until.ts';
+
+let service: BuiltService;
+let pipe: ReturnType<typeof createPipe> | undefined;
+
+afterEach(async () => {
+  await service.remove();
+  pipe?.remove();
+  pipe = undefined;
+});
+
+/** More than any queue may hold, as each is a line of 10 KB. */
+const REQUESTS = 500;
+
+async function startIntoPipe() {
+  pipe = createPipe();
+  service = await startBuiltService({}, { output: pipe });
+  return pipe;
+}
+
+/** Makes requests that are logged by one line each, and expects that each is answered as usual. */
+async function makeRequests(count: number): Promise<void> {
+  const path = '/x'.repeat(5000);
+  for (let sent = 0; sent < count; sent += 50) {
+    const statuses = await Promise.all(
+      Array.from({ length: 50 }, async () => {
+        const response = await fetch(service.url + path);
+        await response.arrayBuffer();
+        return response.status;
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([404]));
+  }
+}
+
+async function expectToServe(): Promise<void> {
+  const created = await service.call('POST', '/api/v1/users/', { email: 'meanwhile@example.com' });
+  const [health, ready] = await Promise.all([fetch(`${service.url}/health`), fetch(`${service.url}/ready`)]);
+  expect([created.status, health.status, ready.status]).toEqual([201, 200, 200]);
+}
+
+/** Reads until the lines dropped are told, and expects that they are all that is missing, and none is cut. */
+async function expectAllAccountedFor(read: () => string): Promise<void> {
+  const lines = await until('the count of dropped lines', () => {
+    const text = read();
+    return text.includes('log_lines_dropped') && text.endsWith('\n') && text.split('\n').slice(0, -1);
+  });
+  const events = lines.map((line) => JSON.parse(line));
+  const logged = events.filter(({ path }) => path?.startsWith('/x/')).length;
+  const told = events.filter(({ event }) => event === 'log_lines_dropped');
+  // That of the user is one more line.
+  const users = events.filter(({ event }) => event === 'user_created').length;
+  expect(told).toEqual([
+    {
+      timestamp: expect.stringMatching(TIMESTAMP),
+      level: 'warning',
+      event: 'log_lines_dropped',
+      count: REQUESTS + 1 - logged - users,
+    },
+  ]);
+  expect(logged).toBeGreaterThan(50);
+  expect(told[0].count).toBeGreaterThan(50);
+}
+
+test('while the reader stalls the service goes on, and lines are dropped and counted', async () => {
+  const { read } = await startIntoPipe();
+  await makeRequests(REQUESTS);
+  await expectToServe();
+
+  await expectAllAccountedFor(read);
+  expect(service.errors()).toBe('');
+});
+
+test('when the reader dies the service goes on, and tells the next one how many lines were dropped', async () => {
+  const { die, revive, read } = await startIntoPipe();
+  read();
+  die();
+  await makeRequests(REQUESTS);
+  await expectToServe();
+  revive();
+
+  await expectAllAccountedFor(read);
+  expect(service.errors()).toBe('');
+});
+
+test('on a full disk the service goes on, and when there is room again tells how many lines were dropped', async () => {
+  // The file may not grow; a limit ends a write as a full disk does.
+  service = await startBuiltService({}, { runBy: ['sh', '-c', 'ulimit -f 3072; exec "$@"', 'sh'] });
+  await makeRequests(REQUESTS);
+  await expectToServe();
+  const before = service.printed();
+  truncateSync(service.outputFile);
+
+  await expectAllAccountedFor(() => before + service.printed());
+  expect(service.errors()).toBe('');
+});
+
+test('without a standard output the service serves', async () => {
+  const runBy = ['sh', '-c', 'exec "$@" >&- 2>&-', 'sh'];
+  service = await startBuiltService({ SVC_PORT: String(await freePort()) }, { runBy });
+  await expectToServe();
+
+  service.signal('SIGTERM');
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+});
+
+test('a reader that stalls does not hold up the exit', async () => {
+  await startIntoPipe();
+  await makeRequests(REQUESTS);
+  const begun = performance.now();
+  service.signal('SIGTERM');
+
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  expect(performance.now() - begun).toBeLessThan(2000);
+});

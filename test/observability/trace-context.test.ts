@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isServer, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
+import { until } from '../stage/until.ts';
+
+const users = '/api/v1/users/';
+
+describe('trace_id and span_id', () => {
+  let service: TracedService;
+
+  beforeAll(async () => {
+    service = await startTracedService({ SVC_LOG_LEVEL: 'debug' });
+  });
+
+  afterAll(() => service.remove());
+
+  test('every event of a request has the ids of its span', async () => {
+    const { traceId, headers } = traceOfCaller();
+    const init = { headers: { ...headers, 'x-request-id': 'traced' } };
+    await service.call('POST', users, { email: 'traced@example.com' }, init);
+    await service.call('POST', users, { email: 'traced@example.com' }, init);
+    const spans = await service.receiver.untilTrace(traceId, 4);
+    const events = service.events().filter(({ request_id }) => request_id === 'traced');
+
+    expect(events.map(({ event, trace_id }) => [event, trace_id])).toEqual([
+      ['user_created', traceId],
+      ['app_error', traceId],
+    ]);
+    expect(events.map(({ span_id }) => span_id)).toEqual(spans.filter(isServer).map(({ spanId }) => spanId));
+  });
+
+  test('every event has the ids of its own request, also when many run at once', async () => {
+    await Promise.all(
+      Array.from({ length: 200 }, (_, n) => {
+        const { traceId, headers } = traceOfCaller();
+        const init = { headers: { ...headers, 'x-request-id': `own-${traceId}` } };
+        return n % 2 === 0
+          ? service.call('POST', users, { email: `own-${n}@example.com` }, init)
+          : service.call('GET', `${users}${n}`, undefined, init);
+      }),
+    );
+    const events = service.events().filter(({ request_id }) => String(request_id).startsWith('own-'));
+
+    expect(events).toHaveLength(200);
+    expect(events.filter(({ request_id, trace_id }) => request_id !== `own-${trace_id}`)).toEqual([]);
+    expect(new Set(events.map(({ span_id }) => span_id)).size).toBe(200);
+  });
+
+  test('an event outside of a span has no trace_id and no span_id', () => {
+    const outside = service.events().filter(({ request_id }) => request_id === undefined);
+
+    expect(outside.map(({ event }) => event)).toContain('database_migrated');
+    expect(outside.filter((event) => 'trace_id' in event || 'span_id' in event)).toEqual([]);
+  });
+
+  test('the traceparent of a caller that does not sample is continued without spans, and logged', async () => {
+    const { traceId, headers } = traceOfCaller({ sampled: false });
+    const init = { headers: { ...headers, 'x-request-id': 'unsampled' } };
+    await service.call('POST', users, { email: 'unsampled@example.com' }, init);
+    await sleep(300);
+
+    expect(service.receiver.spans().filter((span) => span.traceId === traceId)).toEqual([]);
+    const [event] = service.events().filter(({ request_id }) => request_id === 'unsampled');
+    expect(event).toMatchObject({ trace_id: traceId, span_id: expect.stringMatching(/^[\da-f]{16}$/) });
+  });
+
+  test.each([
+    '00-00000000000000000000000000000000-00f067aa0ba902b7-01',
+    'ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    '00-4bf92f3577b34da6a3ce929d0e0e4736',
+    'garbage',
+  ])('a traceparent that is none begins a new trace (%s)', async (traceparent) => {
+    const agent = `new-trace-${traceparent.length}`;
+    await service.call('GET', users, undefined, { headers: { traceparent, 'user-agent': agent } });
+    const span = await until('the span', () =>
+      service.receiver.spans().find(({ attributes }) => attributes['user_agent.original'] === agent),
+    );
+
+    expect(span.parentSpanId).toBeUndefined();
+    expect(span.traceId).toMatch(/^(?!0{32}|4bf92f3577b34da6a3ce929d0e0e4736)[\da-f]{32}$/);
+  });
+
+  test('a later fetch in the background is no span of a request that is over, nor are its events', async () => {
+    await sleep(2100);
+    service.issuer.answer((_, response) => response.writeHead(500).end());
+    const { traceId, headers } = traceOfCaller();
+    const token = await service.issuer.sign({}, { kid: 'unknown' });
+    const refused = await service.call('GET', users, undefined, {
+      headers: { ...headers, authorization: `Bearer ${token}` },
+    });
+    expect(refused.status).toBe(503);
+    const retry = await until('the next try', () => service.events().find(({ failures }) => failures === 2));
+    service.issuer.answerNormally();
+    await sleep(500);
+
+    expect(retry).not.toHaveProperty('trace_id');
+    const fetches = service.receiver
+      .spans()
+      .filter(({ attributes }) => attributes['url.full'] === service.issuer.jwksUri);
+    expect(fetches.filter((span) => span.traceId === traceId)).toHaveLength(1);
+  });
+});

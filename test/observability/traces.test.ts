@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startProxy } from '../stage/proxy.ts';
+import {
+  isClient,
+  isServer,
+  startTracedService,
+  type TracedService,
+  traceOfCaller,
+} from '../stage/traced-service.ts';
+
+const users = '/api/v1/users/';
+
+describe('traces', () => {
+  let service: TracedService;
+
+  beforeAll(async () => {
+    service = await startTracedService();
+  });
+
+  afterAll(() => service.remove());
+
+  async function createUser(): Promise<string> {
+    const response = await service.call('POST', users, { email: `${randomUUID()}@example.com` });
+    const { id } = (await response.json()) as { id: string };
+    return id;
+  }
+
+  test('a request and its statement are spans of one trace, under stable semantic conventions', async () => {
+    const { traceId, spanId, headers } = traceOfCaller();
+    const init = { headers: { ...headers, 'user-agent': 'billing/1.0' } };
+    await service.call('POST', users, { email: 'one-trace@example.com' }, init);
+    const spans = await service.receiver.untilTrace(traceId, 2);
+    const [server, statement] = [spans.find(isServer), spans.find(isClient)];
+
+    expect(spans).toHaveLength(2);
+    expect(server).toMatchObject({
+      name: 'POST /api/v1/users/',
+      parentSpanId: spanId,
+      status: 'UNSET',
+      resource: { 'service.name': 'user-management-service', 'telemetry.sdk.language': 'nodejs' },
+    });
+    expect(server?.attributes).toEqual({
+      'http.request.method': 'POST',
+      'http.response.status_code': 201,
+      'http.route': '/api/v1/users/',
+      'server.address': '127.0.0.1',
+      'server.port': Number(new URL(service.url).port),
+      'url.path': '/api/v1/users/',
+      'url.scheme': 'http',
+      'user_agent.original': 'billing/1.0',
+    });
+    expect(statement).toMatchObject({ name: 'INSERT users', parentSpanId: server?.spanId, status: 'UNSET' });
+    expect(statement?.attributes).toEqual({
+      'db.collection.name': 'users',
+      'db.namespace': service.database.name,
+      'db.operation.name': 'INSERT',
+      'db.query.summary': 'INSERT users',
+      'db.query.text': 'insert into "users" ("id", "email", "full_name") values ($1, $2, $3) returning *',
+      'db.system.name': 'postgresql',
+      'server.address': service.database.host,
+      'server.port': service.database.port,
+    });
+    expect(Number(server?.end)).toBeGreaterThan(Number(server?.start));
+    expect(Number(statement?.end)).toBeGreaterThan(Number(statement?.start));
+  });
+
+  test('each statement has the name of its operation and table, and no values', async () => {
+    const { traceId, headers } = traceOfCaller();
+    const id = await createUser();
+    for (const [method, body] of [['GET'], ['PATCH', { full_name: 'Jane Doe' }], ['DELETE']] as const) {
+      await service.call(method, users + id, body, { headers });
+    }
+    const statements = (await service.receiver.untilTrace(traceId, 6)).filter(isClient);
+
+    expect(statements.map(({ name, attributes }) => [name, attributes['db.query.text']])).toEqual([
+      ['SELECT users', 'select * from "users" where "id" = $1'],
+      ['UPDATE users', expect.stringMatching(/^update "users" set "full_name" = \$1, .* where "id" = \$2/)],
+      ['DELETE users', expect.stringMatching(/^delete from "users" where "id" = \$1/)],
+    ]);
+  });
+
+  test('the fetch of the keys for a new one is a span of the request that needed it', async () => {
+    await sleep(2100);
+    await service.issuer.rotate();
+    const { traceId, headers } = traceOfCaller();
+    const response = await service.call('GET', users, undefined, { headers });
+    expect(response.status).toBe(200);
+
+    const spans = await service.receiver.untilTrace(traceId, 3);
+    const server = spans.find(isServer);
+    expect(spans.filter(isClient).map(({ name }) => name)).toEqual(['GET', 'SELECT users']);
+    expect(spans.find(({ name }) => name === 'GET')).toMatchObject({
+      parentSpanId: server?.spanId,
+      attributes: {
+        'http.request.method': 'GET',
+        'http.response.status_code': 200,
+        'url.full': service.issuer.jwksUri,
+        'server.address': '127.0.0.1',
+        'server.port': Number(new URL(service.issuer.jwksUri).port),
+      },
+    });
+  });
+
+  test('a statement that fails has its SQLSTATE, and the request that it refuses is no error of ours', async () => {
+    const { traceId, headers } = traceOfCaller();
+    await service.call('POST', users, { email: 'twice@example.com' });
+    await service.call('POST', users, { email: 'twice@example.com' }, { headers });
+    const spans = await service.receiver.untilTrace(traceId, 2);
+
+    expect(spans.find(isClient)).toMatchObject({
+      status: 'ERROR',
+      attributes: { 'db.response.status_code': '23505', 'error.type': '23505' },
+    });
+    expect(spans.find(isServer)?.status).toBe('UNSET');
+    expect(spans.find(isServer)?.attributes).not.toHaveProperty('error.type');
+  });
+
+  test('probes make no spans, nor do the migrations and the exporter', async () => {
+    const { traceId, headers } = traceOfCaller();
+    for (const path of ['/health', '/ready']) await fetch(service.url + path, { headers });
+    await createUser();
+    await sleep(300);
+    const spans = service.receiver.spans();
+
+    expect(spans.filter((span) => span.traceId === traceId)).toEqual([]);
+    expect(spans.filter(({ attributes }) => attributes['server.port'] === service.receiver.port)).toEqual([]);
+    const texts = spans.map(({ attributes }) => String(attributes['db.query.text'] ?? ''));
+    expect(texts.filter((text) => text.includes('kysely_migration'))).toEqual([]);
+  });
+
+  test('a statement for which there is no connection has no SQLSTATE of PostgreSQL', async () => {
+    const proxy = await startProxy(service.database);
+    const cutOff = await startTracedService({ SVC_POSTGRES_PORT: String(proxy.port) });
+    onTestFinished(cutOff.remove);
+    await proxy.refuse();
+    const { traceId, headers } = traceOfCaller();
+    const response = await cutOff.call('GET', users, undefined, { headers });
+    const spans = await cutOff.receiver.untilTrace(traceId, 2);
+    await proxy.stop();
+
+    expect(response.status).toBe(503);
+    expect(spans.find(isClient)).toMatchObject({ name: 'SELECT users', status: 'ERROR' });
+    expect(spans.find(isClient)?.attributes).not.toHaveProperty('db.response.status_code');
+    expect(spans.find(isServer)).toMatchObject({ status: 'ERROR', attributes: { 'error.type': '503' } });
+  });
+});

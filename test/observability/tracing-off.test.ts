@@ -1,0 +1,66 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, test } from 'vitest';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
+import { traceOfCaller } from '../stage/traced-service.ts';
+
+let service: BuiltService;
+
+afterEach(() => service.remove());
+
+/** The packages in the bundled files that a run has loaded, as V8 and the source maps tell. */
+async function packagesLoaded(SVC_OTEL_ENABLED: string): Promise<ReadonlySet<string>> {
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-loaded-'));
+  service = await startBuiltService({ SVC_OTEL_ENABLED, NODE_V8_COVERAGE: folder });
+  await service.call('POST', '/api/v1/users/', { email: 'loaded@example.com' });
+  service.signal('SIGTERM');
+  await service.exited;
+  const reports = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')));
+  rmSync(folder, { recursive: true });
+  const urls: string[] = reports.flatMap(({ result }) => result.map(({ url }: { url: string }) => url));
+  const files = urls.filter((url) => url.startsWith('file:')).map((url) => fileURLToPath(url));
+  return new Set(files.flatMap((file) => packagesIn(`${file}.map`)));
+}
+
+function packagesIn(sourceMap: string): readonly string[] {
+  const { sources } = JSON.parse(readFileSync(sourceMap, 'utf8')) as { sources: string[] };
+  return sources.flatMap((source) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? []);
+}
+
+test('with tracing off the SDK is not even loaded', async () => {
+  const packages = await packagesLoaded('false');
+
+  expect([...packages]).toEqual(expect.arrayContaining(['kysely', 'pg', '@opentelemetry/api']));
+  expect([...packages].filter((name) => name.startsWith('@opentelemetry/'))).toEqual(['@opentelemetry/api']);
+});
+
+test('with tracing on it is loaded, as the same means show', async () => {
+  const packages = await packagesLoaded('true');
+
+  expect([...packages]).toEqual(
+    expect.arrayContaining(['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace']),
+  );
+});
+
+test('with tracing off there are no spans, whatever endpoint and caller say, and events have no ids of any', async () => {
+  const receiver = await startOtlpReceiver();
+  service = await startBuiltService({
+    SVC_OTEL_ENABLED: 'false',
+    SVC_LOG_LEVEL: 'debug',
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
+    OTEL_METRICS_EXPORTER: 'otlp',
+    OTEL_METRIC_EXPORT_INTERVAL: '100',
+  });
+  const { headers } = traceOfCaller();
+  await service.call('POST', '/api/v1/users/', { email: 'off@example.com' }, { headers });
+  service.signal('SIGTERM');
+  await service.exited;
+  await receiver.stop();
+
+  expect(receiver.received).toEqual([]);
+  expect(service.events('user_created')).toHaveLength(1);
+  expect(service.lines().filter((line) => 'trace_id' in line || 'span_id' in line)).toEqual([]);
+});

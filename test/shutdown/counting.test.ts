@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { connectTo, written } from '../stage/connection.ts';
+import { hold, holdUser, untilUnderWay } from '../stage/locks.ts';
+import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import { until } from '../stage/until.ts';
+
+let service: BuiltService;
+
+afterEach(() => service.remove());
+
+const users = '/api/v1/users/';
+const untilDrained = (seconds = 10) =>
+  until('the end of the drain', () => drainEvents(service)[0], { seconds });
+
+/** A create whose body of `length` bytes is still to come. */
+async function beginCreate(length: number) {
+  const connection = await connectTo(service.url);
+  connection.send(
+    written(`POST ${users}`, [
+      ['Host', 'localhost'],
+      ['Authorization', `Bearer ${await service.issuer.sign()}`],
+      ['Content-Type', 'application/json'],
+      ['Content-Length', String(length)],
+    ]),
+  );
+  return connection;
+}
+
+test('a request to /ready is not counted', async () => {
+  service = await startBuiltService();
+  const lock = await hold(service.database, 'LOCK TABLE kysely_migration IN ACCESS EXCLUSIVE MODE');
+  const begun = performance.now();
+  const probe = fetch(`${service.url}/ready`).catch(() => undefined);
+  await untilUnderWay(1, service.database);
+  service.signal('SIGTERM');
+  const event = await untilDrained();
+  const seconds = (performance.now() - begun) / 1000;
+  await probe;
+  await lock.release();
+
+  // The probe itself would have given up after a second.
+  expect(event).toMatchObject({ event: 'shutdown_drained' });
+  expect(seconds).toBeLessThan(0.9);
+});
+
+test('a connection without a whole request is not counted', async () => {
+  service = await startBuiltService();
+  const idle = await connectTo(service.url);
+  idle.send(written('GET /health', [['Host', 'localhost']]));
+  await idle.answer();
+  const silent = await connectTo(service.url);
+  const unfinished = await connectTo(service.url);
+  unfinished.send('GET /api/v1/users/ HTTP/1.1\r\nHost: local');
+  await sleep(100);
+  const { seconds, ...exit } = await endedBy('SIGTERM', service);
+
+  expect(exit).toEqual({ code: 0, signal: null });
+  expect(seconds).toBeLessThan(2);
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
+  for (const connection of [idle, silent, unfinished]) expect(await connection.rest()).toBe('');
+});
+
+test('a request whose body is still to come is counted, and served when it has come', async () => {
+  service = await startBuiltService();
+  const body = JSON.stringify({ email: 'slowly@example.com' });
+  const connection = await beginCreate(body.length);
+  await sleep(200);
+  service.signal('SIGTERM');
+  await sleep(500);
+  expect(drainEvents(service)).toEqual([]);
+  connection.send(body);
+
+  const answer = await connection.answer();
+  expect(answer).toMatchObject({ status: 201, body: { email: 'slowly@example.com' } });
+  expect(await connection.rest()).toBe('');
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
+});
+
+test('a request is counted until its handler has ended, also when its caller has left', async () => {
+  service = await startBuiltService();
+  const created = await service.call('POST', users, { email: 'left@example.com' });
+  const { id } = (await created.json()) as { id: string };
+  const lock = await holdUser(service.database, id);
+  const leave = new AbortController();
+  const left = service.call('PATCH', users + id, { full_name: 'Left' }, { signal: leave.signal });
+  await untilUnderWay(1, service.database);
+  leave.abort();
+  await expect(left).rejects.toThrow();
+  service.signal('SIGTERM');
+  await sleep(700);
+  expect(drainEvents(service)).toEqual([]);
+  await lock.release();
+
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
+  expect(service.events('user_updated')).toHaveLength(1);
+});
+
+test('a request that was answered or refused before is counted no more', async () => {
+  service = await startBuiltService();
+  await service.call('POST', users, { email: 'answered@example.com' });
+  await service.call('POST', users, { email: 'answered@example.com' });
+  await service.call('GET', '/nowhere');
+  await fetch(service.url + users);
+  const broken = await beginCreate(1000);
+  broken.abort();
+  const notHttp = await connectTo(service.url);
+  notHttp.send('HELO\r\n\r\n');
+  await notHttp.answer();
+  const { seconds, ...exit } = await endedBy('SIGTERM', service);
+
+  expect(exit).toEqual({ code: 0, signal: null });
+  expect(seconds).toBeLessThan(2);
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
+});

@@ -1,0 +1,125 @@
+import pg from 'pg';
+import { afterEach, expect, test } from 'vitest';
+import { freePort } from '../../host/development/free-port.ts';
+import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltService } from '../stage/built-service.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import { startIssuer } from '../stage/tokens.ts';
+
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+const inOrder = { code: 0, signal: null };
+
+/** Starts a host that need not become ready. */
+async function start(variables: Readonly<Record<string, string>>): Promise<BuiltHost> {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const host = await startBuiltHost({ ...environmentOf(database, issuer), ...variables });
+  cleanUps.push(issuer.stop, database.drop, host.remove);
+  return host;
+}
+
+test('a hung query does not hold up the exit, and ends in PostgreSQL', async () => {
+  const service = await startBuiltService({
+    SVC_POSTGRES_STATEMENT_TIMEOUT: '60',
+    SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5',
+  });
+  cleanUps.push(service.remove);
+  const client = new pg.Client({ ...service.database, ssl: false });
+  await client.connect();
+  await client.query(`
+    CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
+    CREATE TRIGGER hang BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hang()`);
+  await client.end();
+  const hung = service.call('POST', '/api/v1/users/', { email: 'hung@example.com' });
+  await untilUnderWay(1, service.database);
+  const { seconds, ...exit } = await endedBy('SIGTERM', service);
+
+  expect((await hung).status).toBe(503);
+  expect(exit).toEqual(inOrder);
+  expect(seconds).toBeLessThan(2.5);
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drain_timeout', in_flight: 1 }]);
+  await untilUnderWay(0, service.database, 3);
+});
+
+test('a PostgreSQL that is away from the start does not hold up the exit', async () => {
+  const host = await start({
+    SVC_POSTGRES_HOST: '127.0.0.1',
+    SVC_POSTGRES_PORT: String(await freePort()),
+  });
+  await host.untilEvent('migration_failed');
+  const { seconds, ...exit } = await endedBy('SIGTERM', host);
+
+  expect(exit).toEqual(inOrder);
+  expect(seconds).toBeLessThan(2);
+  expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
+  expect(host.errors()).toBe('');
+});
+
+test('migrations that wait for another instance do not hold up the exit', async () => {
+  const service = await startBuiltService();
+  cleanUps.push(service.remove);
+  const lock = await hold(service.database, 'LOCK TABLE kysely_migration_lock IN ACCESS EXCLUSIVE MODE');
+  cleanUps.push(lock.release);
+  const host = await startBuiltHost(service.environment);
+  cleanUps.push(host.remove);
+  await host.untilListening();
+  await untilUnderWay(1, service.database);
+  const { seconds, ...exit } = await endedBy('SIGTERM', host);
+
+  expect(exit).toEqual(inOrder);
+  expect(seconds).toBeLessThan(2);
+  expect(host.events('database_migrated')).toEqual([]);
+  expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
+});
+
+test('an identity provider that never answers does not hold up the exit', async () => {
+  const provider = await startIssuer();
+  provider.answer(() => {});
+  cleanUps.push(provider.stop);
+  const host = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
+  await host.untilEvent('database_migrated');
+  const { seconds, ...exit } = await endedBy('SIGTERM', host);
+
+  expect(provider.fetches).toBe(1);
+  expect(exit).toEqual(inOrder);
+  expect(seconds).toBeLessThan(2);
+  expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
+});
+
+test('a signal that comes before the process listens ends it in order', async () => {
+  // The signal is sent as soon as somebody hears it, which is before the host is even loaded.
+  const sendEarly = `process.on('newListener', (name) => {
+    if (name === 'SIGTERM') setImmediate(() => process.kill(process.pid, 'SIGTERM'));
+  });`;
+  const preload = `data:text/javascript,${encodeURIComponent(sendEarly)}`;
+  const host = await start({ NODE_OPTIONS: `--import=${preload}` });
+
+  expect(await host.exited).toEqual(inOrder);
+  expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
+  expect(host.errors()).toBe('');
+});
+
+test('a signal at any moment of the start ends the process, in order once it can be heard', async () => {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  cleanUps.push(issuer.stop, database.drop);
+  for (const delay of [0, 30, 60, 100, 150, 200, 300, 450]) {
+    const host = await startBuiltHost(environmentOf(database, issuer));
+    cleanUps.push(host.remove);
+    await new Promise((resolve) => setTimeout(resolve, delay));
+    const { seconds, code, signal } = await endedBy('SIGTERM', host);
+
+    expect(seconds).toBeLessThan(3);
+    expect(host.errors()).toBe('');
+    // Before a process hears signals, they end it; then nothing can have been served yet.
+    if (signal === null) expect([code, drainEvents(host).length]).toEqual([0, 1]);
+    else expect([signal, host.printed()]).toEqual(['SIGTERM', '']);
+  }
+});

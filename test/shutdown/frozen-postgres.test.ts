@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
+import { callerOf, untilReady } from '../stage/built-service.ts';
+import { startFreezablePostgres } from '../stage/frozen-postgres.ts';
+import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
+import { environmentOf } from '../stage/service.ts';
+import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import { startIssuer } from '../stage/tokens.ts';
+
+describe('a PostgreSQL that is frozen', () => {
+  let postgres: Awaited<ReturnType<typeof startFreezablePostgres>>;
+  let issuer: Awaited<ReturnType<typeof startIssuer>>;
+  let host: BuiltHost;
+
+  beforeAll(async () => {
+    [postgres, issuer] = await Promise.all([startFreezablePostgres(), startIssuer()]);
+  });
+
+  afterEach(async () => {
+    postgres.thaw();
+    await host.remove();
+  });
+
+  afterAll(async () => {
+    await Promise.all([postgres.stop(), issuer.stop()]);
+  });
+
+  /** Starts a host with some connections in its pool. */
+  async function start(variables: Variables = {}) {
+    const database = { ...postgres, drop: async () => [] };
+    host = await startBuiltHost({
+      ...environmentOf(database, issuer),
+      SVC_SHUTDOWN_DRAIN_TIMEOUT: '1',
+      ...variables,
+    });
+    const url = await host.untilListening();
+    await untilReady(url);
+    const call = callerOf(url, issuer);
+    await Promise.all(Array.from({ length: 5 }, () => call('GET', '/api/v1/users/')));
+    return call;
+  }
+
+  test('does not hold up the exit of an idle process', async () => {
+    await start();
+    await postgres.freeze();
+    const { seconds, ...exit } = await endedBy('SIGTERM', host);
+
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(seconds).toBeLessThan(2);
+    expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
+    expect(host.errors()).toBe('');
+  });
+
+  test('does not hold up the exit longer than the drain, with requests in flight', async () => {
+    const call = await start();
+    await postgres.freeze();
+    const hung = Array.from({ length: 8 }, () => call('GET', '/api/v1/users/'));
+    await sleep(300);
+    const { seconds, ...exit } = await endedBy('SIGTERM', host);
+
+    expect((await Promise.all(hung)).map(({ status }) => status)).toEqual(Array(8).fill(503));
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(seconds).toBeLessThan(3);
+    expect(drainEvents(host)).toHaveLength(1);
+    expect(host.errors()).toBe('');
+  });
+
+  test('does not hold up the exit longer than that with a collector that hangs as well', async () => {
+    const receiver = await startOtlpReceiver();
+    receiver.answer(() => {});
+    const call = await start({
+      SVC_OTEL_ENABLED: 'true',
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
+      OTEL_METRICS_EXPORTER: 'otlp',
+    });
+    await postgres.freeze();
+    const hung = call('GET', '/api/v1/users/');
+    await sleep(300);
+    const { seconds, ...exit } = await endedBy('SIGTERM', host);
+    await receiver.stop();
+
+    expect((await hung).status).toBe(503);
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(seconds).toBeLessThan(3);
+    expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drain_timeout', in_flight: 1 }]);
+  });
+});

@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import { refusal, TIMESTAMP } from '../stage/answers.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import { until } from '../stage/until.ts';
+
+let service: BuiltService;
+
+afterEach(() => service.remove());
+
+const users = '/api/v1/users/';
+const drained = { timestamp: expect.stringMatching(TIMESTAMP), level: 'info', event: 'shutdown_drained' };
+const inOrder = { code: 0, signal: null };
+
+async function createUser(email: string): Promise<string> {
+  const response = await service.call('POST', users, { email });
+  const { id } = (await response.json()) as { id: string };
+  return id;
+}
+
+const isReady = async () => (await fetch(`${service.url}/ready`)).ok;
+const untilNotReady = () => until('/ready is 503', async () => !(await isReady()), { seconds: 2, every: 1 });
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and at once', async (signal) => {
+  service = await startBuiltService();
+  const { seconds, ...exit } = await endedBy(signal, service);
+
+  expect(exit).toEqual(inOrder);
+  expect(seconds).toBeLessThan(2);
+  expect(drainEvents(service)).toEqual([drained]);
+  expect(service.lines().at(-1)).toEqual(drained);
+  expect(service.errors()).toBe('');
+});
+
+test('/ready is 503 at once, requests in flight are awaited, and only then the database is let go', async () => {
+  service = await startBuiltService();
+  const id = await createUser('held@example.com');
+  const lock = await holdUser(service.database, id);
+  const held = service.call('PATCH', users + id, { full_name: 'Held' });
+  await untilUnderWay(1, service.database);
+  service.signal('SIGTERM');
+  await untilNotReady();
+
+  // New requests are still served, on connections that end with them.
+  const [ready, health, created] = await Promise.all([
+    fetch(`${service.url}/ready`),
+    fetch(`${service.url}/health`),
+    service.call('POST', users, { email: 'late@example.com' }),
+  ]);
+  expect([ready.status, health.status, created.status]).toEqual([503, 200, 201]);
+  for (const { headers } of [ready, health, created]) expect(headers.get('connection')).toBe('close');
+  expect(await ready.json()).toEqual(refusal('service_unavailable_error', '/ready').body);
+  await sleep(300);
+  expect(drainEvents(service)).toEqual([]);
+  expect(service.isAlive()).toBe(true);
+
+  await lock.release();
+  const response = await held;
+  expect(response.status).toBe(200);
+  expect(response.headers.get('connection')).toBe('close');
+  expect(await response.json()).toMatchObject({ id, full_name: 'Held' });
+  expect(await service.exited).toEqual(inOrder);
+  expect(drainEvents(service)).toEqual([drained]);
+  expect(service.errors()).toBe('');
+  await expect(fetch(`${service.url}/health`)).rejects.toThrow();
+});
+
+test('for SVC_SHUTDOWN_READINESS_DELAY everything but /ready is served as before', async () => {
+  service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '1.5' });
+  const ended = endedBy('SIGTERM', service);
+  await untilNotReady();
+  const responses = await Promise.all([
+    fetch(`${service.url}/health`),
+    service.call('POST', users, { email: 'as-before@example.com' }),
+    service.call('GET', users),
+  ]);
+  const eventsMeanwhile = drainEvents(service);
+  const { seconds, ...exit } = await ended;
+
+  expect(responses.map(({ status }) => status)).toEqual([200, 201, 200]);
+  expect(responses.map(({ headers }) => headers.get('connection'))).not.toContain('close');
+  expect(eventsMeanwhile).toEqual([]);
+  expect(exit).toEqual(inOrder);
+  expect(seconds).toBeGreaterThan(1.5);
+  expect(seconds).toBeLessThan(3.5);
+  expect(drainEvents(service)).toEqual([drained]);
+});
+
+test('a request that comes during the delay and outlasts it is awaited', async () => {
+  service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '0.5' });
+  const id = await createUser('outlasting@example.com');
+  const lock = await holdUser(service.database, id);
+  service.signal('SIGTERM');
+  await untilNotReady();
+  const held = service.call('DELETE', users + id);
+  await untilUnderWay(1, service.database);
+  await sleep(1000);
+  expect(service.isAlive()).toBe(true);
+  await lock.release();
+
+  expect((await held).status).toBe(204);
+  expect(await service.exited).toEqual(inOrder);
+  expect(drainEvents(service)).toEqual([drained]);
+});
+
+test.each([
+  ['SIGTERM', 'SIGTERM'],
+  ['SIGTERM', 'SIGINT'],
+  ['SIGINT', 'SIGTERM'],
+] as const)('a second signal changes nothing (%s, %s)', async (first, second) => {
+  service = await startBuiltService();
+  const id = await createUser('twice@example.com');
+  const lock = await holdUser(service.database, id);
+  const held = service.call('PATCH', users + id, { full_name: 'Twice' });
+  await untilUnderWay(1, service.database);
+  service.signal(first);
+  await untilNotReady();
+  service.signal(second);
+  await sleep(300);
+  expect(service.isAlive()).toBe(true);
+  await lock.release();
+
+  expect((await held).status).toBe(200);
+  expect(await service.exited).toEqual(inOrder);
+  expect(drainEvents(service)).toEqual([drained]);
+  expect(service.errors()).toBe('');
+});

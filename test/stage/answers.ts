@@ -1,0 +1,170 @@
+import { expect } from 'vitest';
+import type { GatewayResult } from '../../lib/gateway.ts';
+
+/** All of an answer that the service decides; a body of JSON is parsed, and none is ''. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** The refusals: code -> status and title. Written down again, so that a slip in the service's table shows. */
+const REFUSALS = {
+  bad_request_error: [400, 'Bad Request'],
+  unauthorized_error: [401, 'Unauthorized'],
+  forbidden_error: [403, 'Forbidden'],
+  not_found_error: [404, 'Not Found'],
+  method_not_allowed_error: [405, 'Method Not Allowed'],
+  request_timeout_error: [408, 'Request Timeout'],
+  conflict_error: [409, 'Conflict'],
+  precondition_failed_error: [412, 'Precondition Failed'],
+  payload_too_large_error: [413, 'Payload Too Large'],
+  unsupported_media_type_error: [415, 'Unsupported Media Type'],
+  validation_error: [422, 'Unprocessable Entity'],
+  request_header_fields_too_large_error: [431, 'Request Header Fields Too Large'],
+  internal_server_error: [500, 'Internal Server Error'],
+  service_unavailable_error: [503, 'Service Unavailable'],
+} as const;
+
+export type Refusal = keyof typeof REFUSALS;
+
+const HEADERS_OF: Partial<Record<Refusal, () => Record<string, string>>> = {
+  unauthorized_error: () => ({ 'www-authenticate': 'Bearer' }),
+  service_unavailable_error: () => ({ 'retry-after': expect.stringMatching(/^[1-9]\d*$/) }),
+};
+
+export const UUID_7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+export const UUID_4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const someText = () => expect.stringMatching(/./);
+
+/** What every response has; the request ID is a generated one. */
+const everyHeader = () => ({
+  'x-content-type-options': 'nosniff',
+  'x-request-id': expect.stringMatching(UUID_4),
+});
+
+/** Reads a response whole. */
+export async function answerOf(response: Response): Promise<Answer> {
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return answerWith(response.status, Object.fromEntries(response.headers), bytes);
+}
+
+/** The answer that a handler's result stands for. */
+export function answerOfResult({ statusCode, headers, body, isBase64Encoded }: GatewayResult): Answer {
+  const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
+  const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return answerWith(statusCode, Object.fromEntries(lowerCase), bytes);
+}
+
+/** A length is left out where it is that of the body, so that a wrong one stands out. */
+export function answerWith(status: number, headers: Record<string, string>, body: Buffer): Answer {
+  const { date, connection, 'keep-alive': _, 'content-length': length, ...rest } = headers;
+  const isRight = length === undefined || length === String(body.length);
+  const text = body.toString();
+  const isJson = /json/.test(rest['content-type'] ?? '') && text !== '';
+  return {
+    status,
+    headers: isRight ? rest : { ...rest, 'content-length': length },
+    body: isJson ? JSON.parse(text) : text,
+  };
+}
+
+type Particulars = {
+  readonly detail?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The pointer (`#…`) or the parameter of each fault, in the order told. */
+  readonly errors?: readonly string[] | 'any';
+};
+
+/** The whole answer of a refusal: five members, their headers, and for a 422 its faults. */
+export function refusal(
+  code: Refusal,
+  instance: string,
+  { detail, headers, errors }: Particulars = {},
+): Answer {
+  const [status, title] = REFUSALS[code];
+  const isStatusText = code === 'unauthorized_error' || code === 'forbidden_error';
+  return {
+    status,
+    headers: {
+      ...everyHeader(),
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      ...HEADERS_OF[code]?.(),
+      ...headers,
+    },
+    body: {
+      type: `urn:svc:error:${code}`,
+      title,
+      status,
+      detail: detail ?? (isStatusText ? title : someText()),
+      instance,
+      ...(errors && { errors: errors === 'any' ? expect.any(Array) : errors.map(faultAt) }),
+    },
+  };
+}
+
+function faultAt(place: string) {
+  return { [place.startsWith('#') ? 'pointer' : 'parameter']: place, detail: someText() };
+}
+
+/** The answer 403: it names the role. */
+export function forbidden(role: string, instance: string): Answer {
+  const challenge = `Bearer error="insufficient_scope", scope="${role}"`;
+  return refusal('forbidden_error', instance, { headers: { 'www-authenticate': challenge } });
+}
+
+/** The whole answer of a user operation that went well. */
+export function success(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+  return {
+    status,
+    headers: {
+      ...everyHeader(),
+      ...(status !== 204 && { 'content-type': 'application/json; charset=utf-8' }),
+      'cache-control': 'private, no-cache',
+      ...headers,
+    },
+    body,
+  };
+}
+
+/** The whole answer of a probe that went well. */
+export function probe(status: 'healthy' | 'ready'): Answer {
+  return success(200, { status }, { 'cache-control': 'no-store' });
+}
+
+/** The whole answer of OPTIONS. */
+export function options(allow: string): Answer {
+  return { status: 204, headers: { ...everyHeader(), allow }, body: '' };
+}
+
+export interface UserBody {
+  readonly id: string;
+  readonly email: string;
+  readonly full_name: string | null;
+  readonly is_active: boolean;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** A user as it is answered, new and without a name unless told otherwise. */
+export function user(given: Partial<UserBody> & { readonly email: string }): UserBody {
+  return {
+    id: expect.stringMatching(UUID_7),
+    full_name: null,
+    is_active: true,
+    created_at: expect.stringMatching(TIMESTAMP),
+    updated_at: expect.stringMatching(TIMESTAMP),
+    ...given,
+  };
+}
+
+let addresses = 0;
+
+/** An address that no other test of the file has. */
+export function freshAddress(): string {
+  addresses += 1;
+  return `user-${addresses}@example.com`;
+}

@@ -1,0 +1,106 @@
+import { isUtf8 } from 'node:buffer';
+import { functions } from '../../infra/functions.ts';
+import { routeKeys } from '../../infra/lambda/route-keys.ts';
+import type { GatewayEvent } from '../../lib/gateway.ts';
+import type { RawRequest } from './raw-request.ts';
+
+/** What API Gateway makes of a request: the function that gets it, and the event. */
+export type Integration = { readonly operationId: string; readonly event: GatewayEvent };
+
+/** Types of content that API Gateway hands on as a text. */
+const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-www-form-urlencoded)\b)/i;
+
+/**
+ * An HTTP API in front of the deployed functions, payload format 2.0: repeated header fields are joined; the path is
+ * decoded, `rawPath` too, and the query is not; a body that is no text is in base64.
+ *
+ * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs"; that `rawPath` is
+ * decoded is not written there: see aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions
+ */
+export async function apiGateway(): Promise<(request: RawRequest) => Integration> {
+  const deployed = await functions();
+  const routes = deployed.flatMap(({ operationId, route }) =>
+    (route ? routeKeys(route) : []).map((routeKey) => ({ operationId, routeKey })),
+  );
+
+  return (request) => {
+    const [path = '', ...query] = request.target.split('?');
+    const rawPath = decoded(path) ?? path;
+    const found = routes.find(({ routeKey }) => parametersOf(routeKey, request.method, decoded(path)));
+    const { operationId, routeKey } = found ?? { operationId: 'unmatched', routeKey: '$default' };
+    const event = {
+      version: '2.0',
+      routeKey,
+      rawPath,
+      rawQueryString: query.join('?'),
+      headers: headersOf(request),
+      requestContext: contextOf(request, rawPath, routeKey),
+      pathParameters: found && parametersOf(routeKey, request.method, rawPath),
+      ...contentOf(request),
+    };
+    return { operationId, event };
+  };
+}
+
+/** The parameters of the path when the route key fits the request; undefined when it does not. */
+function parametersOf(routeKey: string, method: string, path = '') {
+  const [known, pattern = ''] = routeKey.split(' ');
+  const parts = pattern.split('/');
+  const segments = path.split('/');
+  if (known !== method || parts.length !== segments.length) return undefined;
+  const parameters: Record<string, string> = {};
+  for (const [index, part] of parts.entries()) {
+    const segment = segments[index] as string;
+    const [, name] = /^\{(\w+)\}$/.exec(part) ?? [];
+    if (name && segment !== '') parameters[name] = segment;
+    else if (part !== segment) return undefined;
+  }
+  return parameters;
+}
+
+/** Undefined when it cannot be decoded. */
+function decoded(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function headersOf({ fields, body }: RawRequest): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-length': String(body.length),
+    host: 'a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com',
+    'x-amzn-trace-id': 'Root=1-6a0ed7b2-4f1d2c3b5a69788700001eef',
+    'x-forwarded-for': '198.51.100.23',
+    'x-forwarded-port': '443',
+    'x-forwarded-proto': 'https',
+  };
+  for (const [field, value] of fields) {
+    const name = field.toLowerCase();
+    headers[name] = headers[name] === undefined ? value : `${headers[name]},${value}`;
+  }
+  return headers;
+}
+
+function contextOf({ method }: RawRequest, path: string, routeKey: string) {
+  return {
+    accountId: '123456789012',
+    apiId: 'a1b2c3d4e5',
+    domainName: 'a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com',
+    domainPrefix: 'a1b2c3d4e5',
+    http: { method, path, protocol: 'HTTP/1.1', sourceIp: '198.51.100.23', userAgent: 'test' },
+    requestId: 'Ucr5xGgBiAQkJwE=',
+    routeKey,
+    stage: '$default',
+    time: '20/Nov/2026:09:41:01 +0000',
+    timeEpoch: 1795167661121,
+  };
+}
+
+function contentOf({ fields, body }: RawRequest): Pick<GatewayEvent, 'body' | 'isBase64Encoded'> {
+  if (body.length === 0) return { isBase64Encoded: false };
+  const [, type = ''] = fields.find(([name]) => name.toLowerCase() === 'content-type') ?? [];
+  const isText = TEXT.test(type) && isUtf8(body);
+  return { body: body.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText };
+}

@@ -1,0 +1,51 @@
+import type { Variables } from '../../lib/settings.ts';
+import { type HostOptions, startBuiltHost } from './built-host.ts';
+import { createDatabase } from './postgres.ts';
+import { environmentOf } from './service.ts';
+import { startIssuer } from './tokens.ts';
+import { until } from './until.ts';
+
+type Issuer = Pick<Awaited<ReturnType<typeof startIssuer>>, 'sign'>;
+
+/** A running built host, with a database and an issuer of its own. */
+export type BuiltService = Awaited<ReturnType<typeof startBuiltService>>;
+
+/** Starts the built host over a database and an issuer of its own, and waits until it is ready. */
+export async function startBuiltService(variables: Variables = {}, options: HostOptions = {}) {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const environment = { ...environmentOf(database, issuer), ...variables };
+  const host = await startBuiltHost(environment, options);
+  const { SVC_PORT: port } = variables;
+  const url = Number(port) > 0 ? `http://127.0.0.1:${port}` : await host.untilListening();
+  await untilReady(url);
+
+  return {
+    ...host,
+    url,
+    database,
+    issuer,
+    environment,
+    call: callerOf(url, issuer),
+    async remove() {
+      await host.remove();
+      await Promise.all([issuer.stop(), database.drop()]);
+    },
+  };
+}
+
+/** Requests at `url` with a token that has both roles, and a body of JSON; `init` has the last word. */
+export function callerOf(url: string, issuer: Issuer) {
+  return async (method: string, path: string, body?: unknown, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers({ authorization: `Bearer ${await issuer.sign()}` });
+    if (body !== undefined) headers.set('content-type', 'application/json');
+    for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+    const content = body === undefined ? {} : { body: JSON.stringify(body) };
+    return fetch(url + path, { method, ...content, ...init, headers });
+  };
+}
+
+/** Waits until /ready answers 200. */
+export async function untilReady(url: string): Promise<void> {
+  const isReady = async () => (await fetch(`${url}/ready`).catch(() => undefined))?.ok;
+  await until('/ready answers 200', isReady);
+}

@@ -1,0 +1,37 @@
+import { expect } from 'vitest';
+import { listUsers } from '../../handlers/users/list.ts';
+import type { Variables } from '../../lib/settings.ts';
+import { type Answer, answerOfResult, forbidden, refusal } from './answers.ts';
+import { startComposition } from './composition.ts';
+import { eventOf } from './events.ts';
+
+const PATH = '/api/v1/users/';
+
+/** A composed service, of which only is asked whether it lets a caller in. */
+export async function startGate(variables: Variables = {}) {
+  const stage = await startComposition(variables);
+  const answer = listUsers.bind(stage.service);
+
+  async function judge(authorization?: string): Promise<Answer> {
+    const event = await eventOf('listUsers');
+    return answerOfResult(await answer({ ...event, headers: { ...event.headers, authorization } }));
+  }
+
+  return {
+    ...stage,
+    judge,
+    async expectAccepted(token: string): Promise<void> {
+      expect(await judge(`Bearer ${token}`)).toMatchObject({ status: 200, body: [] });
+    },
+    async expectRefused(token: string): Promise<void> {
+      expect(await judge(`Bearer ${token}`)).toEqual(refusal('unauthorized_error', PATH));
+    },
+    /** The token is good, and its caller lacks the role. */
+    async expectForbidden(token: string): Promise<void> {
+      expect(await judge(`Bearer ${token}`)).toEqual(forbidden('users.read', PATH));
+    },
+    refusal: refusal('unauthorized_error', PATH),
+  };
+}
+
+export type Gate = Awaited<ReturnType<typeof startGate>>;

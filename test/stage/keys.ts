@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createKeySet } from '../../lib/auth/key-set.ts';
+import { createTokenVerifier } from '../../lib/auth/token-verifier.ts';
+import { Problem } from '../../lib/problem.ts';
+import { startIssuer } from './tokens.ts';
+
+type Options = Partial<Omit<Parameters<typeof createKeySet>[0], 'uri'>>;
+
+/** A verifier of tokens over a key set and an issuer of its own. Nothing is fetched before it is asked to. */
+export async function startVerifier({ refreshEvery = 300_000, ...options }: Options = {}) {
+  const issuer = await startIssuer();
+  const keySet = createKeySet({ uri: issuer.jwksUri, refreshEvery, ...options });
+  const { verifyToken, counts } = createTokenVerifier(
+    {
+      jwksUri: issuer.jwksUri,
+      issuer: issuer.issuer,
+      audience: issuer.audience,
+      rolesClaim: 'roles',
+      algorithms: ['RS256', 'ES256', 'EdDSA'],
+      clockTolerance: 0,
+      jwksRefresh: refreshEvery / 1000,
+    },
+    keySet,
+  );
+
+  /** 200 for a token that is accepted, else the status of its refusal. */
+  async function judge(token: string): Promise<number> {
+    try {
+      await verifyToken(token);
+      return 200;
+    } catch (refusal) {
+      if (refusal instanceof Problem) return refusal.status;
+      throw refusal;
+    }
+  }
+
+  return {
+    issuer,
+    keySet,
+    counts,
+    judge,
+    /** Asks until the token is judged so; resolves with the milliseconds that it took. */
+    async untilJudged(token: string, status: number): Promise<number> {
+      const start = performance.now();
+      for (let last = 0; ; ) {
+        last = await judge(token);
+        const passed = performance.now() - start;
+        if (last === status) return passed;
+        if (passed > 15_000) throw new Error(`still ${last} after ${Math.round(passed)} ms`);
+        await sleep(25);
+      }
+    },
+    async stop() {
+      keySet.stop();
+      await issuer.stop();
+    },
+  };
+}
+
+export type Verifier = Awaited<ReturnType<typeof startVerifier>>;

@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { GatewayResult } from '../../lib/gateway.ts';
+import type { Variables } from '../../lib/settings.ts';
+import { builtHost } from './build.ts';
+import type { Line } from './built-host.ts';
+import { startRuntimeApi } from './runtime-api.ts';
+import { unpack } from './unpack.ts';
+import { until } from './until.ts';
+
+/** The loop around the handler: ours, or the official one where that is installed. */
+const CLIENT = process.env.LAMBDA_RUNTIME_CLIENT ?? join(import.meta.dirname, 'runtime-client.ts');
+
+// Here, so that a build is no part of the time of whichever test comes first.
+const main = await builtHost();
+
+/** What AWS Lambda sets in the environment of every function. */
+const ENVIRONMENT = {
+  _HANDLER: 'index.handler',
+  AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
+  AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '512',
+  AWS_LAMBDA_FUNCTION_NAME: 'test',
+  AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+  AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+  AWS_LAMBDA_LOG_GROUP_NAME: '/aws/lambda/test',
+  AWS_LAMBDA_LOG_STREAM_NAME: '2026/11/20/[$LATEST]0123456789abcdef',
+  AWS_REGION: 'eu-central-1',
+  LANG: 'en_US.UTF-8',
+  TZ: ':UTC',
+};
+
+/** An instance of a function. */
+export type LambdaFunction = Awaited<ReturnType<typeof startFunction>>;
+
+/** The archive of a function, as `npm run build` makes it. */
+export function archiveOf(operationId: string): string {
+  return join(main, `../../functions/${operationId}.zip`);
+}
+
+/**
+ * Starts an instance of a built function: its archive, unpacked far from the project and its packages, in a process
+ * that has no other environment than AWS Lambda's and `variables`.
+ */
+export async function startFunction(
+  operationId: string,
+  variables: Variables,
+  nodeOptions: readonly string[] = [],
+) {
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-function-'));
+  const task = join(folder, 'task');
+  await unpack(archiveOf(operationId), task);
+  const api = await startRuntimeApi();
+  const [output, errors] = [join(folder, 'output'), join(folder, 'errors')];
+  const descriptors = [openSync(output, 'a'), openSync(errors, 'a')] as const;
+  const child = spawn(process.execPath, [...nodeOptions, CLIENT], {
+    cwd: task,
+    env: { ...ENVIRONMENT, AWS_LAMBDA_RUNTIME_API: api.address, LAMBDA_TASK_ROOT: task, ...variables },
+    stdio: ['ignore', ...descriptors],
+  });
+  const exited = once(child, 'exit').then(api.exit);
+  for (const descriptor of descriptors) closeSync(descriptor);
+
+  return {
+    processId: child.pid as number,
+    invoke: api.invoke,
+    /** The result of an invocation; throws what the function failed with. */
+    async call(event: unknown, options?: Parameters<typeof api.invoke>[1]): Promise<GatewayResult> {
+      const outcome = await api.invoke(event, options);
+      if ('result' in outcome) return JSON.parse(outcome.result);
+      throw new Error(`${outcome.error.errorType}: ${outcome.error.errorMessage}`);
+    },
+    /** What has been printed so far. */
+    printed: () => readFileSync(output, 'utf8'),
+    errors: () => readFileSync(errors, 'utf8'),
+    /** The lines of it that are JSON: events and spans. */
+    lines: (): readonly Line[] =>
+      readFileSync(output, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line)),
+    /** Stops the process between two invocations, as AWS Lambda does. */
+    async freeze(): Promise<void> {
+      await until('the function is idle', () => api.isIdle);
+      child.kill('SIGSTOP');
+    },
+    thaw: () => child.kill('SIGCONT'),
+    signal: (name: NodeJS.Signals) => child.kill(name),
+    async stop(): Promise<void> {
+      child.kill('SIGKILL');
+      await exited;
+      api.stop();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import pg from 'pg';
+import { until } from './until.ts';
+
+type Database = {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly name: string;
+};
+
+/** Runs statements in a transaction of its own that stays open, and what it has locked locked, until `release()`. */
+export async function hold(database: Database, ...statements: readonly string[]) {
+  const client = await connect(database);
+  for (const statement of ['BEGIN', ...statements]) await client.query(statement);
+  return { release: () => client.end() };
+}
+
+/** Locks the whole table of users: every statement about it waits. */
+export const holdUsers = (database: Database) => hold(database, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+
+/** Locks one user: only who changes it waits. */
+export const holdUser = (database: Database, id: string) =>
+  hold(database, `SELECT FROM users WHERE id = '${id}' FOR UPDATE`);
+
+/** Waits until as many statements of the service as this are under way in PostgreSQL, for `seconds` at most. */
+export async function untilUnderWay(count: number, database: Database, seconds = 10): Promise<void> {
+  const client = await connect(database);
+  const active = async () => {
+    const { rows } = await client.query(
+      `SELECT count(*)::int FROM pg_stat_activity
+       WHERE datname = $1 AND application_name = 'user-management-service' AND state = 'active'`,
+      [database.name],
+    );
+    return rows[0].count === count;
+  };
+  try {
+    await until(`${count} statements under way`, active, { seconds });
+  } finally {
+    await client.end();
+  }
+}
+
+async function connect({ host, port, user, name }: Database) {
+  const client = new pg.Client({ host, port, user, database: name, ssl: false });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}

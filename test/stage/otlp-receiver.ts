@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { decodeProtobuf, METRICS_REQUEST, TRACE_REQUEST } from './otlp-protobuf.ts';
+import { until } from './until.ts';
+
+/** Attributes, flat; a whole number is a number, whatever it was on the wire. */
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** A span as it arrived. */
+export type ReceivedSpan = {
+  readonly name: string;
+  readonly kind: 'INTERNAL' | 'SERVER' | 'CLIENT' | 'PRODUCER' | 'CONSUMER' | undefined;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly status: 'UNSET' | 'OK' | 'ERROR' | undefined;
+  readonly attributes: Attributes;
+  readonly resource: Attributes;
+  /** In nanoseconds since 1970. */
+  readonly start: bigint;
+  readonly end: bigint;
+};
+
+/** A point of a metric as it arrived: of a number its value, of a histogram its count. */
+export type ReceivedPoint = {
+  readonly metric: string;
+  readonly unit: string;
+  readonly attributes: Attributes;
+  readonly value: number;
+  readonly sum: number | undefined;
+};
+
+/** A request that an exporter made. */
+export type Export = {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+};
+
+type Answer = (response: ServerResponse) => void;
+
+const KINDS = [undefined, 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'] as const;
+const STATUSES = ['UNSET', 'OK', 'ERROR'] as const;
+
+const succeed: Answer = (response) => response.writeHead(200).end();
+
+/** Starts a receiver of OTLP over HTTP, both in protobuf and in JSON, on a socket of 127.0.0.1. */
+export async function startOtlpReceiver() {
+  const received: Export[] = [];
+  let answer = succeed;
+  const server = createServer(async (request, response) => {
+    const chunks = await request.toArray().catch(() => undefined);
+    if (!chunks) return;
+    const { url: path = '', headers } = request;
+    received.push({ path, headers, body: Buffer.concat(chunks) });
+    answer(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+
+  const spans = () => received.filter(({ path }) => path === '/v1/traces').flatMap(spansOf);
+
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    port,
+    /** All that was sent. */
+    received,
+    spans,
+    points: () => received.filter(({ path }) => path === '/v1/metrics').flatMap(pointsOf),
+    /** The first span of this kind and name; waits for it. */
+    untilSpan: (wanted: Partial<ReceivedSpan>) =>
+      until(`a span with ${JSON.stringify(wanted)}`, () =>
+        spans().find((span) =>
+          Object.entries(wanted).every(([name, value]) => span[name as keyof ReceivedSpan] === value),
+        ),
+      ),
+    /** All spans of the trace, once there are `count` of them. */
+    untilTrace: (traceId: string, count: number) =>
+      until(`${count} spans of the trace`, () => {
+        const found = spans().filter((span) => span.traceId === traceId);
+        return found.length >= count && found;
+      }),
+    /** Answers in this way from now on. */
+    answer(otherwise: Answer) {
+      answer = otherwise;
+    },
+    async stop() {
+      server.close();
+      server.closeAllConnections();
+      if (server.listening) await once(server, 'close');
+    },
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what arrived is checked by the tests that look at it
+type Message = any;
+
+function spansOf({ body, headers }: Export): ReceivedSpan[] {
+  const { resourceSpans = [] } = messageOf(body, headers, TRACE_REQUEST);
+  return resourceSpans.flatMap(({ resource, scopeSpans = [] }: Message) =>
+    scopeSpans.flatMap(({ spans = [] }: Message) =>
+      spans.map(
+        (span: Message): ReceivedSpan => ({
+          name: span.name,
+          kind: KINDS[Number(span.kind ?? 0)],
+          traceId: span.traceId,
+          spanId: span.spanId,
+          parentSpanId: span.parentSpanId || undefined,
+          status: STATUSES[Number(span.status?.code ?? 0)],
+          attributes: attributesOf(span.attributes),
+          resource: attributesOf(resource?.attributes),
+          start: BigInt(span.startTimeUnixNano),
+          end: BigInt(span.endTimeUnixNano),
+        }),
+      ),
+    ),
+  );
+}
+
+function pointsOf({ body, headers }: Export): ReceivedPoint[] {
+  const { resourceMetrics = [] } = messageOf(body, headers, METRICS_REQUEST);
+  return resourceMetrics.flatMap(({ scopeMetrics = [] }: Message) =>
+    scopeMetrics.flatMap(({ metrics = [] }: Message) =>
+      metrics.flatMap(({ name: metric, unit, gauge, sum, histogram }: Message) => {
+        const { dataPoints = [] } = gauge ?? sum ?? histogram ?? {};
+        return dataPoints.map(
+          (point: Message): ReceivedPoint => ({
+            metric,
+            unit,
+            attributes: attributesOf(point.attributes),
+            value: Number(point.count ?? point.asInt ?? point.asDouble),
+            sum: point.sum,
+          }),
+        );
+      }),
+    ),
+  );
+}
+
+function messageOf(body: Buffer, headers: Export['headers'], form: typeof TRACE_REQUEST): Message {
+  return headers['content-type'] === 'application/json'
+    ? JSON.parse(body.toString())
+    : decodeProtobuf(body, form);
+}
+
+function attributesOf(pairs: Message[] = []): Attributes {
+  return Object.fromEntries(pairs.map(({ key, value }) => [key, plainValue(value)]));
+}
+
+function plainValue({ stringValue, boolValue, intValue, doubleValue, arrayValue }: Message): unknown {
+  if (intValue !== undefined) return Number(intValue);
+  if (arrayValue !== undefined) return (arrayValue.values ?? []).map(plainValue);
+  return stringValue ?? boolValue ?? doubleValue;
+}

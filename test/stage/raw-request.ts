@@ -1,0 +1,51 @@
+import { request as send } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+
+/** A request as a client writes it. */
+export type RawRequest = {
+  readonly method: string;
+  /** Path and query, encoded. */
+  readonly target: string;
+  /** Header fields, which may be repeated. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly body: Buffer;
+};
+
+/** An answer to the byte, header names in lower case and in order. */
+export type RawAnswer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+/** Sends a request over a connection of its own. */
+export function sendTo(url: string, { method, target, fields, body }: RawRequest): Promise<RawAnswer> {
+  const { hostname: host, port } = new URL(url);
+  const length: [string, string][] = body.length > 0 ? [['Content-Length', String(body.length)]] : [];
+  const headers = [['Host', 'service.test'], ...fields, ...length].flat();
+  return new Promise((resolve, reject) => {
+    const sent = send({ host, port, method, path: target, headers, agent: false }, async (response) => {
+      const content = await buffer(response);
+      resolve(answer(response.statusCode as number, pairsOf(response.rawHeaders), content.toString()));
+    });
+    sent.on('error', reject).end(body);
+  });
+}
+
+/** An answer in the form that is compared: without what belongs to the connection, with the length of the body. */
+export function answer(
+  status: number,
+  headers: Iterable<readonly [name: string, value: string]>,
+  body: string,
+): RawAnswer {
+  const lowerCase = [...headers].map(([name, value]) => [name.toLowerCase(), value] as const);
+  const ofTheService = lowerCase.filter(([name]) => !['connection', 'date', 'keep-alive'].includes(name));
+  const length: [string, string][] =
+    status === 204 ? [] : [['content-length', String(Buffer.byteLength(body))]];
+  const all = new Map([...length, ...ofTheService]);
+  return { status, headers: Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1))), body };
+}
+
+function* pairsOf(raw: readonly string[]): Iterable<readonly [string, string]> {
+  for (let at = 0; at < raw.length; at += 2) yield [raw[at] as string, raw[at + 1] as string];
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What became of an invocation: the result as the function sent it, or the error in its place. */
+export type Outcome = { readonly result: string } | { readonly error: FunctionError };
+
+/** How AWS Lambda is told of what a handler throws. */
+export type FunctionError = { readonly errorType: string; readonly errorMessage: string };
+
+type Invocation = {
+  readonly id: string;
+  readonly event: string;
+  readonly deadline: number;
+  readonly traceHeader: string;
+  readonly settle: (outcome: Outcome) => void;
+};
+
+const PATH = /^\/2018-06-01\/runtime\/(?:invocation\/(.+)\/(response|error)|(invocation\/next|init\/error))$/;
+
+/** One function instance's side of AWS Lambda: it hands out invocations one by one, and takes what comes back. */
+export async function startRuntimeApi() {
+  const waiting: Invocation[] = [];
+  const underWay = new Map<string, Invocation>();
+  let idle: ServerResponse | undefined;
+  let refusal: FunctionError | undefined;
+
+  const server = createServer(async (request, response) => {
+    const [, id = '', outcome, call] = PATH.exec(request.url ?? '') ?? [];
+    if (call === 'invocation/next') {
+      idle = response;
+      return handOut();
+    }
+    const body = await textOf(request);
+    if (call === 'init/error') fail(JSON.parse(body));
+    else settle(id, outcome === 'response' ? { result: body } : { error: JSON.parse(body) });
+    response.writeHead(202).end('{"status":"OK"}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  function handOut(): void {
+    const invocation = idle && waiting.shift();
+    if (!idle || !invocation) return;
+    underWay.set(invocation.id, invocation);
+    idle.writeHead(200, {
+      'Content-Type': 'application/json',
+      'Lambda-Runtime-Aws-Request-Id': invocation.id,
+      'Lambda-Runtime-Deadline-Ms': String(invocation.deadline),
+      'Lambda-Runtime-Invoked-Function-Arn': 'arn:aws:lambda:eu-central-1:123456789012:function:test',
+      'Lambda-Runtime-Trace-Id': invocation.traceHeader,
+    });
+    idle.end(invocation.event);
+    idle = undefined;
+  }
+
+  function settle(id: string, outcome: Outcome): void {
+    underWay.get(id)?.settle(outcome);
+    underWay.delete(id);
+  }
+
+  function fail(error: FunctionError): void {
+    refusal = error;
+    for (const { settle } of [...underWay.values(), ...waiting.splice(0)]) settle({ error });
+  }
+
+  return {
+    /** What AWS_LAMBDA_RUNTIME_API holds. */
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Has the function answer an event, as soon as it asks for one, within `seconds`. */
+    invoke(event: unknown, { seconds = 30, traceHeader = traced() } = {}): Promise<Outcome> {
+      if (refusal) return Promise.resolve({ error: refusal });
+      const { promise, resolve } = Promise.withResolvers<Outcome>();
+      const deadline = Date.now() + seconds * 1000;
+      const given = { id: randomUUID(), event: JSON.stringify(event), deadline, traceHeader };
+      waiting.push({ ...given, settle: resolve });
+      handOut();
+      return promise;
+    },
+    /** Whether the function waits for an invocation: AWS Lambda would freeze it. */
+    get isIdle() {
+      return idle !== undefined;
+    },
+    /** The process is gone: all that it was to answer fails. */
+    exit(): void {
+      fail({ errorType: 'Runtime.ExitError', errorMessage: 'the process has ended' });
+    },
+    stop(): void {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** AWS X-Ray's trace header, of a trace that is not sampled. */
+function traced(): string {
+  const random = randomUUID().replaceAll('-', '');
+  const seconds = Math.floor(Date.now() / 1000).toString(16);
+  return `Root=1-${seconds}-${random.slice(0, 24)};Parent=${random.slice(0, 16)};Sampled=0`;
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import type { Variables } from '../../lib/settings.ts';
+import type { HostOptions } from './built-host.ts';
+import { startBuiltService } from './built-service.ts';
+import { type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
+
+/** A running built host that sends its telemetry to a receiver. */
+export type TracedService = Awaited<ReturnType<typeof startTracedService>>;
+
+/** Starts the built host and a receiver for its spans, which it sends without much delay. */
+export async function startTracedService(variables: Variables = {}, options: HostOptions = {}) {
+  const receiver = await startOtlpReceiver();
+  const telemetry = {
+    SVC_OTEL_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+  };
+  const service = await startBuiltService({ ...telemetry, ...variables }, options);
+  return {
+    ...service,
+    receiver,
+    async remove() {
+      await service.remove();
+      await receiver.stop();
+    },
+  };
+}
+
+/** A trace that a caller has begun, by which a test finds the spans of its request. */
+export function traceOfCaller({ sampled = true } = {}) {
+  const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
+  const traceparent = `00-${traceId}-${spanId}-0${sampled ? 1 : 0}`;
+  return { traceId, spanId, headers: { traceparent } };
+}
+
+/** The span of an incoming request. */
+export const isServer = ({ kind }: ReceivedSpan): boolean => kind === 'SERVER';
+
+/** The span of a statement or of an outgoing request. */
+export const isClient = ({ kind }: ReceivedSpan): boolean => kind === 'CLIENT';

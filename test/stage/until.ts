@@ -1,0 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+type Patience = { readonly seconds?: number; readonly every?: number };
+
+/** The first value of `look` that is there (neither undefined nor false); throws when none is in time. */
+export async function until<Value>(
+  what: string,
+  look: () => Value | undefined | false | Promise<Value | undefined | false>,
+  { seconds = 10, every = 20 }: Patience = {},
+): Promise<Value> {
+  const deadline = performance.now() + seconds * 1000;
+  for (;;) {
+    const value = await look();
+    if (value !== undefined && value !== false) return value;
+    if (performance.now() > deadline) throw new Error(`not within ${seconds} seconds: ${what}`);
+    await sleep(every);
+  }
+}
