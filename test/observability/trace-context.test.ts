@@ -39,7 +39,10 @@ describe('trace_id and span_id', () => {
           : service.call('GET', `${users}${n}`, undefined, init);
       }),
     );
-    const events = service.events().filter(({ request_id }) => String(request_id).startsWith('own-'));
+    const events = await until('all events', () => {
+      const own = service.events().filter(({ request_id }) => String(request_id).startsWith('own-'));
+      return own.length >= 200 && own;
+    });
 
     expect(events).toHaveLength(200);
     expect(events.filter(({ request_id, trace_id }) => request_id !== `own-${trace_id}`)).toEqual([]);
