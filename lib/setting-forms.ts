@@ -68,7 +68,7 @@ export function whole(least: number, most: number, unit = '') {
 /** A length of time in seconds, with or without a fraction. */
 export function seconds(least: number, most: number) {
   return setting(`seconds, ${least} to ${most}`, (given) => {
-    const value = /^[+-]?\d{1,15}(\.\d{1,15})?$/.test(given) ? Number(given) : Number.NaN;
+    const value = /^[+-]?(?:\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})$/.test(given) ? Number(given) : Number.NaN;
     return value >= least && value <= most ? value : undefined;
   });
 }

@@ -38,13 +38,16 @@ export function createTokenVerifier(
   let generation = keySet.generation;
 
   function remembered(token: string): ServicePrincipal | undefined {
-    // A removed key takes with it what it had signed.
-    if (generation !== keySet.generation) {
-      verified.clear();
-      generation = keySet.generation;
-    }
+    forgetTokensOfOldKeys();
     const known = verified.get(token);
     return known && keySet.isUsable && !hasExpired(known.exp) ? known.principal : undefined;
+  }
+
+  /** A removed key takes with it what it had signed. */
+  function forgetTokensOfOldKeys(): void {
+    if (generation === keySet.generation) return;
+    verified.clear();
+    generation = keySet.generation;
   }
 
   const hasExpired = (exp: number) => exp <= Math.floor(Date.now() / 1000) - clockTolerance;
@@ -55,6 +58,7 @@ export function createTokenVerifier(
     const judgedUnder = keySet.generation;
     const claims = await verifiedBy(keys, token);
     const principal = principalOf(claims, rolesClaim);
+    forgetTokensOfOldKeys();
     if (judgedUnder === generation) verified.set(token, { principal, exp: claims.exp });
     return principal;
   }

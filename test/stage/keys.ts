@@ -56,5 +56,3 @@ export async function startVerifier({ refreshEvery = 300_000, ...options }: Opti
     },
   };
 }
-
-export type Verifier = Awaited<ReturnType<typeof startVerifier>>;
