@@ -42,13 +42,13 @@ export function createHttpServer({ service, router, drain, isClosing }: Options)
     event.pathParameters = match.params;
     const fault = faultOfHost(request, event);
     const handler = fault ? refuse(fault) : match.handler;
-    void answer(handler, event, response, match.isProbe);
+    // A handler never rejects: whatever fails here is a connection that cannot be written to.
+    answer(handler, event, response, match.isProbe).catch(() => response.destroy());
   }
 
   async function answer(handler: Handler, event: RequestEvent, response: ServerResponse, isProbe: boolean) {
     const leave = isProbe ? undefined : drain.enter(() => event.refuseBody(cancelled()));
-    const result = await handler(event);
-    leave?.();
+    const result = await handler(event).finally(leave);
     if (response.destroyed) return;
     if (isClosing()) response.setHeader('Connection', 'close');
     writeResult(response, result);

@@ -1,7 +1,7 @@
 import { type DatabaseConnection, type Driver, Kysely, PostgresAdapter, PostgresQueryCompiler } from 'kysely';
 import { Pool } from 'pg';
 import type { Settings } from '../settings.ts';
-import { clientConfig } from './client-config.ts';
+import { clientConfig } from './connection.ts';
 import type { Tables } from './schema.ts';
 import { createStatements, type Statements } from './statements.ts';
 

@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { Pool } from 'pg';
 import type { Settings } from '../settings.ts';
-import { clientConfig } from './client-config.ts';
+import { clientConfig } from './connection.ts';
 import { migrations } from './migrations/index.ts';
 
 const CONNECT_TIMEOUT = 2;

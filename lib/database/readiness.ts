@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
-import { clientConfig } from './client-config.ts';
+import { abandon, clientConfig } from './connection.ts';
 import { latestMigration } from './migrations/latest.ts';
 
 /** Whether the database is connected and has the tables that this version needs. */
@@ -76,8 +76,4 @@ const UNDEFINED_TABLE = '42P01';
 
 function isUnmigrated(cause: unknown): boolean {
   return cause === NOT_MIGRATED || (cause as { code?: string }).code === UNDEFINED_TABLE;
-}
-
-function abandon(client: Client): void {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }

@@ -3,6 +3,7 @@ import { databaseSpans } from '../observability/database-span.ts';
 import { unavailable } from '../problem.ts';
 import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
+import { abandon } from './connection.ts';
 import { breaksConnection, mayBeRetried, problemOfFault } from './faults.ts';
 
 /** One statement: its text and the values of its parameters. */
@@ -98,7 +99,3 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
 const noConnection = (cause: Error | undefined) => unavailable(`no connection: ${cause?.message}`, cause);
 
 const cancelled = () => unavailable('the statement was cancelled by the shutdown');
-
-function abandon(client: PoolClient): void {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
-}

@@ -1,4 +1,4 @@
-import type { ClientConfig } from 'pg';
+import type { ClientBase, ClientConfig } from 'pg';
 import type { Settings } from '../settings.ts';
 
 /** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
@@ -21,4 +21,9 @@ export function clientConfig(postgres: Settings['postgres'], connectTimeout: num
     // A pooler in transaction mode refuses parameters of a session it does not have.
     ...(pooler === 'none' && { options: SESSION }),
   };
+}
+
+/** Breaks a connection off: whoever waits for an answer on it is told at once, whatever the server does. */
+export function abandon(client: ClientBase): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }
