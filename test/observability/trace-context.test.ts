@@ -83,19 +83,25 @@ describe('trace_id and span_id', () => {
     expect(span.traceId).toMatch(/^(?!0{32}|4bf92f3577b34da6a3ce929d0e0e4736)[\da-f]{32}$/);
   });
 
-  test('a later fetch in the background is no span of a request that is over, nor are its events', async () => {
+  test('a fetch that a request needs is its own; a later one in the background is of no request', async () => {
     await sleep(2100);
     service.issuer.answer((_, response) => response.writeHead(500).end());
     const { traceId, headers } = traceOfCaller();
     const token = await service.issuer.sign({}, { kid: 'unknown' });
     const refused = await service.call('GET', users, undefined, {
-      headers: { ...headers, authorization: `Bearer ${token}` },
+      headers: { ...headers, authorization: `Bearer ${token}`, 'x-request-id': 'fetching' },
     });
     expect(refused.status).toBe(503);
     const retry = await until('the next try', () => service.events().find(({ failures }) => failures === 2));
     service.issuer.answerNormally();
     await sleep(500);
 
+    const own = service.events().filter(({ request_id }) => request_id === 'fetching');
+    expect(own.map(({ event, trace_id }) => [event, trace_id])).toEqual([
+      ['jwks_refresh_failed', traceId],
+      ['app_error', traceId],
+    ]);
+    expect(retry).not.toHaveProperty('request_id');
     expect(retry).not.toHaveProperty('trace_id');
     const fetches = service.receiver
       .spans()

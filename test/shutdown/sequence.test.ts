@@ -107,7 +107,6 @@ test('a request that comes during the delay and outlasts it is awaited', async (
 
 test.each([
   ['SIGTERM', 'SIGTERM'],
-  ['SIGTERM', 'SIGINT'],
   ['SIGINT', 'SIGTERM'],
 ] as const)('a second signal changes nothing (%s, %s)', async (first, second) => {
   service = await startBuiltService();
