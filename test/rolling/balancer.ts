@@ -1,13 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isTaken } from '../../host/development/free-port.ts';
 import { until } from '../stage/until.ts';
 
-/** Milliseconds between two checks of /ready; two in a row take an instance out of rotation, one brings it back. */
-const CHECK_EVERY = 200;
+/** Seconds between two checks of /ready; so many failures in a row take an instance out of rotation. */
+const CHECK_EVERY = 0.2;
+const FALL = 2;
+
+/** In seconds: /ready answers within one. By default haproxy would wait no longer than until its next check. */
+const CHECK_TIMEOUT = 1;
+
+/** The longest that an instance whose /ready is 503 can stay in rotation, in seconds. */
+export const DETECTION = FALL * (CHECK_EVERY + CHECK_TIMEOUT);
 
 /**
  * Starts haproxy in front of the instances, as an operator would who trusts it with nothing: it never sends a
@@ -15,8 +22,9 @@ const CHECK_EVERY = 200;
  */
 export async function startBalancer(folder: string, port: number, instances: readonly number[]) {
   const file = join(folder, 'haproxy.cfg');
+  const socket = join(folder, 'haproxy.sock');
   const servers = instances.map((instance, n) => `  server instance-${n} 127.0.0.1:${instance}`);
-  await writeFile(file, `${configuration(port)}\n${servers.join('\n')}\n`);
+  await writeFile(file, `${configuration(port, socket)}\n${servers.join('\n')}\n`);
   const haproxy = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   process.on('exit', () => void haproxy.kill('SIGKILL'));
   const told: Buffer[] = [];
@@ -28,8 +36,17 @@ export async function startBalancer(folder: string, port: number, instances: rea
   await Promise.race([untilListening(port), ended.then(() => refuse(Buffer.concat(told).toString()))]);
   return {
     url: `http://127.0.0.1:${port}`,
-    /** Waits until every check that was under way has been made, and one more. */
-    settled: () => sleep(3 * CHECK_EVERY),
+    /** Waits until all instances are in rotation. */
+    untilAllUp: () =>
+      until(
+        'all instances are in rotation',
+        async () => (await states(socket)).every((state) => state === 'UP'),
+        {
+          seconds: 30,
+        },
+      ),
+    /** How often an instance was taken out because a check of it timed out, and not because /ready said so. */
+    checksTimedOut: () => Buffer.concat(told).toString().split('is DOWN, reason: Layer7 timeout').length - 1,
     async stop() {
       haproxy.kill('SIGTERM');
       await ended;
@@ -41,15 +58,30 @@ function refuse(reason: string): never {
   throw new Error(`haproxy does not start: ${reason}`);
 }
 
+/** What haproxy says of each instance: `UP`, `DOWN`, or on the way from one to the other. */
+async function states(socket: string): Promise<readonly (string | undefined)[]> {
+  const connection = connect(socket);
+  connection.end('show stat\n');
+  const table = Buffer.concat(await connection.toArray()).toString();
+  const [names = [], ...rows] = table.split('\n').map((line) => line.replace('# ', '').split(','));
+  return rows
+    .filter((row) => row[names.indexOf('svname')]?.startsWith('instance-'))
+    .map((row) => row[names.indexOf('status')]);
+}
+
 const untilListening = (port: number) => until('haproxy listens', () => isTaken(port));
 
-const configuration = (port: number) => `
+const configuration = (port: number, socket: string) => `
+global
+  stats socket ${socket} mode 600 level user
+
 defaults
   mode http
   timeout connect 2s
   timeout client 30s
   timeout server 30s
   timeout http-keep-alive 30s
+  timeout check ${CHECK_TIMEOUT}s
   retries 0
   no option redispatch
 
@@ -62,4 +94,4 @@ backend instances
   http-reuse always
   option httpchk GET /ready
   http-check expect status 200
-  default-server check inter ${CHECK_EVERY}ms fall 2 rise 1`;
+  default-server check inter ${CHECK_EVERY * 1000}ms fall ${FALL} rise 1`;

@@ -6,7 +6,7 @@ import { freePort } from '../../host/development/free-port.ts';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
-import { startBalancer } from './balancer.ts';
+import { DETECTION, startBalancer } from './balancer.ts';
 import { startCallers, type Tally } from './callers.ts';
 import { startInstance } from './instance.ts';
 
@@ -18,8 +18,8 @@ import { startInstance } from './instance.ts';
 const RESTARTS = Number(process.env.ROLLING_RESTARTS || 8);
 const CALLERS = 24;
 
-/** Longer than the balancer takes to see that /ready is 503. */
-const READINESS_DELAY = process.env.ROLLING_READINESS_DELAY || '1.5';
+/** Longer than the balancer can take to see that /ready is 503; 0 shows what is lost without the delay. */
+const READINESS_DELAY = process.env.ROLLING_READINESS_DELAY || String(DETECTION + 0.1);
 
 const folder = await mkdtemp(join(tmpdir(), 'user-management-rolling-'));
 const postgres = await startPostgres({ dataFolder: join(folder, 'postgres') });
@@ -31,7 +31,7 @@ const variables = {
 const ports = [await freePort(), await freePort()] as const;
 const instances = await Promise.all(ports.map((port) => startInstance(port, variables)));
 const balancer = await startBalancer(folder, await freePort(), ports);
-await balancer.settled();
+await balancer.untilAllUp();
 
 const begun = performance.now();
 const callers = startCallers({
@@ -43,7 +43,7 @@ const exits: number[] = [];
 for (let restart = 0; restart < RESTARTS; restart += 1) {
   const instance = instances[restart % instances.length];
   if (instance) exits.push(await instance.restart());
-  await balancer.settled();
+  await balancer.untilAllUp();
 }
 const tally = await callers.stop();
 const seconds = (performance.now() - begun) / 1000;
@@ -67,6 +67,7 @@ process.stdout.write(
     refused_by_status: tally.refusedByStatus,
     acknowledged_creates: tally.users.size,
     ...stored,
+    checks_timed_out: balancer.checksTimedOut(),
     longest_answer_ms: Math.round(tally.longestAnswer),
     longest_exit_seconds: Number(Math.max(...exits).toFixed(2)),
     seconds: Number(seconds.toFixed(1)),

@@ -1,12 +1,8 @@
 import pg from 'pg';
+import type { PostgresServer } from './postgres.ts';
 import { until } from './until.ts';
 
-type Database = {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly name: string;
-};
+type Database = Pick<PostgresServer, 'host' | 'port' | 'user' | 'password'> & { readonly name: string };
 
 /** Runs statements in a transaction of its own that stays open, and what it has locked locked, until `release()`. */
 export async function hold(database: Database, ...statements: readonly string[]) {
@@ -40,8 +36,8 @@ export async function untilUnderWay(count: number, database: Database, seconds =
   }
 }
 
-async function connect({ host, port, user, name }: Database) {
-  const client = new pg.Client({ host, port, user, database: name, ssl: false });
+async function connect({ host, port, user, password, name }: Database) {
+  const client = new pg.Client({ host, port, user, password, database: name, ssl: false });
   client.on('error', () => {});
   await client.connect();
   return client;

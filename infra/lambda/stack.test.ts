@@ -1,0 +1,178 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { App } from 'aws-cdk-lib';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readSettings } from '../../lib/settings.ts';
+import { functions } from '../functions.ts';
+import cdk from './cdk.json' with { type: 'json' };
+import { UserManagementStack } from './stack.ts';
+
+const deployed = await functions();
+const archives = mkdtempSync(join(tmpdir(), 'user-management-archives-'));
+
+beforeAll(() => {
+  // What is in them matters to nobody here, except that no two are the same.
+  for (const { operationId } of deployed) writeFileSync(join(archives, `${operationId}.zip`), operationId);
+  template = synthesised();
+});
+
+afterAll(() => rmSync(archives, { recursive: true }));
+
+function synthesised(particulars: { otlpEndpoint?: string } = {}): Template {
+  const deployment = { ...cdk.context.deployment, ...particulars };
+  const stack = new UserManagementStack(new App(), 'Test', { deployment, functions: deployed, archives });
+  return Template.fromStack(stack);
+}
+
+let template: Template;
+
+type Resource = { readonly Properties: Readonly<Record<string, unknown>> };
+
+function resources(
+  type: string,
+  of: Template = template,
+): readonly (readonly [id: string, Resource['Properties']])[] {
+  return Object.entries(of.findResources(type)).map(([id, { Properties }]) => [id, Properties]);
+}
+
+/** The function that a route leads to, by way of its integration. */
+function functionBehind(target: unknown): string {
+  const [, [, { Ref: integration }]] = (target as { 'Fn::Join': [string, [string, { Ref: string }]] })[
+    'Fn::Join'
+  ];
+  const { IntegrationUri } =
+    Object.fromEntries(resources('AWS::ApiGatewayV2::Integration'))[integration] ?? {};
+  const [logicalId] = (IntegrationUri as { 'Fn::GetAtt': [string, string] })['Fn::GetAtt'];
+  return logicalId.slice(0, -8);
+}
+
+/** The settings of a function, with the references to other resources as CloudFormation would fill them in. */
+function variablesOf(properties: Resource['Properties']): Record<string, string> {
+  const { Variables } = properties.Environment as { Variables: Record<string, unknown> };
+  return Object.fromEntries(
+    Object.entries(Variables).map(([name, value]) => [name, typeof value === 'string' ? value : 'resolved']),
+  );
+}
+
+test('every path reaches its function, with a slash at its end and without, HEAD where GET does', () => {
+  const routes = resources('AWS::ApiGatewayV2::Route').map(([, { RouteKey, Target }]) => [
+    RouteKey,
+    functionBehind(Target),
+  ]);
+
+  expect(routes).toEqual([
+    ['POST /api/v1/users', 'createUser'],
+    ['POST /api/v1/users/', 'createUser'],
+    ['GET /api/v1/users', 'listUsers'],
+    ['GET /api/v1/users/', 'listUsers'],
+    ['HEAD /api/v1/users', 'listUsers'],
+    ['HEAD /api/v1/users/', 'listUsers'],
+    ['GET /api/v1/users/{user_id}', 'getUser'],
+    ['GET /api/v1/users/{user_id}/', 'getUser'],
+    ['HEAD /api/v1/users/{user_id}', 'getUser'],
+    ['HEAD /api/v1/users/{user_id}/', 'getUser'],
+    ['PATCH /api/v1/users/{user_id}', 'updateUser'],
+    ['PATCH /api/v1/users/{user_id}/', 'updateUser'],
+    ['DELETE /api/v1/users/{user_id}', 'deleteUser'],
+    ['DELETE /api/v1/users/{user_id}/', 'deleteUser'],
+    ['GET /health', 'health'],
+    ['GET /health/', 'health'],
+    ['HEAD /health', 'health'],
+    ['HEAD /health/', 'health'],
+    ['GET /ready', 'ready'],
+    ['GET /ready/', 'ready'],
+    ['HEAD /ready', 'ready'],
+    ['HEAD /ready/', 'ready'],
+    ['$default', 'unmatched'],
+  ]);
+});
+
+test('every function runs its own archive on Node.js 24', () => {
+  const running = resources('AWS::Lambda::Function');
+
+  expect(running.map(([id]) => id.slice(0, -8)).sort()).toEqual(
+    deployed.map(({ operationId }) => operationId).sort(),
+  );
+  for (const [, properties] of running) {
+    expect(properties).toMatchObject({
+      Runtime: 'nodejs24.x',
+      Handler: 'index.handler',
+      Architectures: ['arm64'],
+    });
+  }
+  const codes = running.map(([, { Code }]) => (Code as { S3Key: string }).S3Key);
+  expect(new Set(codes).size).toBe(deployed.length);
+});
+
+test('events are of payload format 2.0', () => {
+  template.allResourcesProperties('AWS::ApiGatewayV2::Integration', {
+    IntegrationType: 'AWS_PROXY',
+    PayloadFormatVersion: '2.0',
+  });
+});
+
+test('the API, and nobody else, may call the functions', () => {
+  template.resourceCountIs('AWS::Lambda::Permission', deployed.length);
+  template.allResourcesProperties('AWS::Lambda::Permission', {
+    Action: 'lambda:InvokeFunction',
+    Principal: 'apigateway.amazonaws.com',
+    SourceArn: Match.objectLike({ 'Fn::Join': Match.anyValue() }),
+  });
+});
+
+test('the settings of every function are valid, and each is known', () => {
+  for (const [, properties] of resources('AWS::Lambda::Function')) {
+    const settings = readSettings(variablesOf(properties));
+
+    expect(settings).toMatchObject({
+      unknown: [],
+      environment: 'production',
+      xray: true,
+      otel: { enabled: false },
+    });
+  }
+});
+
+test('with an OTLP receiver the functions trace with OpenTelemetry, and not with X-Ray', () => {
+  const otlpEndpoint = 'https://collector.example.com';
+  const traced = synthesised({ otlpEndpoint });
+
+  for (const [, properties] of resources('AWS::Lambda::Function', traced)) {
+    const variables = variablesOf(properties);
+
+    expect(variables.OTEL_EXPORTER_OTLP_ENDPOINT).toBe(otlpEndpoint);
+    expect(readSettings(variables)).toMatchObject({ unknown: [], xray: false, otel: { enabled: true } });
+    expect(properties.TracingConfig).toBeUndefined();
+  }
+});
+
+test('the functions reach the database through RDS Proxy alone, encrypted', () => {
+  template.hasResourceProperties('AWS::RDS::DBProxy', {
+    EngineFamily: 'POSTGRESQL',
+    RequireTLS: true,
+    Auth: [
+      { AuthScheme: 'SECRETS', IAMAuth: 'DISABLED', SecretArn: cdk.context.deployment.database.secretArn },
+    ],
+  });
+  const [[proxy]] = resources('AWS::RDS::DBProxy') as [[string, unknown]];
+  template.allResourcesProperties('AWS::Lambda::Function', {
+    Environment: {
+      Variables: {
+        SVC_POSTGRES_HOST: { 'Fn::GetAtt': [proxy, 'Endpoint'] },
+        SVC_POSTGRES_SSLMODE: 'verify-full',
+      },
+    },
+  });
+});
+
+test('the password is a reference, and stands nowhere', () => {
+  const { secretArn } = cdk.context.deployment.database;
+
+  template.allResourcesProperties('AWS::Lambda::Function', {
+    Environment: {
+      Variables: { SVC_POSTGRES_PASSWORD: `{{resolve:secretsmanager:${secretArn}:SecretString:password::}}` },
+    },
+  });
+});

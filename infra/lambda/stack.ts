@@ -1,0 +1,152 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import { CfnIntegration, CfnRoute, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
+import { type ISecurityGroup, type IVpc, Port, SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
+import { ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Architecture, Code, Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
+import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import {
+  AuroraPostgresEngineVersion,
+  DatabaseCluster,
+  DatabaseClusterEngine,
+  DatabaseProxy,
+  ProxyTarget,
+} from 'aws-cdk-lib/aws-rds';
+import { type ISecret, Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import type { Construct } from 'constructs';
+import type { DeployedFunction } from '../functions.ts';
+import type { Deployment } from './deployment.ts';
+import { routeKeys } from './route-keys.ts';
+
+const POSTGRES = 5432;
+
+/** More than a connection, a statement and a fetch of keys may take together; less than API Gateway waits. */
+const TIMEOUT = Duration.seconds(10);
+
+/** In megabytes. The processor's share goes with it, and the first request needs that more than memory. */
+const MEMORY = 1024;
+
+type Properties = {
+  readonly deployment: Deployment;
+  readonly functions: readonly DeployedFunction[];
+  /** The folder that holds `<operationId>.zip` for each function. */
+  readonly archives: string;
+};
+
+/** An HTTP API whose every route is a function of its own, and RDS Proxy between them and the database. */
+export class UserManagementStack extends Stack {
+  constructor(scope: Construct, id: string, { deployment, functions, archives }: Properties) {
+    const { account, region } = deployment;
+    super(scope, id, { env: { account, region } });
+    const { vpcId, availabilityZones, privateSubnetIds } = deployment.network;
+    const vpc = Vpc.fromVpcAttributes(this, 'Vpc', {
+      vpcId,
+      availabilityZones: [...availabilityZones],
+      privateSubnetIds: [...privateSubnetIds],
+    });
+    const secret = Secret.fromSecretCompleteArn(this, 'Secret', deployment.database.secretArn);
+    const securityGroup = new SecurityGroup(this, 'FunctionsSecurityGroup', { vpc });
+    const proxy = this.#proxy(deployment, vpc, secret);
+    proxy.connections.allowFrom(securityGroup, Port.tcp(POSTGRES));
+
+    const api = new HttpApi(this, 'Api', { apiName: 'user-management' });
+    const environment = environmentOf(deployment, proxy.endpoint, secret);
+    for (const { operationId, route } of functions) {
+      const code = Code.fromAsset(`${archives}/${operationId}.zip`);
+      const target = this.#function(operationId, { code, environment, vpc, securityGroup });
+      this.#integrate(api, operationId, target, route ? routeKeys(route) : ['$default']);
+    }
+  }
+
+  /** Holds the connections to the database, so that there are not as many as function instances. */
+  #proxy({ database }: Deployment, vpc: IVpc, secret: ISecret): DatabaseProxy {
+    const cluster = DatabaseCluster.fromDatabaseClusterAttributes(this, 'Database', {
+      clusterIdentifier: database.clusterIdentifier,
+      engine: DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_17_4 }),
+      port: POSTGRES,
+      securityGroups: [
+        SecurityGroup.fromSecurityGroupId(this, 'DatabaseSecurityGroup', database.securityGroupId),
+      ],
+    });
+    return new DatabaseProxy(this, 'Proxy', {
+      dbProxyName: 'user-management',
+      proxyTarget: ProxyTarget.fromCluster(cluster),
+      secrets: [secret],
+      vpc,
+      securityGroups: [new SecurityGroup(this, 'ProxySecurityGroup', { vpc })],
+      requireTLS: true,
+      // A request gives up sooner, and tells its caller.
+      borrowTimeout: Duration.seconds(1),
+    });
+  }
+
+  #function(
+    operationId: string,
+    {
+      code,
+      environment,
+      vpc,
+      securityGroup,
+    }: { code: Code; environment: Environment; vpc: IVpc; securityGroup: ISecurityGroup },
+  ): LambdaFunction {
+    return new LambdaFunction(this, operationId, {
+      description: `User management: ${operationId}`,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      handler: 'index.handler',
+      code,
+      environment,
+      memorySize: MEMORY,
+      timeout: TIMEOUT,
+      tracing: environment.POWERTOOLS_TRACE_ENABLED ? Tracing.ACTIVE : Tracing.DISABLED,
+      logGroup: new LogGroup(this, `${operationId}Log`, { retention: RetentionDays.ONE_MONTH }),
+      vpc,
+      securityGroups: [securityGroup],
+    });
+  }
+
+  /** With low-level routes: the helper for routes takes no path that ends in a slash. */
+  #integrate(api: HttpApi, operationId: string, target: LambdaFunction, keys: readonly string[]): void {
+    const integration = new CfnIntegration(this, `${operationId}Integration`, {
+      apiId: api.apiId,
+      integrationType: 'AWS_PROXY',
+      integrationUri: target.functionArn,
+      payloadFormatVersion: '2.0',
+    });
+    for (const [index, routeKey] of keys.entries()) {
+      new CfnRoute(this, `${operationId}Route${index}`, {
+        apiId: api.apiId,
+        routeKey,
+        target: `integrations/${integration.ref}`,
+      });
+    }
+    target.addPermission('Api', {
+      principal: new ServicePrincipal('apigateway.amazonaws.com'),
+      sourceArn: this.formatArn({ service: 'execute-api', resource: api.apiId, resourceName: '*' }),
+    });
+  }
+}
+
+type Environment = Record<string, string>;
+
+/** The settings of the functions; the rest are defaults. The password is a reference, which CloudFormation resolves. */
+function environmentOf(
+  { oauth, database, otlpEndpoint }: Deployment,
+  host: string,
+  secret: ISecret,
+): Environment {
+  return {
+    SVC_ENV: 'production',
+    SVC_OAUTH_JWKS_URI: oauth.jwksUri,
+    SVC_OAUTH_ISSUER: oauth.issuer,
+    SVC_OAUTH_AUDIENCE: oauth.audience,
+    SVC_POSTGRES_HOST: host,
+    SVC_POSTGRES_PORT: String(POSTGRES),
+    SVC_POSTGRES_DB: database.name,
+    SVC_POSTGRES_USER: secret.secretValueFromJson('username').unsafeUnwrap(),
+    SVC_POSTGRES_PASSWORD: secret.secretValueFromJson('password').unsafeUnwrap(),
+    SVC_POSTGRES_SSLMODE: 'verify-full',
+    ...(otlpEndpoint
+      ? { OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint }
+      : { SVC_OTEL_ENABLED: 'false', POWERTOOLS_TRACE_ENABLED: 'true' }),
+  };
+}

@@ -1,0 +1,179 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { answerOfResult, refusal } from '../stage/answers.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { holdUsers } from '../stage/locks.ts';
+import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+
+const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
+/** AWS Lambda's clock has not jumped. */
+const AFTER_THE_JUMP = { seconds: 660 };
+const CLOCK = pathToFileURL(join(import.meta.dirname, 'clock.mjs')).href;
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+let administrator: Awaited<ReturnType<typeof administer>>;
+let instance: LambdaFunction | undefined;
+
+beforeAll(async () => {
+  [stage, administrator] = await Promise.all([startComposition(), administer()]);
+});
+
+afterEach(async () => {
+  await instance?.stop();
+  instance = undefined;
+});
+
+afterAll(async () => {
+  await administrator.end();
+  await stage.stop();
+});
+
+/** Starts an instance of getUser; `read` asks it for a user that does not exist. */
+async function start(variables: Variables = {}, nodeOptions: readonly string[] = []) {
+  const environment = { ...environmentOf(stage.database, stage.issuer), ...variables };
+  const started = await startFunction('getUser', environment, nodeOptions);
+  instance = started;
+  const event = await eventOf('getUser', { token: await stage.issuer.sign({ exp: 4_000_000_000 }) });
+  return { ...started, read: async (options = {}) => answerOfResult(await started.call(event, options)) };
+}
+
+describe('an instance', () => {
+  test('holds one connection', async () => {
+    const { read } = await start();
+    for (let times = 0; times < 3; times += 1) await read();
+
+    expect(await administrator.countSessions(stage.database.name)).toBe(1);
+  });
+
+  test('has its log out when its answer is', async () => {
+    const { read, lines } = await start();
+
+    const { headers } = await read();
+
+    const request_id = headers['x-request-id'];
+    expect(lines()).toMatchObject([{ event: 'app_error', status_code: 404, request_id }]);
+  });
+
+  test('has its spans printed when its answer is out', async () => {
+    const { read, lines } = await start({ SVC_OTEL_ENABLED: 'true' });
+
+    await read();
+
+    const names = lines().map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['GET /api/v1/users/{user_id}', 'SELECT users']));
+  });
+
+  test('has its spans at the collector when its answer is out', async () => {
+    const collector = await startOtlpReceiver();
+    const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+    const { read } = await start(settings);
+
+    await read();
+    const names = collector.spans().map(({ name }) => name);
+    await collector.stop();
+
+    expect(names).toEqual(expect.arrayContaining(['GET /api/v1/users/{user_id}', 'SELECT users']));
+  });
+
+  test('waits for a collector that hangs no longer than a second or so', async () => {
+    const collector = await startOtlpReceiver();
+    collector.answer(() => {});
+    const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+    const { read } = await start(settings);
+    await read();
+
+    const begun = performance.now();
+    const { status } = await read();
+    const waited = performance.now() - begun;
+    await collector.stop();
+
+    expect(status).toBe(404);
+    expect(waited).toBeLessThan(3000);
+  });
+
+  test('answers before its time is up, and goes on with the next', async () => {
+    const { read } = await start();
+    await read();
+    const table = await holdUsers(stage.database);
+
+    const begun = performance.now();
+    const late = await read({ seconds: 1.5 });
+    const waited = performance.now() - begun;
+    await table.release();
+
+    expect(late).toEqual(refusal('service_unavailable_error', INSTANCE));
+    expect(waited).toBeLessThan(1500);
+    expect((await read()).status).toBe(404);
+  });
+
+  test('runs no migration', async () => {
+    const database = await createDatabase();
+    const { read } = await start({ SVC_POSTGRES_DB: database.name });
+
+    await read();
+    const within = await administer(database.name);
+    const tables = await within.query("SELECT FROM pg_tables WHERE schemaname = 'public'");
+    await within.end();
+    await database.drop();
+
+    expect(tables).toEqual([]);
+  });
+});
+
+describe('after a freeze', () => {
+  test('the first request is answered, though PostgreSQL has closed the connection meanwhile', async () => {
+    const { read, freeze, thaw } = await start();
+    await read();
+    await freeze();
+    expect(await administrator.terminate(stage.database.name)).toBe(1);
+    // A freeze is longer than a session takes to end.
+    await sleep(200);
+
+    const answer = read();
+    thaw();
+
+    expect(await answer).toEqual(refusal('not_found_error', INSTANCE));
+  });
+
+  test('a token is refused at once when its key has been removed meanwhile', async () => {
+    const { read, freeze, thaw, signal } = await start({}, ['--import', CLOCK]);
+    expect((await read()).status).toBe(404);
+    signal('SIGUSR2');
+    await freeze();
+    await stage.issuer.rotate();
+
+    const answer = read(AFTER_THE_JUMP);
+    thaw();
+
+    expect(await answer).toEqual(refusal('unauthorized_error', INSTANCE));
+  });
+});
+
+describe('with wrong settings', () => {
+  test('every call fails with all that is wrong, and without a value', async () => {
+    const wrong = {
+      SVC_OAUTH_ISSUER: '',
+      SVC_BODY_LIMIT: 'unlimited',
+      SVC_POSTGRES_PASSWORD: 'hunter2',
+      SVC_ENV: 'hunter2',
+    };
+    const { invoke, printed, errors } = await start(wrong);
+
+    for (const outcome of [await invoke({}), await invoke({})]) {
+      expect(outcome).toMatchObject({ error: { errorType: 'SettingsError' } });
+      const message = 'error' in outcome ? outcome.error.errorMessage : '';
+      expect(message).toMatch(
+        /SVC_ENV is not valid.*\n.*SVC_BODY_LIMIT is not valid.*\n.*SVC_OAUTH_ISSUER is required/,
+      );
+    }
+    expect(printed() + errors()).not.toMatch(/hunter2|unlimited/);
+  });
+});

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { startPgBouncer } from '../stage/pgbouncer.ts';
+import { environmentOf } from '../stage/service.ts';
+
+const ROUNDS = 20;
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+let pooler: Awaited<ReturnType<typeof startPgBouncer>>;
+let token: string;
+
+beforeAll(async () => {
+  stage = await startComposition();
+  pooler = await startPgBouncer(inject('postgres'), { poolSize: 1 });
+  token = await stage.issuer.sign();
+});
+
+afterAll(async () => {
+  await pooler.stop();
+  await stage.stop();
+});
+
+function start(operationId: string, variables: Variables = {}): Promise<LambdaFunction> {
+  const behind = { ...stage.database, host: pooler.host, port: pooler.port };
+  return startFunction(operationId, { ...environmentOf(behind, stage.issuer), ...variables });
+}
+
+async function call(instance: LambdaFunction, name: string, particulars = {}) {
+  const { statusCode, body } = await instance.call(await eventOf(name, { token, ...particulars }));
+  return { statusCode, content: body && JSON.parse(body) };
+}
+
+test('functions share one session of PostgreSQL behind PgBouncer in transaction mode', async () => {
+  const [create, get, update, remove, list, ready] = (await Promise.all(
+    ['createUser', 'getUser', 'updateUser', 'deleteUser', 'listUsers', 'ready'].map((name) => start(name)),
+  )) as [LambdaFunction, LambdaFunction, LambdaFunction, LambdaFunction, LambdaFunction, LambdaFunction];
+
+  const lives = Array.from({ length: ROUNDS }, async (_, round) => {
+    const created = await call(create, 'createUser', { body: `{"email":"life-${round}@example.com"}` });
+    const { id } = created.content;
+    const steps = [
+      created,
+      await call(get, 'getUser', { id }),
+      await call(update, 'updateUser', { id }),
+      await call(list, 'listUsers'),
+      await call(ready, 'ready'),
+      await call(remove, 'deleteUser', { id }),
+      await call(get, 'getUser', { id }),
+    ];
+    return steps.map(({ statusCode }) => statusCode);
+  });
+
+  expect(await Promise.all(lives)).toEqual(lives.map(() => [201, 200, 200, 200, 200, 204, 404]));
+  expect(await sessionsOfPooler()).toBe(1);
+  await Promise.all([create, get, update, remove, list, ready].map((instance) => instance.stop()));
+});
+
+test('without the setting PgBouncer refuses what a session of its own would be given', async () => {
+  const get = await start('getUser', { SVC_POSTGRES_POOLER: 'none' });
+
+  const { statusCode } = await call(get, 'getUser');
+  await get.stop();
+
+  expect(statusCode).toBe(503);
+  expect(await pooler.log()).toContain('unsupported startup parameter');
+});
+
+/** All sessions in the database but those of the stage, which are idle at their own pool. */
+async function sessionsOfPooler(): Promise<number> {
+  const administrator = await administer();
+  const sessions = await administrator.countSessions(stage.database.name);
+  await administrator.end();
+  return sessions;
+}

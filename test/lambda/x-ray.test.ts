@@ -1,0 +1,46 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+import { startFunction } from '../stage/lambda-function.ts';
+import { environmentOf } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+const ROOT = '1-6a0ed7b2-4f1d2c3b5a69788700001eef';
+const PARENTS = ['53995c3f42cd8ad8', '53995c3f42cd8ad9'];
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+
+beforeAll(async () => {
+  stage = await startComposition();
+});
+
+afterAll(() => stage.stop());
+
+test('with OpenTelemetry off and X-Ray on, each invocation is a subsegment of its own trace', async () => {
+  const received: Record<string, unknown>[] = [];
+  const daemon = createSocket('udp4');
+  daemon.on('message', (message) => received.push(JSON.parse(message.toString().split('\n')[1] ?? '')));
+  daemon.bind(0, '127.0.0.1');
+  await once(daemon, 'listening');
+  const instance = await startFunction('getUser', {
+    ...environmentOf(stage.database, stage.issuer),
+    POWERTOOLS_TRACE_ENABLED: 'true',
+    AWS_XRAY_DAEMON_ADDRESS: `127.0.0.1:${daemon.address().port}`,
+  });
+  const event = await eventOf('getUser', { token: await stage.issuer.sign() });
+
+  for (const parent of PARENTS) {
+    await instance.call(event, { traceHeader: `Root=${ROOT};Parent=${parent};Sampled=1` });
+  }
+
+  await until('both subsegments', () => received.length === PARENTS.length);
+  expect(received).toEqual(
+    PARENTS.map((parent_id) =>
+      expect.objectContaining({ name: '## getUser', type: 'subsegment', trace_id: ROOT, parent_id }),
+    ),
+  );
+  await instance.stop();
+  daemon.close();
+});

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { functions } from '../../infra/functions.ts';
+import { migrate } from '../../lib/database/migrate.ts';
+import { readSettings, type Variables } from '../../lib/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { apiGateway } from '../stage/api-gateway.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
+import type { RawAnswer, RawRequest } from '../stage/raw-request.ts';
+import { environmentOf } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { type Case, usual, withBrokenTable, withoutDatabase, withoutKeys } from './table.ts';
+import { startFunctions, startHandlers, startHost, type Way } from './ways.ts';
+
+const WAYS = { handlers: startHandlers, host: startHost, functions: startFunctions };
+
+/** A way with a database of its own; it is asked one request after the other. */
+type Contestant = {
+  readonly database: Awaited<ReturnType<typeof createDatabase>>;
+  readonly way: Way;
+  /** The ids that have been seen, in order, and those that have got a name. */
+  readonly ids: string[];
+  readonly named: Map<string, string>;
+};
+
+const answers = new Map<Case, readonly RawAnswer[]>();
+const contestants: Contestant[] = [];
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let proxy: Awaited<ReturnType<typeof startProxy>>;
+let tokens: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  issuer = await startIssuer();
+  proxy = await startProxy(inject('postgres'));
+  for (const start of Object.values(WAYS)) contestants.push(await contestant(start));
+  tokens = await signTokens();
+
+  await askAll(usual);
+  await issuer.stop();
+  // Nobody fetches keys again within two seconds.
+  await sleep(2100);
+  await askAll(withoutKeys);
+  await Promise.all(contestants.map(({ database }) => breakTable(database.name)));
+  await askAll(withBrokenTable);
+  await proxy.refuse();
+  await askAll(withoutDatabase);
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all(contestants.map(({ way }) => way.stop()));
+  await Promise.all(contestants.map(({ database }) => database.drop()));
+  await proxy.stop();
+});
+
+test('the table has every operation, and every status but those of broken HTTP', async () => {
+  const cases = [...usual, ...withoutKeys, ...withBrokenTable, ...withoutDatabase];
+  const gateway = await apiGateway();
+  const deployed = await functions();
+
+  expect(new Set(cases.map(({ request }) => gateway(request).operationId))).toEqual(
+    new Set(deployed.map(({ operationId }) => operationId)),
+  );
+  expect([...new Set(cases.map(({ status }) => status))].sort()).toEqual([
+    200, 201, 204, 400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 500, 503,
+  ]);
+});
+
+describe.each([
+  ['while all is well', usual],
+  ['when the keys cannot be fetched', withoutKeys],
+  ['when the table is not what the service expects', withBrokenTable],
+  ['when PostgreSQL is away', withoutDatabase],
+])('%s the answer is the same to the byte from handlers, host and functions:', (_, cases) => {
+  test.each(cases.map((asked) => [`${asked.status} ${asked.request.method} ${asked.title}`, asked] as const))(
+    '%s',
+    (_title, asked) => {
+      const [fromHandlers, fromHost, fromFunctions] = answers.get(asked) ?? [];
+      expect(fromHost?.status).toBe(asked.status);
+      expect(fromHandlers).toEqual(fromHost);
+      expect(fromFunctions).toEqual(fromHost);
+    },
+  );
+});
+
+async function contestant(start: (environment: Variables) => Promise<Way>): Promise<Contestant> {
+  const database = await createDatabase();
+  const environment = environmentOf({ ...database, host: proxy.host, port: proxy.port }, issuer);
+  await migrate(readSettings(environment).postgres);
+  return { database, way: await start(environment), ids: [], named: new Map() };
+}
+
+async function signTokens() {
+  const now = Math.floor(Date.now() / 1000);
+  return {
+    both: await issuer.sign(),
+    reader: await issuer.tokenFor('users.read'),
+    writer: await issuer.tokenFor('users.write'),
+    expired: await issuer.sign({ exp: now - 1 }),
+    foreign: await issuer.sign({}, { kid: 'unknown' }),
+  };
+}
+
+async function askAll(cases: readonly Case[]): Promise<void> {
+  for (const asked of cases) answers.set(asked, await Promise.all(contestants.map((one) => ask(one, asked))));
+}
+
+async function ask({ way, ids, named }: Contestant, { request, keeps }: Case): Promise<RawAnswer> {
+  const given = await way.send(filledIn(request, { ...tokens, ...Object.fromEntries(named) }));
+  if (keeps) named.set(keeps, JSON.parse(given.body).id);
+  return comparable(given, ids);
+}
+
+function filledIn(request: RawRequest, values: Readonly<Record<string, string>>): RawRequest {
+  const fill = (text: string) => text.replace(/\{(\w+)\}/g, (name, key: string) => values[key] ?? name);
+  return {
+    ...request,
+    target: fill(request.target),
+    fields: request.fields.map(([name, value]) => [name, fill(value)] as const),
+  };
+}
+
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+const GENERATED_ID = /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/g;
+const GENERATED_REQUEST_ID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+
+/** With what differs from run to run, and must, replaced by texts of the same length. */
+function comparable({ status, headers, body }: RawAnswer, ids: string[]): RawAnswer {
+  const replace = (text: string) =>
+    text.replace(TIME, 'a time, of ISO 8601, UTC').replace(GENERATED_ID, (id) => {
+      if (!ids.includes(id)) ids.push(id);
+      return `the id of ${ids.indexOf(id)}`.padEnd(id.length);
+    });
+  const replaced = Object.entries(headers).map(([name, value]) => [
+    name,
+    name === 'x-request-id' ? value.replace(GENERATED_REQUEST_ID, 'generated') : replace(value),
+  ]);
+  return { status, headers: Object.fromEntries(replaced), body: replace(body) };
+}
+
+async function breakTable(name: string): Promise<void> {
+  const administrator = await administer(name);
+  await administrator.query('ALTER TABLE users RENAME COLUMN id TO other');
+  await administrator.end();
+}

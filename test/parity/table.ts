@@ -1,0 +1,258 @@
+import type { RawRequest } from '../stage/raw-request.ts';
+
+/** A request, and the status of its answer wherever the service runs. Names in braces stand for tokens and ids. */
+export type Case = {
+  readonly title: string;
+  readonly status: number;
+  readonly request: RawRequest;
+  /** The name that the id in the answer gets, for the requests that follow. */
+  readonly keeps?: string;
+};
+
+type Fields = RawRequest['fields'];
+type Rest = {
+  fields?: Fields;
+  body?: string | Buffer;
+  keeps?: string;
+  as?: 'both' | 'reader' | 'writer' | 'nobody';
+};
+
+const USERS = '/api/v1/users/';
+const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
+const ADA = `${USERS}{ada}`;
+const JSON_TYPE = [['Content-Type', 'application/json']] as const;
+
+function request(
+  status: number,
+  line: string,
+  title: string,
+  { fields = [], body = '', keeps, as = 'both' }: Rest = {},
+): Case {
+  const [method = '', target = ''] = line.split(' ');
+  const token: Fields = as === 'nobody' ? [] : [['Authorization', `Bearer {${as}}`]];
+  const content = Buffer.from(body);
+  return {
+    title,
+    status,
+    ...(keeps && { keeps }),
+    request: { method, target, fields: [...token, ...fields], body: content },
+  };
+}
+
+/** A request whose body is declared as JSON, and is `value` written as JSON unless it is a text or bytes already. */
+function json(
+  status: number,
+  line: string,
+  value: unknown,
+  title: string,
+  { fields = [], ...rest }: Rest = {},
+): Case {
+  const body = typeof value === 'string' || Buffer.isBuffer(value) ? value : JSON.stringify(value);
+  return request(status, line, title, { ...rest, fields: [...JSON_TYPE, ...fields], body });
+}
+
+const probes = [
+  request(200, 'GET /health', 'health', { as: 'nobody' }),
+  request(200, 'GET /health/?verbose=1', 'health with a slash and a query', { as: 'nobody' }),
+  request(200, 'HEAD /health', 'HEAD of health', { as: 'nobody' }),
+  request(200, 'GET /ready', 'ready', { as: 'nobody' }),
+  request(200, 'HEAD /ready/', 'HEAD of ready', { as: 'nobody' }),
+];
+
+const creates = [
+  json(201, `POST ${USERS}`, { email: 'ada@example.com', full_name: 'Ada Lovelace' }, 'a user', {
+    keeps: 'ada',
+  }),
+  json(201, 'POST /api/v1/users', { email: 'grace@example.com' }, 'a user without a slash or a name', {
+    keeps: 'grace',
+  }),
+  json(
+    201,
+    `POST ${USERS}`,
+    '{"email":"zoë@example.com","full_name":"Zoë \\ud83c\\udf0d Ωmega"}',
+    'a user beyond ASCII',
+  ),
+  json(
+    201,
+    `POST ${USERS}`,
+    '{"email":"proto@example.com","__proto__":{"is_active":false}}',
+    'unknown members',
+  ),
+  request(201, `POST ${USERS}`, 'a body that API Gateway takes for bytes', {
+    fields: [['Content-Type', 'Application/Vnd.Example.V1+JSON;charset="utf-8"']],
+    body: '{"email":"bytes@example.com"}',
+  }),
+  json(409, `POST ${USERS}`, { email: 'ADA@example.com' }, 'an email that is taken'),
+  json(
+    422,
+    `POST ${USERS}`,
+    { email: 'nobody', full_name: 1, is_active: 'no' },
+    'values that are not allowed',
+  ),
+  json(422, `POST ${USERS}`, { email: `${'a'.repeat(250)}@example.com` }, 'an email that is too long'),
+  json(422, `POST ${USERS}`, '{"email":"a\\u0000@example.com"}', 'U+0000'),
+  json(422, `POST ${USERS}`, '{"email":"a@example.com","full_name":"\\ud800"}', 'a lone surrogate'),
+  json(422, `POST ${USERS}`, '', 'an empty body'),
+  json(422, `POST ${USERS}`, 'null', 'null'),
+  json(422, `POST ${USERS}`, '[]', 'an array'),
+  json(422, `POST ${USERS}`, '{"email":', 'a body that is not JSON'),
+  json(422, `POST ${USERS}`, Buffer.from('7b22656d61696c223a22ff227d', 'hex'), 'a body that is not UTF-8'),
+  json(413, `POST ${USERS}`, 'x'.repeat(65_537), 'a body that is too large'),
+  request(413, `POST ${USERS}`, 'a large body that API Gateway puts in base64', {
+    fields: JSON_TYPE,
+    body: Buffer.alloc(65_537, 0xff),
+  }),
+  request(415, `POST ${USERS}`, 'a body that is not declared', { body: '{"email":"a@example.com"}' }),
+  request(415, `POST ${USERS}`, 'a body of another type', {
+    fields: [['Content-Type', 'text/plain']],
+    body: '{}',
+  }),
+  json(415, `POST ${USERS}`, '{}', 'an encoded body', { fields: [['Content-Encoding', 'gzip']] }),
+];
+
+const callers = [
+  request(401, `GET ${USERS}`, 'no token', { as: 'nobody' }),
+  request(401, `GET ${USERS}?access_token={both}`, 'a token in the query', { as: 'nobody' }),
+  request(401, `GET ${USERS}`, 'another scheme', { as: 'nobody', fields: [['Authorization', 'Basic YTpi']] }),
+  request(401, `GET ${USERS}`, 'a token that is none', {
+    as: 'nobody',
+    fields: [['Authorization', 'Bearer a.b.c']],
+  }),
+  request(401, `GET ${USERS}`, 'an expired token', {
+    as: 'nobody',
+    fields: [['Authorization', 'Bearer {expired}']],
+  }),
+  request(401, `GET ${USERS}`, 'two tokens', { fields: [['Authorization', 'Bearer {reader}']] }),
+  request(401, `HEAD ${USERS}`, 'HEAD without a token', { as: 'nobody' }),
+  json(401, `POST ${USERS}`, '{', 'a bad body without a token', { as: 'nobody' }),
+  json(403, `POST ${USERS}`, '{', 'create by a reader', { as: 'reader' }),
+  request(403, `GET ${USERS}`, 'list by a writer', { as: 'writer' }),
+  request(403, `DELETE ${UNKNOWN}`, 'delete by a reader', { as: 'reader' }),
+  request(200, `GET ${USERS}?limit=1`, 'the scheme in another case', {
+    as: 'nobody',
+    fields: [['authorization', 'BEARER   {both}']],
+  }),
+];
+
+const lists = [
+  request(200, `GET ${USERS}`, 'all users'),
+  request(200, 'GET /api/v1/users?skip=1&limit=2', 'a page'),
+  request(200, `GET ${USERS}?limit=%31&sort=name&sort=email`, 'encoded and unknown parameters'),
+  request(200, `GET ${USERS}?skip=1000`, 'past the end'),
+  request(200, `HEAD ${USERS}`, 'HEAD of the list'),
+  request(422, `GET ${USERS}?skip=-1&limit=1e3`, 'values that are not allowed'),
+  request(422, `GET ${USERS}?limit=1&limit=2`, 'a parameter given twice'),
+  request(422, `GET ${USERS}?limit=1,2`, 'a parameter that looks as if it were joined'),
+  request(422, `GET ${USERS}?limit=%2B5&skip=+5`, 'signs and spaces'),
+  request(422, `GET ${USERS}?limit=`, 'an empty value'),
+];
+
+const reads = [
+  request(200, `GET ${ADA}`, 'a user'),
+  request(200, `GET ${ADA}/`, 'a user with a slash'),
+  request(200, `HEAD ${ADA}`, 'HEAD of a user'),
+  request(404, `GET ${UNKNOWN}`, 'an unknown user'),
+  request(404, `HEAD ${UNKNOWN}`, 'HEAD of an unknown user'),
+  request(422, `GET ${USERS}42`, 'an id that is none'),
+  request(422, `GET ${USERS}caf%C3%A9%20%7Bid%7D`, 'an encoded id that is none'),
+  request(422, `GET ${USERS}50%25`, 'an id with a percent sign'),
+  request(422, `GET ${USERS}${'a'.repeat(300)}`, 'a very long id'),
+  request(200, `GET ${ADA}`, 'a request ID of the caller', { fields: [['X-Request-ID', 'call/7f3a;n=1']] }),
+  request(200, `GET ${ADA}`, 'two request IDs', {
+    fields: [
+      ['X-Request-ID', 'one'],
+      ['X-Request-ID', 'two'],
+    ],
+  }),
+  request(404, `GET ${UNKNOWN}`, 'a request ID that is too long', {
+    fields: [['X-Request-ID', 'x'.repeat(129)]],
+  }),
+  request(404, `GET ${UNKNOWN}`, 'a request ID with spaces', { fields: [['X-Request-ID', 'one two']] }),
+];
+
+const updates = [
+  json(200, `PATCH ${ADA}`, { full_name: null, is_active: false }, 'some members'),
+  json(200, `PATCH ${ADA}/`, {}, 'no member'),
+  request(200, `PATCH ${ADA}`, 'a merge patch', {
+    fields: [
+      ['Content-Type', 'application/merge-patch+json'],
+      ['If-Match', '"3"'],
+    ],
+    body: '{"full_name":"Augusta Ada King"}',
+  }),
+  json(200, `PATCH ${ADA}`, {}, 'one of two entity tags', {
+    fields: [
+      ['If-Match', '"1"'],
+      ['If-Match', '"4"'],
+    ],
+  }),
+  json(412, `PATCH ${ADA}`, { full_name: 'A' }, 'another version', { fields: [['If-Match', '"1"']] }),
+  json(409, `PATCH ${ADA}`, { email: 'Grace@Example.com' }, 'the email of another user'),
+  json(404, `PATCH ${UNKNOWN}`, { full_name: 'A' }, 'an unknown user'),
+  json(422, `PATCH ${USERS}42`, { is_active: 'no', email: 'none' }, 'path and body'),
+  json(415, `PATCH ${ADA}`, '{}', 'an encoded body', { fields: [['Content-Encoding', 'br']] }),
+];
+
+const deletes = [
+  request(412, `DELETE ${ADA}`, 'another version', { fields: [['If-Match', 'W/"5"']] }),
+  request(204, `DELETE ${ADA}`, 'the version', { fields: [['If-Match', '"5"']] }),
+  request(404, `DELETE ${ADA}/`, 'a user who is gone'),
+  request(422, `DELETE ${USERS}42`, 'an id that is none'),
+];
+
+const unmatched = [
+  request(204, `OPTIONS ${USERS}`, 'OPTIONS of the list', { as: 'nobody' }),
+  request(204, `OPTIONS ${USERS}50%25/`, 'OPTIONS of a user', { as: 'nobody' }),
+  request(204, 'OPTIONS /health', 'OPTIONS of a probe', { as: 'nobody' }),
+  request(405, `PUT ${USERS}`, 'another method of the list'),
+  request(405, `POST ${USERS}42`, 'another method of a user'),
+  request(405, 'DELETE /ready/', 'another method of a probe'),
+  request(404, 'GET /', 'the root'),
+  request(404, 'GET /api/v2/users/', 'another version'),
+  request(404, 'GET /api/v1/users//', 'an empty segment'),
+  request(404, 'GET /caf%C3%A9/%7Bpath%7D/100%25?q=1', 'an encoded path'),
+  request(404, 'HEAD /unknown', 'HEAD of an unknown path'),
+  request(404, 'OPTIONS /unknown', 'OPTIONS of an unknown path'),
+  request(400, `GET ${USERS}%E0%A4`, 'a path that is not UTF-8'),
+];
+
+/** While all is well. The first request sees no user. */
+export const usual: readonly Case[] = [
+  request(200, `GET ${USERS}`, 'no users yet'),
+  ...probes,
+  ...creates,
+  ...callers,
+  ...lists,
+  ...reads,
+  ...updates,
+  ...deletes,
+  ...unmatched,
+];
+
+/** When the identity provider is away. */
+export const withoutKeys: readonly Case[] = [
+  request(503, `GET ${UNKNOWN}`, 'a token of a key that cannot be fetched', {
+    as: 'nobody',
+    fields: [['Authorization', 'Bearer {foreign}']],
+  }),
+  request(404, `GET ${UNKNOWN}`, 'a token of a known key'),
+];
+
+/** When the table of users has other columns, which no deployment should ever see. */
+export const withBrokenTable: readonly Case[] = [
+  request(500, `GET ${USERS}`, 'a defect'),
+  request(500, `HEAD ${UNKNOWN}`, 'HEAD and a defect'),
+  json(500, `POST ${USERS}`, { email: 'late@example.com' }, 'a defect of create'),
+];
+
+/** When PostgreSQL is away. */
+export const withoutDatabase: readonly Case[] = [
+  request(503, `GET ${USERS}`, 'the list'),
+  request(503, `GET ${UNKNOWN}`, 'a user'),
+  json(503, `POST ${USERS}`, { email: 'later@example.com' }, 'create'),
+  json(503, `PATCH ${UNKNOWN}`, {}, 'update'),
+  request(503, `DELETE ${UNKNOWN}`, 'delete'),
+  request(503, 'GET /ready', 'ready', { as: 'nobody' }),
+  request(503, 'HEAD /ready', 'HEAD of ready', { as: 'nobody' }),
+  request(200, 'GET /health', 'health', { as: 'nobody' }),
+];

@@ -1,0 +1,68 @@
+import { endpoints } from '../../handlers/index.ts';
+import { handler as unmatched } from '../../handlers/unmatched.ts';
+import type { Endpoint } from '../../lib/endpoint.ts';
+import type { GatewayResult } from '../../lib/gateway.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
+import type { Variables } from '../../lib/settings.ts';
+import { apiGateway } from '../stage/api-gateway.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
+import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { answer, type RawAnswer, type RawRequest, sendTo } from '../stage/raw-request.ts';
+
+/** A way in which the service runs. */
+export type Way = {
+  send(request: RawRequest): Promise<RawAnswer>;
+  stop(): Promise<void>;
+};
+
+/** The handlers as they are in the source, in this process, with events of API Gateway. */
+export async function startHandlers(environment: Variables): Promise<Way> {
+  const gateway = await apiGateway();
+  const handlers = new Map(endpoints.map((endpoint) => [endpoint.route.operationId, handlerOf(endpoint)]));
+  // Settings are read at a handler's first call, which is later than this. The log goes to the output of the tests.
+  Object.assign(process.env, environment, { SVC_LOG_LEVEL: 'error' });
+  return {
+    async send(request) {
+      const { operationId, event } = gateway(request);
+      return answerOf(await (handlers.get(operationId) ?? unmatched)(event));
+    },
+    stop: async () => {},
+  };
+}
+
+const handlerOf = (endpoint: Endpoint) => lambda(endpoint, composeService);
+
+/** The container host, built, over TCP. */
+export async function startHost(environment: Variables): Promise<Way> {
+  const host = await startBuiltHost(environment);
+  const { port } = await host.untilEvent('listening');
+  return { send: (request) => sendTo(`http://127.0.0.1:${port}`, request), stop: host.remove };
+}
+
+/** The archives of the functions, each in a clean process, through the protocol of AWS Lambda. */
+export async function startFunctions(environment: Variables): Promise<Way> {
+  const gateway = await apiGateway();
+  const instances = new Map<string, Promise<LambdaFunction>>();
+
+  function instanceOf(operationId: string): Promise<LambdaFunction> {
+    const running = instances.get(operationId) ?? startFunction(operationId, environment);
+    instances.set(operationId, running);
+    return running;
+  }
+
+  return {
+    async send(request) {
+      const { operationId, event } = gateway(request);
+      return answerOf(await (await instanceOf(operationId)).call(event));
+    },
+    async stop() {
+      await Promise.all([...instances.values()].map(async (instance) => (await instance).stop()));
+    },
+  };
+}
+
+function answerOf({ statusCode, headers, body, isBase64Encoded }: GatewayResult): RawAnswer {
+  const text = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8').toString();
+  return answer(statusCode, Object.entries(headers), text);
+}

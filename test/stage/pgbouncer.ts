@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../../host/development/free-port.ts';
+import type { PostgresServer } from './postgres.ts';
+import { until } from './until.ts';
+
+const PGBOUNCER = '/usr/sbin/pgbouncer';
+
+/** Starts PgBouncer in transaction mode, with `poolSize` connections to PostgreSQL for each database. */
+export async function startPgBouncer(server: PostgresServer, { poolSize }: { readonly poolSize: number }) {
+  if (!existsSync(PGBOUNCER)) throw new Error(`${PGBOUNCER} is missing: apt-get install pgbouncer`);
+  const folder = await mkdtemp(join(tmpdir(), 'user-management-pgbouncer-'));
+  const [file, log] = [join(folder, 'pgbouncer.ini'), join(folder, 'log')];
+  const port = await freePort();
+  await writeFile(file, configuration(server, port, poolSize));
+  await writeFile(log, '');
+  // It will not run as root, and as another user it has to get at these.
+  await chmod(folder, 0o777);
+  await chmod(log, 0o666);
+  const identity = process.getuid?.() === 0 ? ['--user', 'nobody'] : [];
+  const child = spawn(PGBOUNCER, ['--quiet', ...identity, file], { stdio: 'ignore' });
+  await until('PgBouncer listens', () => {
+    if (child.exitCode !== null) throw new Error(`PgBouncer has ended: see ${log}`);
+    return isListening(port);
+  });
+
+  return {
+    host: '127.0.0.1',
+    port,
+    log: () => readFile(log, 'utf8'),
+    async stop(): Promise<void> {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      await rm(folder, { recursive: true });
+    },
+  };
+
+  function configuration(
+    { host, port, user, password }: PostgresServer,
+    ownPort: number,
+    size: number,
+  ): string {
+    const settings = {
+      listen_addr: '127.0.0.1',
+      listen_port: ownPort,
+      unix_socket_dir: '',
+      // Whoever comes is that user.
+      auth_type: 'any',
+      pool_mode: 'transaction',
+      default_pool_size: size,
+      logfile: log,
+    };
+    const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
+    const target = `* = host=${host} port=${port} user=${user}${password && ` password='${password}'`}`;
+    return ['[databases]', target, '[pgbouncer]', ...lines, ''].join('\n');
+  }
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });
+}
