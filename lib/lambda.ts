@@ -23,6 +23,9 @@ type Compose<Needs> = (settings: Settings, log: EventLog) => Needs;
 /** A function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
 const DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
 
+/** In milliseconds: what AWS Lambda needs to take the result. */
+const RETURN = 100;
+
 /**
  * The endpoint as an AWS Lambda function, which `composeNeeds` composes from the environment at its first call.
  *
@@ -32,13 +35,22 @@ export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: C
   let composing: Promise<Composed> | undefined;
   return async (event: GatewayEvent, context?: Invocation): Promise<GatewayResult> => {
     composing ??= compose(route.operationId, (settings, log) => bind(composeNeeds(settings, log)));
-    const { handler, lines, telemetry } = await composing;
+    const { handler, lines, telemetry } = await composing.catch((fault) => {
+      composing = undefined;
+      throw fault;
+    });
     const result = await handler({ ...event, rawPath: encoded(event.rawPath) }, context);
-    // The instance is frozen as soon as the result is out.
-    await telemetry?.flush();
+    // The instance is frozen as soon as the result is out, and killed when that is late.
+    await telemetry?.flush(timeLeft(context));
     lines.flush();
     return result;
   };
+}
+
+/** Milliseconds that are left before the result has to be out. */
+function timeLeft(context: Invocation | undefined): number {
+  const remaining = context?.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
+  return Math.max(remaining - RETURN, 0);
 }
 
 /** As the caller sent it: API Gateway decodes `rawPath`, and with it what a path cannot hold. */
@@ -50,7 +62,9 @@ async function compose(operationId: string, bound: Compose<Handler>): Promise<Co
   const settings = readSettings(undefined, DEFAULTS);
   const lines = createLineWriter();
   const telemetry = await startTelemetry(settings, lines);
-  const handler = bound(settings, createEventLog(settings, lines.write));
+  const log = createEventLog(settings, lines.write);
+  for (const name of settings.unknown) log.warning('unknown_setting', { name });
+  const handler = bound(settings, log);
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler) : handler, lines, telemetry };
 }
@@ -68,10 +82,17 @@ async function withinSubsegment(name: string, handler: Handler): Promise<Handler
   return async (event, context) => {
     const segment = tracer.getSegment();
     const subsegment = segment?.addNewSubsegment(`## ${name}`);
+    if (!segment || !subsegment) return handler(event, context);
+    tracer.setSegment(subsegment);
+    tracer.annotateColdStart();
+    tracer.addServiceNameAnnotation();
     try {
-      return await handler(event, context);
+      const result = await handler(event, context);
+      if (result.statusCode >= 500) subsegment.addFaultFlag();
+      return result;
     } finally {
-      subsegment?.close();
+      subsegment.close();
+      tracer.setSegment(segment);
     }
   };
 }

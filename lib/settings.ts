@@ -43,6 +43,12 @@ export const Environment = z.object({
   SVC_POSTGRES_PORT: whole(1, 65_535).default(5432).describe('Port of PostgreSQL.'),
   SVC_POSTGRES_USER: text().default('postgres').describe('Role to connect as.'),
   SVC_POSTGRES_PASSWORD: text().default('').describe('Its password.'),
+  SVC_POSTGRES_PASSWORD_FROM: text('a path, or an http(s) URL')
+    .optional()
+    .describe(
+      'File or address that the password is read from, at every connection: a mounted secret, or the AWS Parameters and Secrets extension.',
+    ),
+  AWS_SESSION_TOKEN: text().optional().describe('Set by AWS Lambda: what that extension wants to see.'),
   SVC_POSTGRES_DB: text().default('postgres').describe('Database to connect to.'),
   SVC_POSTGRES_SSLMODE: choice('disable', 'require', 'verify-full')
     .default('disable')
@@ -139,6 +145,8 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       port: data.SVC_POSTGRES_PORT,
       user: data.SVC_POSTGRES_USER,
       password: data.SVC_POSTGRES_PASSWORD,
+      passwordFrom: data.SVC_POSTGRES_PASSWORD_FROM,
+      sessionToken: data.AWS_SESSION_TOKEN,
       database: data.SVC_POSTGRES_DB,
       sslMode: data.SVC_POSTGRES_SSLMODE,
       poolSize: data.SVC_POSTGRES_POOL_SIZE,

@@ -167,12 +167,29 @@ test('the functions reach the database through RDS Proxy alone, encrypted', () =
   });
 });
 
-test('the password is a reference, and stands nowhere', () => {
+test('the password is asked of the extension, by those who may read the secret, and stands nowhere', () => {
   const { secretArn } = cdk.context.deployment.database;
 
-  template.allResourcesProperties('AWS::Lambda::Function', {
-    Environment: {
-      Variables: { SVC_POSTGRES_PASSWORD: `{{resolve:secretsmanager:${secretArn}:SecretString:password::}}` },
+  for (const [, { Layers, ...properties }] of resources('AWS::Lambda::Function')) {
+    const variables = variablesOf(properties);
+    expect(variables.SVC_POSTGRES_PASSWORD).toBeUndefined();
+    expect(variables.SVC_POSTGRES_PASSWORD_FROM).toBe(
+      `http://localhost:2773/secretsmanager/get?secretId=${secretArn}`,
+    );
+    expect(Layers).toEqual([expect.stringMatching(/AWS-Parameters-and-Secrets-Lambda-Extension-Arm64/)]);
+  }
+  const readers = template.findResources('AWS::IAM::Policy', {
+    Properties: {
+      PolicyDocument: {
+        Statement: Match.arrayWith([
+          Match.objectLike({
+            Action: ['secretsmanager:GetSecretValue', 'secretsmanager:DescribeSecret'],
+            Resource: secretArn,
+          }),
+        ]),
+      },
     },
   });
+  expect(Object.keys(readers).filter((id) => !id.startsWith('Proxy'))).toHaveLength(deployed.length);
+  expect(JSON.stringify(template.toJSON())).not.toContain('SecretString:password');
 });

@@ -2,7 +2,15 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { CfnIntegration, CfnRoute, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { type ISecurityGroup, type IVpc, Port, SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
 import { ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, Code, Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
+import {
+  Architecture,
+  Code,
+  Function as LambdaFunction,
+  ParamsAndSecretsLayerVersion,
+  ParamsAndSecretsVersions,
+  Runtime,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import {
   AuroraPostgresEngineVersion,
@@ -24,6 +32,9 @@ const TIMEOUT = Duration.seconds(10);
 
 /** In megabytes. The processor's share goes with it, and the first request needs that more than memory. */
 const MEMORY = 1024;
+
+/** Where the AWS Parameters and Secrets extension of a function instance listens. */
+const EXTENSION = 'http://localhost:2773';
 
 type Properties = {
   readonly deployment: Deployment;
@@ -53,6 +64,7 @@ export class UserManagementStack extends Stack {
     for (const { operationId, route } of functions) {
       const code = Code.fromAsset(`${archives}/${operationId}.zip`);
       const target = this.#function(operationId, { code, environment, vpc, securityGroup });
+      secret.grantRead(target);
       this.#integrate(api, operationId, target, route ? routeKeys(route) : ['$default']);
     }
   }
@@ -95,6 +107,8 @@ export class UserManagementStack extends Stack {
       handler: 'index.handler',
       code,
       environment,
+      // What SVC_POSTGRES_PASSWORD_FROM asks.
+      paramsAndSecrets: ParamsAndSecretsLayerVersion.fromVersion(ParamsAndSecretsVersions.V1_0_103),
       memorySize: MEMORY,
       timeout: TIMEOUT,
       tracing: environment.POWERTOOLS_TRACE_ENABLED ? Tracing.ACTIVE : Tracing.DISABLED,
@@ -128,7 +142,7 @@ export class UserManagementStack extends Stack {
 
 type Environment = Record<string, string>;
 
-/** The settings of the functions; the rest are defaults. The password is a reference, which CloudFormation resolves. */
+/** The settings of the functions; the rest are defaults. The password is in none of them. */
 function environmentOf(
   { oauth, database, otlpEndpoint }: Deployment,
   host: string,
@@ -143,7 +157,7 @@ function environmentOf(
     SVC_POSTGRES_PORT: String(POSTGRES),
     SVC_POSTGRES_DB: database.name,
     SVC_POSTGRES_USER: secret.secretValueFromJson('username').unsafeUnwrap(),
-    SVC_POSTGRES_PASSWORD: secret.secretValueFromJson('password').unsafeUnwrap(),
+    SVC_POSTGRES_PASSWORD_FROM: `${EXTENSION}/secretsmanager/get?secretId=${secret.secretArn}`,
     SVC_POSTGRES_SSLMODE: 'verify-full',
     ...(otlpEndpoint
       ? { OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint }

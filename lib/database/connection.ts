@@ -1,17 +1,19 @@
 import type { ClientBase, ClientConfig } from 'pg';
 import type { Settings } from '../settings.ts';
+import { readPassword } from './password.ts';
 
 /** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
 const SESSION = '-c client_connection_check_interval=500 -c idle_in_transaction_session_timeout=10000';
 
 /** What every connection has in common; `connectTimeout` is in seconds. Nothing may wait for ever. */
 export function clientConfig(postgres: Settings['postgres'], connectTimeout: number): ClientConfig {
-  const { host, port, user, password, database, sslMode, pooler } = postgres;
+  const { host, port, user, database, sslMode, pooler } = postgres;
   return {
     host,
     port,
     user,
-    password,
+    // Asked for at every connection, so that a secret that changes is followed.
+    password: () => readPassword(postgres),
     database,
     ssl: sslMode !== 'disable' && { rejectUnauthorized: sslMode === 'verify-full' },
     application_name: 'user-management-service',

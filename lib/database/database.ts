@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { Settings } from '../settings.ts';
 import { clientConfig } from './connection.ts';
 import type { Tables } from './schema.ts';
-import { createStatements, type Statements } from './statements.ts';
+import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
 
 /** The database of the service: queries are written with `db`, and each is one statement. */
 export type Database = {
@@ -22,7 +22,7 @@ export function openDatabase(settings: Settings['postgres']): Database {
     ...clientConfig(settings, settings.poolTimeout),
     ...(settings.pooler === 'none' && { statement_timeout: settings.statementTimeout * 1000 }),
     max: settings.poolSize,
-    idleTimeoutMillis: 60_000,
+    idleTimeoutMillis: LONGEST_IDLE,
     maxLifetimeSeconds: 1800,
   });
   // The pool takes its own listener off a connection while it is in use: without these two a restart

@@ -24,10 +24,17 @@ const TRIES = 3;
 /** So many may wait for each connection; one more would only wait in vain. */
 const WAITING_PER_CONNECTION = 32;
 
+/**
+ * In milliseconds. What has lain idle for longer is not used again: while AWS Lambda keeps the process frozen no timer
+ * of the pool's runs, and a connection may be gone without a word.
+ */
+export const LONGEST_IDLE = 60_000;
+
 /** Statements over a pool. A request waits for connection and answer together no longer than the two limits say. */
 export function createStatements(pool: Pool, settings: Settings['postgres']): Statements {
   const busy = new Set<PoolClient>();
   const waiting = new Set<(reason: Error) => void>();
+  const idleSince = new WeakMap<PoolClient, number>();
   let isCancelled = false;
   const withinSpan = databaseSpans(settings);
   const timeLimit = settings.statementTimeout * 1000 + GRACE;
@@ -53,7 +60,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
 
   async function runOnce({ sql, parameters }: Statement, deadline: number): Promise<QueryResult> {
     if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
-    const client = await freeConnection();
+    const client = await freshConnection();
     busy.add(client);
     let fault: unknown;
     try {
@@ -67,7 +74,17 @@ export function createStatements(pool: Pool, settings: Settings['postgres']): St
       const isBroken = fault !== undefined && breaksConnection(fault);
       // A connection given up while its statement runs would hand its late answer to the next one.
       if (isBroken) abandon(client);
+      idleSince.set(client, Date.now());
       client.release(isBroken);
+    }
+  }
+
+  async function freshConnection(): Promise<PoolClient> {
+    for (;;) {
+      const client = await freeConnection();
+      if (Date.now() - (idleSince.get(client) ?? Date.now()) <= LONGEST_IDLE) return client;
+      abandon(client);
+      client.release(true);
     }
   }
 

@@ -1,4 +1,4 @@
-import { type ProxyTracerProvider, trace } from '@opentelemetry/api';
+import { metrics, type ProxyTracerProvider, trace } from '@opentelemetry/api';
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
@@ -12,8 +12,8 @@ import { spanLines } from './span-lines.ts';
 export type Telemetry = {
   /** Registers the instance's own metrics. */
   observe: typeof observe;
-  /** Sends what there is to be sent, for a second at most. */
-  flush(): Promise<void>;
+  /** Sends what there is to be sent, for `milliseconds` and a second at most. */
+  flush(milliseconds: number): Promise<void>;
   /** The same, and stops; for a second at most. */
   shutDown(): Promise<void>;
 };
@@ -39,21 +39,23 @@ export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLin
   sdk.start();
   return {
     observe,
-    flush: () => inTime(forceFlush()),
-    shutDown: () => inTime(sdk.shutdown()),
+    flush: (milliseconds) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),
+    shutDown: () => within(LAST_EXPORT, sdk.shutdown()),
   };
 }
 
 const SERVICE = 'user-management-service';
 
-/** The API hands out a proxy of the provider that does the work. */
+/** The API hands out a proxy of the provider that does the work; for metrics it hands out the provider itself. */
 async function forceFlush(): Promise<void> {
-  const provider = trace.getTracerProvider() as ProxyTracerProvider;
-  await (provider.getDelegate() as { forceFlush?: () => Promise<void> }).forceFlush?.();
+  const spans = (trace.getTracerProvider() as ProxyTracerProvider).getDelegate() as Flushing;
+  await Promise.all([spans.forceFlush?.(), (metrics.getMeterProvider() as Flushing).forceFlush?.()]);
 }
 
-function inTime(sent: Promise<void>): Promise<void> {
-  return Promise.race([sent.catch(() => {}), after(LAST_EXPORT)]);
+type Flushing = { readonly forceFlush?: () => Promise<void> };
+
+function within(milliseconds: number, sent: Promise<void>): Promise<void> {
+  return Promise.race([sent.catch(() => {}), after(milliseconds)]);
 }
 
 function after(milliseconds: number): Promise<void> {

@@ -11,6 +11,7 @@ import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts'
 import { holdUsers } from '../stage/locks.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
@@ -114,6 +115,34 @@ describe('an instance', () => {
     expect((await read()).status).toBe(404);
   });
 
+  test('answers before its time is up, though the collector hangs as well', async () => {
+    const collector = await startOtlpReceiver();
+    collector.answer(() => {});
+    const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+    const { read } = await start(settings);
+    await read();
+    const table = await holdUsers(stage.database);
+
+    const begun = performance.now();
+    const { status } = await read({ seconds: 1.5 });
+    const waited = performance.now() - begun;
+    await table.release();
+    await collector.stop();
+
+    expect(status).toBe(503);
+    expect(waited).toBeLessThan(1500);
+  });
+
+  test('warns of a setting that nobody knows', async () => {
+    const { read, lines } = await start({ SVC_POSTGRES_HSOT: 'db' });
+
+    await read();
+
+    expect(lines()).toContainEqual(
+      expect.objectContaining({ event: 'unknown_setting', level: 'warning', name: 'SVC_POSTGRES_HSOT' }),
+    );
+  });
+
   test('runs no migration', async () => {
     const database = await createDatabase();
     const { read } = await start({ SVC_POSTGRES_DB: database.name });
@@ -141,6 +170,23 @@ describe('after a freeze', () => {
     thaw();
 
     expect(await answer).toEqual(refusal('not_found_error', INSTANCE));
+  });
+
+  test('no connection is used that has lain idle for long, for it may be gone without a word', async () => {
+    const proxy = await startProxy(stage.database);
+    const at = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
+    const { read, freeze, thaw, signal } = await start(at, ['--import', CLOCK]);
+    await read();
+    expect(proxy.accepted).toBe(1);
+    signal('SIGUSR2');
+    await freeze();
+
+    const answer = read(AFTER_THE_JUMP);
+    thaw();
+
+    expect((await answer).status).toBe(404);
+    expect(proxy.accepted).toBe(2);
+    await proxy.stop();
   });
 
   test('a token is refused at once when its key has been removed meanwhile', async () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Variables } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
@@ -67,6 +70,26 @@ test('without the setting PgBouncer refuses what a session of its own would be g
 
   expect(statusCode).toBe(503);
   expect(await pooler.log()).toContain('unsupported startup parameter');
+});
+
+test('the password may come from a file, which is read at every connection', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-password-'));
+  const file = join(folder, 'password');
+  writeFileSync(file, 'wrong');
+  const guarded = await startPgBouncer(inject('postgres'), { poolSize: 1, callers: { svc: 'right' } });
+  const behind = { ...stage.database, host: guarded.host, port: guarded.port, user: 'svc' };
+  const get = await startFunction('getUser', {
+    ...environmentOf(behind, stage.issuer),
+    SVC_POSTGRES_PASSWORD_FROM: file,
+  });
+
+  const { statusCode } = await call(get, 'getUser');
+  writeFileSync(file, 'right\n');
+  const { statusCode: then } = await call(get, 'getUser');
+  await Promise.all([get.stop(), guarded.stop()]);
+  rmSync(folder, { recursive: true });
+
+  expect([statusCode, then]).toEqual([503, 404]);
 });
 
 /** All sessions in the database but those of the stage, which are idle at their own pool. */

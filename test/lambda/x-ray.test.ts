@@ -38,7 +38,13 @@ test('with OpenTelemetry off and X-Ray on, each invocation is a subsegment of it
   await until('both subsegments', () => received.length === PARENTS.length);
   expect(received).toEqual(
     PARENTS.map((parent_id) =>
-      expect.objectContaining({ name: '## getUser', type: 'subsegment', trace_id: ROOT, parent_id }),
+      expect.objectContaining({
+        name: '## getUser',
+        type: 'subsegment',
+        trace_id: ROOT,
+        parent_id,
+        annotations: { ColdStart: parent_id === PARENTS[0], Service: 'user-management-service' },
+      }),
     ),
   );
   await instance.stop();

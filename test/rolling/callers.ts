@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What callers have seen, added up. */
 export type Tally = {
@@ -16,6 +17,9 @@ export type Tally = {
 type Options = { readonly url: string; readonly count: number; readonly sign: () => Promise<string> };
 
 const USERS = '/api/v1/users/';
+
+/** Milliseconds between two rounds: the callers are to write all the while, not to wear the machine out. */
+const PAUSE = 150;
 
 /**
  * Starts callers that write all the while, each on one connection that it keeps alive: a create, an update and a
@@ -38,6 +42,7 @@ export function startCallers({ url, count, sign }: Options) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const token = await sign();
     for (let round = 0; !isStopped; round += 1) {
+      await sleep(PAUSE * Math.random() * 2);
       const name = `Caller ${n}, round ${round}`;
       const email = `${n}-${round}@example.com`;
       const created = await ask('POST', USERS, 201, { email, full_name: 'new' });

@@ -11,14 +11,27 @@ import { until } from './until.ts';
 
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 
-/** Starts PgBouncer in transaction mode, with `poolSize` connections to PostgreSQL for each database. */
-export async function startPgBouncer(server: PostgresServer, { poolSize }: { readonly poolSize: number }) {
+type Options = {
+  /** How many connections to PostgreSQL there are for each database. */
+  readonly poolSize: number;
+  /** Who may come: names and passwords; anybody unless told otherwise. */
+  readonly callers?: Readonly<Record<string, string>>;
+};
+
+/** Starts PgBouncer in transaction mode. */
+export async function startPgBouncer(server: PostgresServer, { poolSize, callers }: Options) {
   if (!existsSync(PGBOUNCER)) throw new Error(`${PGBOUNCER} is missing: apt-get install pgbouncer`);
   const folder = await mkdtemp(join(tmpdir(), 'user-management-pgbouncer-'));
-  const [file, log] = [join(folder, 'pgbouncer.ini'), join(folder, 'log')];
+  const [file, log, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'log'), join(folder, 'users')];
   const port = await freePort();
   await writeFile(file, configuration(server, port, poolSize));
   await writeFile(log, '');
+  await writeFile(
+    users,
+    Object.entries(callers ?? {})
+      .map((pair) => `${pair.map((text) => `"${text}"`).join(' ')}\n`)
+      .join(''),
+  );
   // It will not run as root, and as another user it has to get at these.
   await chmod(folder, 0o777);
   await chmod(log, 0o666);
@@ -49,8 +62,9 @@ export async function startPgBouncer(server: PostgresServer, { poolSize }: { rea
       listen_addr: '127.0.0.1',
       listen_port: ownPort,
       unix_socket_dir: '',
-      // Whoever comes is that user.
-      auth_type: 'any',
+      // To PostgreSQL all of them are that user.
+      auth_type: callers ? 'scram-sha-256' : 'any',
+      ...(callers && { auth_file: users }),
       pool_mode: 'transaction',
       default_pool_size: size,
       logfile: log,
