@@ -28,12 +28,18 @@ export function observe({
   gauge('db.client.connection.pending_requests', '{request}', () => connections().waitedFor);
   gauge('db.client.connection.count', '{connection}', () => connections().idle, { [STATE]: 'idle' });
   gauge('db.client.connection.count', '{connection}', () => connections().used, { [STATE]: 'used' });
-  gauge('nodejs.eventloop.delay.p99', 's', () => eventLoop.percentile(99) / NANOSECONDS);
+  gauge('nodejs.eventloop.delay.p99', 's', delaySinceLastExport);
   counter('token_cache.lookups', '{lookup}', () => tokenCache.hits, { outcome: 'hit' });
   counter('token_cache.lookups', '{lookup}', () => tokenCache.misses, { outcome: 'miss' });
   counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.succeeded, { outcome: 'succeeded' });
   counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.failed, { outcome: 'failed' });
   counter('log.lines.dropped', '{line}', linesDropped);
+
+  function delaySinceLastExport(): number {
+    const delay = eventLoop.percentile(99) / NANOSECONDS;
+    eventLoop.reset();
+    return delay;
+  }
 
   function gauge(name: string, unit: string, read: () => number, attributes: Attributes = {}): void {
     meter.createObservableGauge(name, { unit }).addCallback((result) => result.observe(read(), attributes));
