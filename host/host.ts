@@ -7,8 +7,8 @@ import type { Readiness } from '../lib/database/readiness.ts';
 import { describe } from '../lib/observability/app-error.ts';
 import { createEventLog } from '../lib/observability/event-log.ts';
 import { createLineWriter, type LineWriter } from '../lib/observability/line-writer.ts';
+import { loadTelemetry } from '../lib/observability/load-telemetry.ts';
 import type { Readings } from '../lib/observability/metrics.ts';
-import type { Telemetry } from '../lib/observability/telemetry.ts';
 import { unavailable } from '../lib/problem.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
@@ -41,7 +41,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const log = createEventLog(settings, lines.write);
   for (const name of settings.unknown) log.warning('unknown_setting', { name });
 
-  const telemetry = await startTelemetry(settings, lines);
+  const telemetry = await loadTelemetry(settings, lines.write);
   const service = composeService(settings, log);
   const drain = createDrain();
   if (settings.otel.exportsMetrics) telemetry?.observe(readingsOf(service, drain, lines));
@@ -83,13 +83,6 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       return shuttingDown;
     },
   };
-}
-
-/** The SDK is loaded by an instance that exports telemetry, and by no other. */
-async function startTelemetry(settings: Settings, lines: LineWriter): Promise<Telemetry | undefined> {
-  if (!settings.otel.enabled) return undefined;
-  const telemetry = await import('../lib/observability/telemetry.ts');
-  return telemetry.startTelemetry(settings, lines.write);
 }
 
 function readingsOf({ database, tokenCache, keySet }: Service, drain: Drain, lines: LineWriter): Readings {

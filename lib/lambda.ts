@@ -1,6 +1,7 @@
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
 import { createEventLog, type EventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
+import { loadTelemetry } from './observability/load-telemetry.ts';
 import type { Telemetry } from './observability/telemetry.ts';
 import { readSettings, type Settings } from './settings.ts';
 
@@ -61,18 +62,12 @@ function encoded(path: string): string {
 async function compose(operationId: string, bound: Compose<Handler>): Promise<Composed> {
   const settings = readSettings(undefined, DEFAULTS);
   const lines = createLineWriter();
-  const telemetry = await startTelemetry(settings, lines);
+  const telemetry = await loadTelemetry(settings, lines.write);
   const log = createEventLog(settings, lines.write);
   for (const name of settings.unknown) log.warning('unknown_setting', { name });
   const handler = bound(settings, log);
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler) : handler, lines, telemetry };
-}
-
-async function startTelemetry(settings: Settings, lines: LineWriter): Promise<Telemetry | undefined> {
-  if (!settings.otel.enabled) return undefined;
-  const telemetry = await import('./observability/telemetry.ts');
-  return telemetry.startTelemetry(settings, lines.write);
 }
 
 /** AWS X-Ray, for those who switch OpenTelemetry off and it on. */

@@ -1,0 +1,13 @@
+import type { Settings } from '../settings.ts';
+import type { WriteLine } from './line-writer.ts';
+import type { Telemetry } from './telemetry.ts';
+
+/** Loads and starts the SDK where telemetry is on; elsewhere nothing of it is even loaded. */
+export async function loadTelemetry(
+  settings: Pick<Settings, 'otel'>,
+  write: WriteLine,
+): Promise<Telemetry | undefined> {
+  if (!settings.otel.enabled) return undefined;
+  const { startTelemetry } = await import('./telemetry.ts');
+  return startTelemetry(settings, write);
+}
