@@ -1,30 +1,30 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 
-/** Finds a TCP port of 127.0.0.1 that nothing listens on: the first free one of `wished`, else any. */
+/**
+ * Finds a TCP port of 127.0.0.1 that nothing listens on: the first free one of `wished`, else any below those that
+ * systems give to outgoing connections. One of those could be taken at any moment in which nobody listens on it.
+ */
 export async function freePort(wished: readonly number[] = []): Promise<number> {
   for (const port of wished) {
     if (!(await isTaken(port))) return port;
   }
-  return listenBriefly(0, '127.0.0.1');
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    if (!(await isTaken(port))) return port;
+  }
 }
 
 /** Tells whether something listens on `port` of `host` already. */
 export async function isTaken(port: number, host = '127.0.0.1'): Promise<boolean> {
   try {
-    await listenBriefly(port, host);
+    const server = createServer().listen({ port, host, exclusive: true });
+    await once(server, 'listening');
+    server.close();
+    await once(server, 'close');
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
   }
-}
-
-async function listenBriefly(port: number, host: string): Promise<number> {
-  const server = createServer().listen({ port, host, exclusive: true });
-  await once(server, 'listening');
-  const taken = (server.address() as AddressInfo).port;
-  server.close();
-  await once(server, 'close');
-  return taken;
 }

@@ -5,6 +5,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -33,14 +34,6 @@ function start(variables: Variables) {
     output.stderr += chunk;
   });
   return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 function isOpen(port: number): Promise<boolean> {

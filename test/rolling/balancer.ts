@@ -10,8 +10,8 @@ import { until } from '../stage/until.ts';
 const CHECK_EVERY = 0.2;
 const FALL = 2;
 
-/** In seconds: /ready answers within one. By default haproxy would wait no longer than until its next check. */
-const CHECK_TIMEOUT = 1;
+/** In seconds: /ready answers within one, on a busy machine a little later. By default haproxy would wait for 0.2. */
+const CHECK_TIMEOUT = 1.5;
 
 /** The longest that an instance whose /ready is 503 can stay in rotation, in seconds. */
 export const DETECTION = FALL * (CHECK_EVERY + CHECK_TIMEOUT);
@@ -81,7 +81,7 @@ defaults
   timeout client 30s
   timeout server 30s
   timeout http-keep-alive 30s
-  timeout check ${CHECK_TIMEOUT}s
+  timeout check ${CHECK_TIMEOUT * 1000}ms
   retries 0
   no option redispatch
 

@@ -19,7 +19,7 @@ const RESTARTS = Number(process.env.ROLLING_RESTARTS || 8);
 const CALLERS = 24;
 
 /** Longer than the balancer can take to see that /ready is 503; 0 shows what is lost without the delay. */
-const READINESS_DELAY = process.env.ROLLING_READINESS_DELAY || String(DETECTION + 0.1);
+const READINESS_DELAY = process.env.ROLLING_READINESS_DELAY || String(DETECTION + 0.5);
 
 const folder = await mkdtemp(join(tmpdir(), 'user-management-rolling-'));
 const postgres = await startPostgres({ dataFolder: join(folder, 'postgres') });

@@ -1,32 +1,52 @@
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** Ends the output of a run with `N passed, N failed`, and the number of skipped tests if there are any. */
+/**
+ * Ends the output of a run with `N passed, N failed`, and the number of skipped tests if there are any. Before that
+ * comes one line for each failure, `failed: ` and its name: a service under test may have logged much since.
+ */
 export default class ClosingLine implements Reporter {
   // Until a run has ended in order it counts as failed: a set-up that throws ends it early.
   #line = '0 passed, 1 failed';
+  #failures: string[] = ['failed: the run did not end in order'];
 
   onInit(): void {
     // The report on coverage is written after the end of the run; at the exit nothing is.
-    process.on('exit', () => process.stdout.write(`${this.#line}\n`));
+    process.on('exit', () => process.stdout.write([...this.#failures, this.#line, ''].join('\n')));
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
-    const tests = modules.flatMap((module) =>
-      [...module.children.allTests()].map((test) => test.result().state),
-    );
-    const count = (wanted: string) => tests.filter((state) => state === wanted).length;
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    const count = (wanted: string) => tests.filter((test) => test.result().state === wanted).length;
     const passed = count('passed');
     const skipped = count('skipped');
-    // A test that is still pending never ended.
-    const failed = tests.length - passed - skipped + failuresOutsideTests(modules) + unhandledErrors.length;
-    const isEmpty = passed + failed === 0;
-    if (isEmpty) process.exitCode = 1;
-    this.#line = `${passed} passed, ${isEmpty ? 1 : failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+    this.#failures = [
+      ...tests.flatMap(failureOfTest),
+      ...modules.flatMap(failuresOutsideTests),
+      ...unhandledErrors.map((error) => failure('an unhandled error', error)),
+    ];
+    if (passed + this.#failures.length === 0) {
+      process.exitCode = 1;
+      this.#failures = ['failed: no test was found'];
+    }
+    const skips = skipped > 0 ? `, ${skipped} skipped` : '';
+    this.#line = `${passed} passed, ${this.#failures.length} failed${skips}`;
   }
 }
 
+function failureOfTest(test: TestCase): string[] {
+  const { state, errors } = test.result();
+  if (state === 'passed' || state === 'skipped') return [];
+  // A test that is still pending never ended.
+  return [failure(`${test.module.relativeModuleId} > ${test.fullName}`, errors?.[0] ?? 'it did not end')];
+}
+
 // A file that does not load, or a hook around a suite that throws.
-function failuresOutsideTests(modules: readonly TestModule[]): number {
-  const suites = modules.flatMap((module) => [module, ...module.children.allSuites()]);
-  return suites.reduce((sum, suite) => sum + suite.errors().length, 0);
+function failuresOutsideTests(module: TestModule): string[] {
+  const suites = [module, ...module.children.allSuites()];
+  return suites.flatMap((suite) => suite.errors().map((error) => failure(module.relativeModuleId, error)));
+}
+
+function failure(name: string, error: unknown): string {
+  const message = error instanceof Object && 'message' in error ? error.message : error;
+  return `failed: ${name}: ${String(message).split('\n', 1)[0]}`;
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { freePort } from '../../host/development/free-port.ts';
 
 /**
  * Starts a proxy on a port of 127.0.0.1, in front of PostgreSQL for one. It passes everything on, until told to
@@ -41,7 +42,7 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     for (const socket of sockets) socket.resetAndDestroy();
   }
 
-  const ownPort = await listen(0);
+  const ownPort = await listen(await freePort());
   return {
     host: '127.0.0.1',
     port: ownPort,
