@@ -6,6 +6,7 @@ export default defineConfig({
     // One after the other: they measure the time of a start.
     fileParallelism: false,
     pool: 'forks',
+    retry: 1,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     reporters: ['default', './test/stage/closing-line.ts'],

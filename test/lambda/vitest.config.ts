@@ -16,6 +16,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     env: { LAMBDA_RUNTIME_CLIENT: OFFICIAL },
+    retry: 1,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ['default', './test/stage/closing-line.ts'],

@@ -134,13 +134,11 @@ describe('app_error', () => {
     ]);
   });
 
+  // A path that cost its length squared would not come to an end in time.
   test('costs no more for a path as long as the host lets through', async () => {
-    const begun = performance.now();
-    for (let sent = 0; sent < 20; sent += 1) {
+    for (let sent = 0; sent < 300; sent += 1) {
       expect((await service.call('GET', `/${'x'.repeat(15_000)}`)).status).toBe(404);
     }
-
-    expect((performance.now() - begun) / 20).toBeLessThan(50);
   });
 
   test('is an error from 500 on, with the cause and its stack, which are not in the answer', async () => {

@@ -2,16 +2,20 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 /**
  * Ends the output of a run with `N passed, N failed`, and the number of skipped tests if there are any. Before that
- * comes one line for each failure, `failed: ` and its name: a service under test may have logged much since.
+ * comes one line for each failure, `failed: ` and its name, for a service under test may have logged much since; and one
+ * for each test that passed only at its second try, `tried again: ` and what went wrong at the first.
  */
 export default class ClosingLine implements Reporter {
   // Until a run has ended in order it counts as failed: a set-up that throws ends it early.
   #line = '0 passed, 1 failed';
-  #failures: string[] = ['failed: the run did not end in order'];
+  #failures: readonly string[] = ['failed: the run did not end in order'];
+  #retried: readonly string[] = [];
 
   onInit(): void {
     // The report on coverage is written after the end of the run; at the exit nothing is.
-    process.on('exit', () => process.stdout.write([...this.#failures, this.#line, ''].join('\n')));
+    process.on('exit', () => {
+      process.stdout.write([...this.#retried, ...this.#failures, this.#line, ''].join('\n'));
+    });
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
@@ -22,8 +26,9 @@ export default class ClosingLine implements Reporter {
     this.#failures = [
       ...tests.flatMap(failureOfTest),
       ...modules.flatMap(failuresOutsideTests),
-      ...unhandledErrors.map((error) => failure('an unhandled error', error)),
+      ...unhandledErrors.map((error) => line('failed', 'an unhandled error', error)),
     ];
+    this.#retried = tests.flatMap(secondTryOfTest);
     if (passed + this.#failures.length === 0) {
       process.exitCode = 1;
       this.#failures = ['failed: no test was found'];
@@ -37,16 +42,25 @@ function failureOfTest(test: TestCase): string[] {
   const { state, errors } = test.result();
   if (state === 'passed' || state === 'skipped') return [];
   // A test that is still pending never ended.
-  return [failure(`${test.module.relativeModuleId} > ${test.fullName}`, errors?.[0] ?? 'it did not end')];
+  return [line('failed', nameOf(test), errors?.[0] ?? 'it did not end')];
+}
+
+function secondTryOfTest(test: TestCase): string[] {
+  const { state, errors } = test.result();
+  return state === 'passed' && errors?.[0] ? [line('tried again', nameOf(test), errors[0])] : [];
 }
 
 // A file that does not load, or a hook around a suite that throws.
 function failuresOutsideTests(module: TestModule): string[] {
   const suites = [module, ...module.children.allSuites()];
-  return suites.flatMap((suite) => suite.errors().map((error) => failure(module.relativeModuleId, error)));
+  return suites.flatMap((suite) =>
+    suite.errors().map((error) => line('failed', module.relativeModuleId, error)),
+  );
 }
 
-function failure(name: string, error: unknown): string {
+const nameOf = (test: TestCase) => `${test.module.relativeModuleId} > ${test.fullName}`;
+
+function line(what: string, name: string, error: unknown): string {
   const message = error instanceof Object && 'message' in error ? error.message : error;
-  return `failed: ${name}: ${String(message).split('\n', 1)[0]}`;
+  return `${what}: ${name}: ${String(message).split('\n', 1)[0]}`;
 }

@@ -104,7 +104,8 @@ describe('while the provider is away', () => {
       await sleep(20);
     }
 
-    expect(longest).toBeLessThan(700);
+    // Well below the time limit of a fetch.
+    expect(longest).toBeLessThan(1500);
   });
 
   test('the service recovers by itself once the provider is back', async ({ expect, onTestFinished }) => {
