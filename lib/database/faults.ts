@@ -10,6 +10,8 @@ const UNAVAILABLE = /^(08...|53...|58...|57014|57P0.|55P03|25006|28...|3D000|42P
 /** What pg says, without a code, of a connection that it lost, gave up or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
 
+const READ_ONLY = '25006';
+
 /** A serialization failure or a deadlock: nothing was written, so the statement may be sent again. */
 export function mayBeRetried(fault: unknown): boolean {
   const code = sqlStateOf(fault);
@@ -21,9 +23,14 @@ export function violatesUnique(fault: unknown, index: string): boolean {
   return sqlStateOf(fault) === '23505' && (fault as { constraint?: string }).constraint === index;
 }
 
-/** Whether the connection may be in any state after this; an error of PostgreSQL's below FATAL leaves it sound. */
+/**
+ * Whether the connection is of no more use: it may be in any state after this, unless it was an error of PostgreSQL's
+ * below FATAL; and a server that has become read-only is not the primary any more, which the next connection finds.
+ */
 export function breaksConnection(fault: unknown): boolean {
-  return (fault as { severity?: string } | undefined)?.severity !== 'ERROR';
+  return (
+    (fault as { severity?: string } | undefined)?.severity !== 'ERROR' || sqlStateOf(fault) === READ_ONLY
+  );
 }
 
 /** A fault of the database, as the answer it deserves; the cause goes to the log and nowhere else. */
