@@ -43,7 +43,12 @@ export async function withinServerSpan(
   };
   if (route) shared['http.route'] = route;
 
-  const attributes = { ...shared, 'url.path': withoutAddresses(event.rawPath), ...clientOf(event) };
+  const attributes: Attributes = {
+    ...shared,
+    'url.path': withoutAddresses(event.rawPath),
+    ...(name === 'HTTP' && { 'http.request.method_original': method }),
+    ...clientOf(event),
+  };
   const parent = propagation.extract(ROOT_CONTEXT, event.headers);
   const span = tracer.startSpan(
     route ? `${name} ${route}` : name,

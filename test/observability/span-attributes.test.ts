@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectTo } from '../stage/connection.ts';
 import { startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
 
 const users = '/api/v1/users/';
@@ -32,6 +33,24 @@ describe('the attributes of spans', () => {
 
     expect(span?.attributes['server.address']).toBe(address);
     expect(span?.attributes['server.port']).toBe(port);
+  });
+
+  test('a method that nobody knows is _OTHER, and told as it was sent', async () => {
+    const { traceId, headers } = traceOfCaller();
+    const { hostname, port } = new URL(service.url);
+    const connection = await connectTo(service.url);
+    connection.send(
+      `PROPFIND ${users} HTTP/1.1\r\nHost: ${hostname}:${port}\r\ntraceparent: ${headers.traceparent}\r\n\r\n`,
+    );
+    const { status } = await connection.answer();
+    connection.close();
+    const [span] = await service.receiver.untilTrace(traceId, 1);
+
+    expect(status).toBe(405);
+    expect(span).toMatchObject({
+      name: 'HTTP',
+      attributes: { 'http.request.method': '_OTHER', 'http.request.method_original': 'PROPFIND' },
+    });
   });
 
   test.each([
