@@ -4,11 +4,16 @@ import { withoutAddresses } from './personal-data.ts';
 
 type Cause = { name: string; code?: string; message: string; stack?: string; cause?: Cause };
 
-/** The event of every refusal: a warning below 500; an error from 500 on, with the cause and its stack. */
+/**
+ * The event of every refusal: a warning below 500; an error from 500 on, with the cause and its stack. A refusal below
+ * 500 that something else failed for is a gap in our own checks, and told as one.
+ */
 export function logProblem(log: EventLog, problem: Problem, path: string): void {
   const fields = { message: problem.message, status_code: problem.status, path: withoutAddresses(path) };
-  if (problem.status < 500) log.warning('app_error', fields);
-  else log.error('app_error', { ...fields, cause: describe(problem.cause) });
+  const cause = describe(problem.cause);
+  if (problem.status >= 500) return log.error('app_error', { ...fields, cause });
+  log.warning('app_error', fields);
+  if (cause) log.error('validation_gap', { cause });
 }
 
 /** What may be known of an error: the other members of PostgreSQL's errors hold values of rows. */

@@ -12,6 +12,9 @@ beforeAll(async () => {
   service = await startService();
   const admin = await administer(service.database.name);
   await admin.query(`ALTER TABLE users ADD CONSTRAINT nobody_named_eve CHECK (full_name <> 'Eve')`);
+  await admin.query(
+    `ALTER TABLE users ADD CONSTRAINT numbers CHECK (full_name !~ '^No' OR full_name::int > 0)`,
+  );
   await admin.end();
 });
 
@@ -41,6 +44,24 @@ test('its cause and stack are in the log and nowhere else, without a value of th
     cause: { code: '23514', stack: expect.stringMatching(/\bat /) },
   });
   expect(JSON.stringify(event)).not.toMatch(/eve@example\.com|"Eve"|insert into/i);
+});
+
+test('a value that only PostgreSQL refuses is 422, and the gap in our own checks an error in the log', async () => {
+  const headers = { 'x-request-id': 'gap-1' };
+  const body = { email: 'nobody@example.com', full_name: 'Nobody' };
+  const { status } = await answerOf(await service.call('POST', USERS, body, { headers }));
+
+  const events = (await service.events()).filter(({ request_id }) => request_id === 'gap-1');
+  expect(status).toBe(422);
+  expect(events).toMatchObject([
+    { event: 'app_error', level: 'warning', status_code: 422 },
+    {
+      event: 'validation_gap',
+      level: 'error',
+      cause: { code: '22P02', stack: expect.stringMatching(/\bat /) },
+    },
+  ]);
+  expect(JSON.stringify(events)).not.toMatch(/nobody/i);
 });
 
 test('the service goes on, and the next request is served', async () => {
