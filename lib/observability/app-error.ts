@@ -11,7 +11,10 @@ type Cause = { name: string; code?: string; message: string; stack?: string; cau
 export function logProblem(log: EventLog, problem: Problem, path: string): void {
   const fields = { message: problem.message, status_code: problem.status, path: withoutAddresses(path) };
   const cause = describe(problem.cause);
-  if (problem.status >= 500) return log.error('app_error', { ...fields, cause });
+  if (problem.status >= 500) {
+    log.error('app_error', { ...fields, cause });
+    return;
+  }
   log.warning('app_error', fields);
   if (cause) log.error('validation_gap', { cause });
 }
