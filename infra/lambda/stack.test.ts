@@ -22,7 +22,8 @@ afterAll(() => rmSync(archives, { recursive: true }));
 
 function synthesised(particulars: { otlpEndpoint?: string } = {}): Template {
   const deployment = { ...cdk.context.deployment, ...particulars };
-  const stack = new UserManagementStack(new App(), 'Test', { deployment, functions: deployed, archives });
+  const app = new App({ outdir: mkdtempSync(join(archives, 'cdk.out-')) });
+  const stack = new UserManagementStack(app, 'Test', { deployment, functions: deployed, archives });
   return Template.fromStack(stack);
 }
 

@@ -19,7 +19,7 @@ const DAY = 24 * 3600;
 
 /**
  * The host as `npm run build` makes it: the path of its main file. It is built outside of the project, once for
- * each state of the sources, so that tests that run at the same time never see half a build, nor an old one.
+ * each state of its sources, so that tests that run at the same time never see half a build, nor an old one.
  */
 export async function builtHost(): Promise<string> {
   const folder = join(tmpdir(), PREFIX + fingerprint());
@@ -39,7 +39,8 @@ function fingerprint(): string {
     'package.json',
     'package-lock.json',
   ].sort();
-  const hash = createHash('sha256').update(process.version);
+  // The folder counts, too: what is built refers to the packages in it.
+  const hash = createHash('sha256').update(process.version).update(ROOT);
   for (const file of files) hash.update(file).update(readFileSync(join(ROOT, file)));
   return hash.digest('hex').slice(0, 16);
 }
