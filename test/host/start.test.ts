@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings.ts';
+import { isListening } from '../stage/listening.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -36,14 +37,6 @@ function start(variables: Variables) {
   return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> };
 }
 
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
-    socket.on('connect', () => socket.destroy());
-  });
-}
-
 const good = () => environmentOf(database, issuer);
 
 describe('a bad or missing setting ends the process', () => {
@@ -62,7 +55,7 @@ describe('a bad or missing setting ends the process', () => {
     let isRunning = true;
     const watch = (async () => {
       while (isRunning) {
-        wasOpen ||= await isOpen(port);
+        wasOpen ||= await isListening(port);
         await sleep(5);
       }
     })();
@@ -92,7 +85,7 @@ describe('with good settings', () => {
   test('the port opens, an unknown SVC_ name is a warning, and SIGTERM ends the process with 0', async () => {
     const port = await freePort();
     const { child, output, ended } = start({ ...good(), SVC_PORT: String(port), SVC_LOGLEVEL: 'debug' });
-    await until('the port is open', () => isOpen(port));
+    await until('the port is open', () => isListening(port));
     await until('/ready is 200', async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok);
     child.kill('SIGTERM');
 

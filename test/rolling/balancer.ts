@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { isTaken } from '../../host/development/free-port.ts';
+import { isListening } from '../stage/listening.ts';
 import { until } from '../stage/until.ts';
 
 /** Seconds between two checks of /ready; so many failures in a row take an instance out of rotation. */
@@ -69,7 +69,7 @@ async function states(socket: string): Promise<readonly (string | undefined)[]> 
     .map((row) => row[names.indexOf('status')]);
 }
 
-const untilListening = (port: number) => until('haproxy listens', () => isTaken(port));
+const untilListening = (port: number) => until('haproxy listens', () => isListening(port));
 
 const configuration = (port: number, socket: string) => `
 global

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../host/development/free-port.ts';
+import { isListening } from './listening.ts';
 import type { PostgresServer } from './postgres.ts';
 import { until } from './until.ts';
 
@@ -73,12 +73,4 @@ export async function startPgBouncer(server: PostgresServer, { poolSize, callers
     const target = `* = host=${host} port=${port} user=${user}${password && ` password='${password}'`}`;
     return ['[databases]', target, '[pgbouncer]', ...lines, ''].join('\n');
   }
-}
-
-function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
-    socket.on('connect', () => socket.destroy());
-  });
 }
