@@ -55,7 +55,8 @@ export class BodyReader {
         reject(largeBody(limit));
       });
       request.on('end', () => resolve(Buffer.concat(chunks)));
-      request.on('close', () => reject(brokenOff()));
+      // It closes in any case; an error costs its stack, so there is none for a body that is there.
+      request.on('close', () => request.readableEnded || reject(brokenOff()));
       request.on('error', () => reject(brokenOff()));
     });
   }
