@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayEvent, GatewayResult } from '../lib/gateway.ts';
+import { encodedPath } from '../lib/path.ts';
 import { BodyReader } from './body-reader.ts';
 
 /** An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. */
@@ -15,7 +16,7 @@ export class RequestEvent implements GatewayEvent {
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     const [path, query] = splitTarget(request.url ?? '/');
-    this.rawPath = path;
+    this.rawPath = encodedPath(path);
     this.rawQueryString = query;
     this.headers = headersOf(request.rawHeaders);
     this.requestContext = { http: { method: request.method ?? 'GET' } };

@@ -38,11 +38,12 @@ const LAST_STEP = 0.75;
 export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}): Promise<Host> {
   const onResumed = (count: number) => log.warning('log_lines_dropped', { count });
   const lines = createLineWriter({ descriptor: logTo, onResumed });
-  const log = createEventLog(settings, lines.write);
+  const telemetry = await loadTelemetry(settings, lines.write);
+  const tracing = telemetry?.tracing;
+  const log = createEventLog(settings, lines.write, tracing);
   for (const name of settings.unknown) log.warning('unknown_setting', { name });
 
-  const telemetry = await loadTelemetry(settings, lines.write);
-  const service = composeService(settings, log);
+  const service = composeService({ settings, log, tracing });
   const drain = createDrain();
   if (settings.otel.exportsMetrics) telemetry?.observe(readingsOf(service, drain, lines));
   let phase: 'serving' | 'announced' | 'closing' = 'serving';

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { sizeLoaded } from './bundle.ts';
 import { functions } from './functions.ts';
 
 const RUNS = 7;
@@ -17,8 +18,8 @@ const [alone, ...starts] = inTurns(['', ...names.map(importOf)]);
 print('', 'bundle', 'archive', 'loaded after', 'of that CPU');
 print('node alone', '', '', ...columnsOf(alone));
 for (const [index, name] of names.entries()) {
-  const sizes = [join(folder, name, 'index.mjs'), join(folder, `${name}.zip`)].map(kilobytes);
-  print(name, ...sizes, ...columnsOf(starts[index]));
+  const sizes = [sizeLoaded(join(folder, name, 'index.mjs')), statSync(join(folder, `${name}.zip`)).size];
+  print(name, ...sizes.map(kilobytes), ...columnsOf(starts[index]));
 }
 
 function importOf(name: string): string {
@@ -51,8 +52,8 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 }
 
-function kilobytes(file: string): string {
-  return `${Math.ceil(statSync(file).size / 1000)} KB`;
+function kilobytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1000)} KB`;
 }
 
 function print(name: string, ...columns: readonly string[]): void {

@@ -1,9 +1,11 @@
-import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
-import { createEventLog, type EventLog } from './observability/event-log.ts';
+import type { GatewayResult, Handler, Invocation } from './gateway.ts';
+import { type InvocationEvent, lambdaEvent } from './lambda-event.ts';
+import { createEventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
 import { loadTelemetry } from './observability/load-telemetry.ts';
 import type { Telemetry } from './observability/telemetry.ts';
-import { readSettings, type Settings } from './settings.ts';
+import type { Foundation } from './service.ts';
+import { readSettings } from './settings.ts';
 
 /** What a function answers with, once it has been composed. */
 type Composed = {
@@ -14,12 +16,12 @@ type Composed = {
 
 /** An endpoint, or what answers in place of one. */
 type Answering<Needs> = {
-  readonly route: { readonly operationId: string };
+  readonly route: { readonly operationId: string; readonly method: string | undefined };
   bind(service: Needs): Handler;
 };
 
 /** Composes what an endpoint needs. */
-type Compose<Needs> = (settings: Settings, log: EventLog) => Needs;
+type Compose<Needs> = (foundation: Foundation) => Needs;
 
 /** A function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
 const DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
@@ -34,13 +36,13 @@ const RETURN = 100;
  */
 export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: Compose<Needs>) {
   let composing: Promise<Composed> | undefined;
-  return async (event: GatewayEvent, context?: Invocation): Promise<GatewayResult> => {
-    composing ??= compose(route.operationId, (settings, log) => bind(composeNeeds(settings, log)));
+  return async (event?: InvocationEvent | null, context?: Invocation): Promise<GatewayResult> => {
+    composing ??= compose(route.operationId, (foundation) => bind(composeNeeds(foundation)));
     const { handler, lines, telemetry } = await composing.catch((fault) => {
       composing = undefined;
       throw fault;
     });
-    const result = await handler({ ...event, rawPath: encoded(event.rawPath) }, context);
+    const result = await handler(lambdaEvent(event, route.method), context);
     // The instance is frozen as soon as the result is out, and killed when that is late.
     await telemetry?.flush(timeLeft(context));
     lines.flush();
@@ -50,22 +52,18 @@ export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: C
 
 /** Milliseconds that are left before the result has to be out. */
 function timeLeft(context: Invocation | undefined): number {
-  const remaining = context?.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
-  return Math.max(remaining - RETURN, 0);
-}
-
-/** As the caller sent it: API Gateway decodes `rawPath`, and with it what a path cannot hold. */
-function encoded(path: string): string {
-  return path.replace(/[^\w\-.~!$&'()*+,;=:@/%]|%(?![\da-f]{2})/giu, encodeURIComponent);
+  if (typeof context?.getRemainingTimeInMillis !== 'function') return Number.POSITIVE_INFINITY;
+  return Math.max(context.getRemainingTimeInMillis() - RETURN, 0);
 }
 
 async function compose(operationId: string, bound: Compose<Handler>): Promise<Composed> {
   const settings = readSettings(undefined, DEFAULTS);
   const lines = createLineWriter();
   const telemetry = await loadTelemetry(settings, lines.write);
-  const log = createEventLog(settings, lines.write);
+  const tracing = telemetry?.tracing;
+  const log = createEventLog(settings, lines.write, tracing);
   for (const name of settings.unknown) log.warning('unknown_setting', { name });
-  const handler = bound(settings, log);
+  const handler = bound({ settings, log, tracing });
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler) : handler, lines, telemetry };
 }

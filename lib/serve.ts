@@ -2,20 +2,16 @@ import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
 import { head } from './middleware/head.ts';
+import { inTime, LAST_CALL, refuseLate } from './middleware/in-time.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { noSniffing } from './middleware/no-sniffing.ts';
 import { problems } from './middleware/problems.ts';
 import { requestId, requestIdOf } from './middleware/request-id.ts';
-import { withinServerSpan } from './observability/server-span.ts';
-import { unavailable } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
-import type { Service } from './service.ts';
+import type { Foundation } from './service.ts';
 
 /** Answers a request that has passed all checks. */
 export type Answer = (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
-
-/** Milliseconds before the end of an invocation at which it is answered all the same. */
-const LAST_CALL = 250;
 
 /** What stands between a request and its answer. */
 export type Course = {
@@ -27,28 +23,25 @@ export type Course = {
 };
 
 /** The one middy stack: what every response needs, around the checks, around the answer. */
-export function serve({ settings, log }: Pick<Service, 'settings' | 'log'>, course: Course): Handler {
+export function serve({ settings, log, tracing }: Foundation, course: Course): Handler {
   const { route, checks = [], answer } = course;
   const header = settings.requestIdHeader;
-  const isTraced = settings.otel.enabled && route?.tag !== 'probes';
+  const withinServerSpan = route?.tag === 'probes' ? undefined : tracing?.withinServerSpan;
   const stack = middy(answer as never, { timeoutEarlyInMillis: LAST_CALL, timeoutEarlyResponse: refuseLate });
   const outer = [head(), requestId(header), noSniffing(), httpErrorHandler({ logger: false }), problems(log)];
-  stack.use([...outer, ...checks] as never);
+  stack.use([...outer, ...checks.map(inTime)] as never);
   const run = stack as unknown as (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
   return (event, invocation) => {
     const scope = { requestId: requestIdOf(event.headers[header.toLowerCase()]) };
     const answered = () => run(event, contextOf(invocation));
-    return withinRequest(scope, isTraced ? () => withinServerSpan(event, route?.path, answered) : answered);
+    const traced = withinServerSpan && (() => withinServerSpan(event, route?.path, answered));
+    return withinRequest(scope, traced ?? answered);
   };
 }
 
 /** A context of the request's own, so that nothing is left on the one that AWS Lambda passes in. */
 function contextOf(invocation: Invocation | undefined): RequestContext {
-  if (!invocation?.getRemainingTimeInMillis) return {};
+  if (typeof invocation?.getRemainingTimeInMillis !== 'function') return {};
   return { getRemainingTimeInMillis: () => invocation.getRemainingTimeInMillis?.() ?? 0 };
-}
-
-function refuseLate(): never {
-  throw unavailable('the invocation has run out of time');
 }

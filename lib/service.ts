@@ -4,11 +4,16 @@ import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
 import { describe } from './observability/app-error.ts';
 import type { EventLog } from './observability/event-log.ts';
+import type { Tracing } from './observability/tracing.ts';
 import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
 
-/** What every handler has. */
-export type Foundation = { readonly settings: Settings; readonly log: EventLog };
+/** What every handler has; `tracing` where that is on. */
+export type Foundation = {
+  readonly settings: Settings;
+  readonly log: EventLog;
+  readonly tracing?: Tracing | undefined;
+};
 
 /** All that a probe may reach. */
 export type ProbeService = Foundation & { readonly readiness: Readiness };
@@ -23,19 +28,19 @@ export type Service = ProbeService & {
 };
 
 /** For what needs nothing more; a function bundle holds no more than its own composition asks for. */
-export const composeNothing = (settings: Settings, log: EventLog): Foundation => ({ settings, log });
+export const composeNothing = (foundation: Foundation): Foundation => foundation;
 
 /** For the probes. */
-export const composeProbes = (settings: Settings, log: EventLog): ProbeService => ({
-  settings,
-  log,
-  readiness: createReadiness(settings.postgres),
+export const composeProbes = (foundation: Foundation): ProbeService => ({
+  ...foundation,
+  readiness: createReadiness(foundation.settings.postgres),
 });
 
 /** Composes the service. It connects to nothing before the first request needs it. */
-export function composeService(settings: Settings, log: EventLog): Service {
+export function composeService(foundation: Foundation): Service {
+  const { settings, log, tracing } = foundation;
   const { oauth, postgres } = settings;
-  const database = openDatabase(postgres);
+  const database = openDatabase(postgres, tracing);
   const keySet = createKeySet({
     uri: oauth.jwksUri,
     refreshEvery: oauth.jwksRefresh * 1000,
@@ -43,7 +48,7 @@ export function composeService(settings: Settings, log: EventLog): Service {
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   return {
-    ...composeProbes(settings, log),
+    ...composeProbes(foundation),
     users: userRepository(database.db),
     verifyToken,
     tokenCache: counts,

@@ -1,8 +1,9 @@
 import type { Route } from './endpoint.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
+import { isMatch, segmentsOf, withoutSlash } from './path.ts';
 import { methodNotAllowed, Problem } from './problem.ts';
 import { serve } from './serve.ts';
-import type { Service } from './service.ts';
+import type { Foundation } from './service.ts';
 
 /**
  * Answers what no endpoint answers: 400 for a path that cannot be decoded, 404 for an unknown one; on a known
@@ -20,8 +21,8 @@ export function unmatched(routes: readonly Route[]) {
   }
 
   return {
-    route: { operationId: 'unmatched' },
-    bind: (service: Pick<Service, 'settings' | 'log'>): Handler => serve(service, { answer }),
+    route: { operationId: 'unmatched', method: undefined },
+    bind: (service: Foundation): Handler => serve(service, { answer }),
   };
 }
 
@@ -36,21 +37,3 @@ function allowOf(routes: readonly Route[]): string {
   const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return [...methods, 'OPTIONS'].join(', ');
 }
-
-function segmentsOf(path: string): readonly string[] {
-  try {
-    return withoutSlash(path).split('/').map(decodeURIComponent);
-  } catch {
-    throw new Problem('bad_request_error', { detail: 'The path cannot be decoded.' });
-  }
-}
-
-function isMatch(pattern: readonly string[], segments: readonly string[]): boolean {
-  if (pattern.length !== segments.length) return false;
-  return pattern.every((part, index) =>
-    part.startsWith('{') ? segments[index] !== '' : part === segments[index],
-  );
-}
-
-const withoutSlash = (path: string): string =>
-  path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;

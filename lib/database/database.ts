@@ -1,5 +1,6 @@
 import { type DatabaseConnection, type Driver, Kysely, PostgresAdapter, PostgresQueryCompiler } from 'kysely';
 import { Pool } from 'pg';
+import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { clientConfig } from './connection.ts';
 import type { Tables } from './schema.ts';
@@ -17,7 +18,7 @@ export type Database = {
 };
 
 /** Opens nothing yet: the first statement connects. */
-export function openDatabase(settings: Settings['postgres']): Database {
+export function openDatabase(settings: Settings['postgres'], tracing?: Tracing): Database {
   const pool = new Pool({
     ...clientConfig(settings, settings.poolTimeout),
     ...(settings.pooler === 'none' && { statement_timeout: settings.statementTimeout * 1000 }),
@@ -30,7 +31,7 @@ export function openDatabase(settings: Settings['postgres']): Database {
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
 
-  const statements = createStatements(pool, settings);
+  const statements = createStatements(pool, settings, tracing);
   return { db: queriesOver(statements), connections, cancel: statements.cancel, close };
 
   function connections() {

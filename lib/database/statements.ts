@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { databaseSpans } from '../observability/database-span.ts';
+import type { Tracing } from '../observability/tracing.ts';
 import { unavailable } from '../problem.ts';
 import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
@@ -31,12 +31,12 @@ const WAITING_PER_CONNECTION = 32;
 export const LONGEST_IDLE = 60_000;
 
 /** Statements over a pool. A request waits for connection and answer together no longer than the two limits say. */
-export function createStatements(pool: Pool, settings: Settings['postgres']): Statements {
+export function createStatements(pool: Pool, settings: Settings['postgres'], tracing?: Tracing): Statements {
   const busy = new Set<PoolClient>();
   const waiting = new Set<(reason: Error) => void>();
   const idleSince = new WeakMap<PoolClient, number>();
   let isCancelled = false;
-  const withinSpan = databaseSpans(settings);
+  const withinSpan = tracing?.databaseSpans(settings) ?? ((_, run) => run());
   const timeLimit = settings.statementTimeout * 1000 + GRACE;
   const mostWaiting = settings.poolSize * WAITING_PER_CONNECTION;
 

@@ -2,6 +2,7 @@ import { Logger } from '@aws-lambda-powertools/logger';
 import type { Settings } from '../settings.ts';
 import { formatterFor } from './formats.ts';
 import type { WriteLine } from './line-writer.ts';
+import type { Tracing } from './tracing.ts';
 
 /** An event's fields; a field that is undefined is left out. */
 export type EventFields = Readonly<Record<string, unknown>>;
@@ -14,12 +15,13 @@ export type EventLog = Readonly<
 /** Powertools' name of each level. */
 const LEVELS = { debug: 'DEBUG', info: 'INFO', warning: 'WARN', error: 'ERROR' } as const;
 
-/** The event log of an instance: JSON in production, lines for people in development. */
+/** The event log of an instance: JSON in production, lines for people in development; with the ids of `tracing`. */
 export function createEventLog(
   { logLevel, environment }: Pick<Settings, 'logLevel' | 'environment'>,
   write: WriteLine,
+  tracing?: Tracing,
 ): EventLog {
-  const { formatter, print } = formatterFor(environment, write);
+  const { formatter, print } = formatterFor(environment, write, tracing?.activeSpan);
   const logger = new Logger({ logLevel: LEVELS[logLevel], logFormatter: formatter });
   // All levels go to one place; by itself the logger would split them over two streams.
   Object.assign(logger, { console: { debug: print, info: print, warn: print, error: print } });

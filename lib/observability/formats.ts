@@ -1,29 +1,39 @@
 import { LogFormatter, LogItem } from '@aws-lambda-powertools/logger';
 import type { LogAttributes, UnformattedAttributes } from '@aws-lambda-powertools/logger/types';
-import { isSpanContextValid, trace } from '@opentelemetry/api';
 import { currentRequest } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
 import type { WriteLine } from './line-writer.ts';
+import type { ActiveSpan } from './tracing.ts';
 
 type LogLine = { timestamp: string; level: string; event: string } & Record<string, unknown>;
 
 /** How log lines look in this environment, and how one is printed. */
-export function formatterFor(environment: Settings['environment'], write: WriteLine) {
-  const formatter = new EventFormatter();
+export function formatterFor(
+  environment: Settings['environment'],
+  write: WriteLine,
+  activeSpan?: ActiveSpan,
+) {
+  const formatter = new EventFormatter(activeSpan);
   if (environment === 'production') return { formatter, print: write };
   return { formatter, print: (line: string) => write(forPeople(JSON.parse(line))) };
 }
 
 /** An event with the ids of the request and the span that are active at this moment. */
 class EventFormatter extends LogFormatter {
+  readonly #activeSpan: ActiveSpan | undefined;
+
+  constructor(activeSpan: ActiveSpan | undefined) {
+    super();
+    this.#activeSpan = activeSpan;
+  }
+
   override formatAttributes(base: UnformattedAttributes, { fields }: LogAttributes): LogItem {
-    const span = trace.getActiveSpan()?.spanContext();
     const line: LogLine = {
       timestamp: base.timestamp.toISOString(),
       level: base.logLevel === 'WARN' ? 'warning' : base.logLevel.toLowerCase(),
       event: base.message,
       request_id: currentRequest()?.requestId,
-      ...(span && isSpanContextValid(span) && { trace_id: span.traceId, span_id: span.spanId }),
+      ...this.#activeSpan?.(),
       ...(fields as Record<string, unknown>),
     };
     return new LogItem({ attributes: line as LogAttributes });

@@ -1,15 +1,19 @@
-import { metrics, type ProxyTracerProvider, trace } from '@opentelemetry/api';
+import { isSpanContextValid, metrics, type ProxyTracerProvider, trace } from '@opentelemetry/api';
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Settings } from '../settings.ts';
+import { databaseSpans } from './database-span.ts';
 import type { WriteLine } from './line-writer.ts';
 import { observe } from './metrics.ts';
+import { withinServerSpan } from './server-span.ts';
 import { spanLines } from './span-lines.ts';
+import type { Tracing } from './tracing.ts';
 
 /** The running OpenTelemetry SDK. */
 export type Telemetry = {
+  readonly tracing: Tracing;
   /** Registers the instance's own metrics. */
   observe: typeof observe;
   /** Sends what there is to be sent, for `milliseconds` and a second at most. */
@@ -38,10 +42,16 @@ export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLin
   });
   sdk.start();
   return {
+    tracing: { withinServerSpan, databaseSpans, activeSpan },
     observe,
     flush: (milliseconds) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),
     shutDown: () => within(LAST_EXPORT, sdk.shutdown()),
   };
+}
+
+function activeSpan() {
+  const span = trace.getActiveSpan()?.spanContext();
+  return span && isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : undefined;
 }
 
 const SERVICE = 'user-management-service';

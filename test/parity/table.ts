@@ -155,7 +155,9 @@ const reads = [
   request(404, `HEAD ${UNKNOWN}`, 'HEAD of an unknown user'),
   request(422, `GET ${USERS}42`, 'an id that is none'),
   request(422, `GET ${USERS}caf%C3%A9%20%7Bid%7D`, 'an encoded id that is none'),
-  request(422, `GET ${USERS}50%25`, 'an id with a percent sign'),
+  request(422, `GET ${USERS}50%20%3F`, 'an id with an encoded question mark'),
+  request(422, `GET ${USERS}{user_id}`, 'an id in braces'),
+  request(422, `GET ${USERS}a|b^c[d]\\e"f<g>`, 'an id of characters that should be encoded'),
   request(422, `GET ${USERS}${'a'.repeat(300)}`, 'a very long id'),
   request(200, `GET ${ADA}`, 'a request ID of the caller', { fields: [['X-Request-ID', 'call/7f3a;n=1']] }),
   request(200, `GET ${ADA}`, 'two request IDs', {
@@ -202,7 +204,7 @@ const deletes = [
 
 const unmatched = [
   request(204, `OPTIONS ${USERS}`, 'OPTIONS of the list', { as: 'nobody' }),
-  request(204, `OPTIONS ${USERS}50%25/`, 'OPTIONS of a user', { as: 'nobody' }),
+  request(204, `OPTIONS ${USERS}50%20/`, 'OPTIONS of a user', { as: 'nobody' }),
   request(204, 'OPTIONS /health', 'OPTIONS of a probe', { as: 'nobody' }),
   request(405, `PUT ${USERS}`, 'another method of the list'),
   request(405, `POST ${USERS}42`, 'another method of a user'),
@@ -210,10 +212,14 @@ const unmatched = [
   request(404, 'GET /', 'the root'),
   request(404, 'GET /api/v2/users/', 'another version'),
   request(404, 'GET /api/v1/users//', 'an empty segment'),
-  request(404, 'GET /caf%C3%A9/%7Bpath%7D/100%25?q=1', 'an encoded path'),
+  request(404, 'GET /caf%C3%A9/%7Bpath%7D/100%20?q=1', 'an encoded path'),
+  request(404, 'GET /health#fragment', 'a path with a fragment'),
   request(404, 'HEAD /unknown', 'HEAD of an unknown path'),
   request(404, 'OPTIONS /unknown', 'OPTIONS of an unknown path'),
   request(400, `GET ${USERS}%E0%A4`, 'a path that is not UTF-8'),
+  request(400, `PATCH ${USERS}%E0%A4%A`, 'a path that breaks off', { as: 'nobody' }),
+  request(400, `GET ${USERS}100%`, 'a path with a percent sign'),
+  request(400, 'GET /%zz', 'a path with an escape that is none'),
 ];
 
 /** While all is well. The first request sees no user. */

@@ -11,10 +11,8 @@ export async function startComposition(variables: Variables = {}) {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const settings = readSettings({ ...environmentOf(database, issuer), ...variables });
   const lines: Record<string, unknown>[] = [];
-  const service = composeService(
-    settings,
-    createEventLog(settings, (line) => lines.push(JSON.parse(line))),
-  );
+  const log = createEventLog(settings, (line) => lines.push(JSON.parse(line)));
+  const service = composeService({ settings, log });
   await migrate(settings.postgres);
 
   return {

@@ -1,0 +1,61 @@
+import type { GatewayEvent } from './gateway.ts';
+import { encodedPath } from './path.ts';
+
+type Texts = Readonly<Record<string, string | undefined>>;
+
+/** What a function is invoked with: any member may be missing. */
+export type InvocationEvent = {
+  readonly rawPath?: string | null | undefined;
+  readonly rawQueryString?: string | null | undefined;
+  readonly queryStringParameters?: Texts | null | undefined;
+  readonly headers?: Texts | null | undefined;
+  readonly requestContext?: RequestContext | null | undefined;
+  readonly body?: unknown;
+  readonly isBase64Encoded?: boolean | null | undefined;
+};
+
+type RequestContext = {
+  readonly http?: { readonly method?: string; readonly path?: string } | null | undefined;
+  readonly stage?: string | undefined;
+};
+
+/**
+ * What AWS Lambda was invoked with, as the event that handlers take. API Gateway tells everything; function URLs and
+ * emulators leave members out, and some write header names as they please. `ownMethod` is that of the function.
+ *
+ * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs", payload format 2.0
+ */
+export function lambdaEvent(given: InvocationEvent | null | undefined, ownMethod = 'GET'): GatewayEvent {
+  const { http, stage } = given?.requestContext ?? {};
+  const path = given?.rawPath ?? http?.path ?? '/';
+  return {
+    rawPath: encodedPath(withoutStage(path, stage)),
+    rawQueryString: given?.rawQueryString || queryOf(given?.queryStringParameters ?? {}),
+    headers: headersOf(given?.headers ?? {}),
+    requestContext: { http: { method: http?.method ?? ownMethod } },
+    body: typeof given?.body === 'string' ? given.body : undefined,
+    isBase64Encoded: given?.isBase64Encoded === true,
+  };
+}
+
+/** A stage with a name of its own stands before the path. */
+function withoutStage(path: string, stage: string | undefined): string {
+  const prefix = `/${stage}`;
+  if (!stage || stage === '$default' || !`${path}/`.startsWith(`${prefix}/`)) return path;
+  return path.slice(prefix.length) || '/';
+}
+
+function queryOf(parameters: Texts): string {
+  return String(new URLSearchParams(parameters as Record<string, string>));
+}
+
+/** Names in lower case; what is then of one name is joined with a comma, as API Gateway joins it. */
+function headersOf(given: Texts): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(given)) {
+    if (value == null) continue;
+    const field = name.toLowerCase();
+    headers[field] = field in headers ? `${headers[field]},${value}` : String(value);
+  }
+  return headers;
+}

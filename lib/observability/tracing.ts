@@ -1,0 +1,12 @@
+import type { databaseSpans } from './database-span.ts';
+import type { withinServerSpan } from './server-span.ts';
+
+/** What tracing adds to requests, statements and log lines. Where it is off there is none of it, and nothing is loaded. */
+export type Tracing = {
+  readonly withinServerSpan: typeof withinServerSpan;
+  readonly databaseSpans: typeof databaseSpans;
+  readonly activeSpan: ActiveSpan;
+};
+
+/** The ids of the span that is active at this moment, as log lines carry them. */
+export type ActiveSpan = () => { readonly trace_id: string; readonly span_id: string } | undefined;
