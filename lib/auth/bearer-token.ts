@@ -3,8 +3,11 @@ import { unauthorized } from '../problem.ts';
 /** RFC 6750 section 2.1, with the scheme in any case and nothing after the token. */
 const CREDENTIALS = /^bearer +([^ ]+)$/i;
 
-/** RFC 7515 section 7.1: three parts in base64url without padding, none of them empty. */
-const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/**
+ * RFC 7515 section 7.1: three parts in base64url without padding, none of them empty. Neither JSON text begins with a
+ * byte order mark (RFC 8259 section 8.1), which decoders drop without a word.
+ */
+const COMPACT = /^(?!77u_)[\w-]+\.(?!77u_)[\w-]+\.[\w-]+$/;
 
 /** What the last character of a part may be, by the part's length modulo 4: unused bits have to be zero. */
 const LAST_CHARACTER = [/[\w-]$/, /$^/, /[AQgw]$/, /[AEIMQUYcgkosw048]$/];

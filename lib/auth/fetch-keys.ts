@@ -19,9 +19,18 @@ export async function fetchKeys(uri: string, stopped: AbortSignal): Promise<read
     await response.body?.cancel();
     throw new Error(`the key server answered ${response.status}`);
   }
-  const keys = await usableKeys(JSON.parse(await textWithin(SIZE_LIMIT, response)));
+  const keys = await usableKeys(parsed(await textWithin(SIZE_LIMIT, response)));
   if (keys.length === 0) throw new Error('the key server answered without a usable key');
   return keys;
+}
+
+/** The parser's own message would quote the answer. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("the key server's answer is not JSON");
+  }
 }
 
 /** Reads chunk by chunk, so that an endless answer costs no more memory than the limit. */

@@ -36,6 +36,9 @@ type GoodSet = {
   fetchedAt: number;
 };
 
+/** By the wall clock and by that of the process, in milliseconds. */
+type Moment = { readonly time: number; readonly uptime: number };
+
 type KeySetOptions = {
   readonly uri: string;
   /** Milliseconds between refreshes in the background. */
@@ -50,7 +53,7 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
   let generation = 0;
   let failures = 0;
   const refreshes = { succeeded: 0, failed: 0 };
-  let attemptedAt = Number.NEGATIVE_INFINITY;
+  let attempted: Moment = { time: Number.NEGATIVE_INFINITY, uptime: Number.NEGATIVE_INFINITY };
   let underWay: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isStarted = false;
@@ -58,24 +61,26 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
 
   const isUsable = () => good !== undefined && now() - good.fetchedAt < LIFETIME;
   const pause = () => Math.min(COOLDOWN * 2 ** Math.max(failures - 1, 0), LONGEST_PAUSE);
-  const restEnds = () => attemptedAt + pause();
+  // The time may be set back, and in a process that is frozen the uptime may stand still: whichever has gone further.
+  const restLeft = () => pause() - Math.max(now() - attempted.time, performance.now() - attempted.uptime);
 
   function refresh(): Promise<void> {
     underWay ??= attempt().finally(() => {
       underWay = undefined;
-      if (isStarted) refreshAt(failures > 0 ? restEnds() : now() + refreshEvery);
+      if (isStarted) refreshIn(failures > 0 ? restLeft() : refreshEvery);
     });
     return underWay;
   }
 
   async function attempt(): Promise<void> {
-    attemptedAt = now();
+    attempted = { time: now(), uptime: performance.now() };
     try {
       adopt(await fetchKeys(uri, stopped.signal));
       failures = 0;
       refreshes.succeeded += 1;
       onRefresh?.('succeeded', failures);
     } catch (cause) {
+      if (stopped.signal.aborted) return;
       failures += 1;
       refreshes.failed += 1;
       onRefresh?.('failed', failures, cause);
@@ -98,15 +103,15 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
   /** A later fetch belongs to no request, not even to the one that has asked for it. */
   const refreshInBackground = AsyncResource.bind(() => void refresh());
 
-  function refreshAt(time: number): void {
+  function refreshIn(milliseconds: number): void {
     clearTimeout(timer);
-    timer = setTimeout(refreshInBackground, Math.max(time - now(), 0)).unref();
+    timer = setTimeout(refreshInBackground, Math.max(milliseconds, 0)).unref();
   }
 
   /** One fetch at a time and a rest between two, so that a storm of unknown keys is none at the provider. */
   async function refreshForUnknownKey(): Promise<void> {
-    if (underWay || now() >= restEnds()) return refresh();
-    refreshAt(restEnds());
+    if (underWay || restLeft() <= 0) return refresh();
+    refreshIn(restLeft());
   }
 
   async function keysFor(header: JWTHeaderParameters): Promise<readonly CryptoKey[]> {
@@ -120,7 +125,7 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
   }
 
   const isOverdue = () =>
-    !isStarted && good !== undefined && now() - good.fetchedAt > refreshEvery && now() >= restEnds();
+    !isStarted && good !== undefined && Math.abs(now() - good.fetchedAt) > refreshEvery && restLeft() <= 0;
   const isUnknown = (kid: string | undefined) =>
     kid !== undefined && !good?.keys.some((key) => key.kid === kid);
 

@@ -103,6 +103,8 @@ function acceptableHeader(
   if (typ !== undefined && !isTokenType(typ)) throw unauthorized("the token's typ is not accepted");
   if (kid !== undefined && typeof kid !== 'string') throw unauthorized("the token's kid is not a string");
   if (Object.hasOwn(header, 'crit')) throw unauthorized('the token has critical header parameters');
+  // RFC 7797 section 6: it has to be in crit.
+  if (Object.hasOwn(header, 'b64')) throw unauthorized('the token has the header parameter b64');
   return { ...header, alg };
 }
 

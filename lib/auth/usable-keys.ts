@@ -1,4 +1,5 @@
 import { importJWK, type JWK } from 'jose';
+import { ALGORITHMS } from '../setting-forms.ts';
 
 /** The algorithm to try an import with, for a key that does not name its own. */
 const ALGORITHM_OF_CURVE: Readonly<Record<string, string>> = {
@@ -30,7 +31,12 @@ async function isUsable(key: unknown): Promise<boolean> {
   if (jwk.use !== undefined && jwk.use !== 'sig') return false;
   if (jwk.kty === 'RSA' && !isStrongRsa(jwk)) return false;
   const algorithm = jwk.alg ?? (jwk.kty === 'RSA' ? 'RS256' : ALGORITHM_OF_CURVE[String(jwk.crv)]);
-  return algorithm !== undefined && (await canBeImported(jwk, algorithm));
+  return isOfSignatures(algorithm) && (await canBeImported(jwk, algorithm));
+}
+
+/** A key for RSA-OAEP or ECDH-ES can be imported, too, though it verifies nothing. */
+function isOfSignatures(algorithm: unknown): algorithm is string {
+  return ALGORITHMS.some((name) => name === algorithm);
 }
 
 function isStrongRsa({ n, e }: JWK): boolean {

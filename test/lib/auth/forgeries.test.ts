@@ -136,6 +136,10 @@ describe('critical header parameters are 401', () => {
     await gate.expectRefused(withHeader(header));
   });
 
+  test('b64 that is not said to be critical', async () => {
+    await gate.expectRefused(withHeader({ b64: false }));
+  });
+
   test('b64 with a payload that is not encoded', async () => {
     const { key, header, claims } = goodParts(gate);
     const head = encoded({ ...header, b64: false, crit: ['b64'] });
@@ -259,6 +263,13 @@ describe('a header that is no JSON object is 401', () => {
     bytes[bytes.indexOf('?')] = 0xff;
 
     await gate.expectRefused(forged(bytes, claims, rs256(key)));
+  });
+
+  test.each(['header', 'payload'])('a byte order mark before the %s', async (part) => {
+    const { key, header, claims } = goodParts(gate);
+    const marked = (value: object, name: string) => (name === part ? '\ufeff' : '') + JSON.stringify(value);
+
+    await gate.expectRefused(forged(marked(header, 'header'), marked(claims, 'payload'), rs256(key)));
   });
 });
 

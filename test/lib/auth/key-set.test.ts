@@ -134,6 +134,36 @@ describe.concurrent('rotation', () => {
   });
 });
 
+describe.concurrent('when the clock is set back by an hour', () => {
+  test('the keys are refreshed all the same, and a removed key is refused', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    let back = 0;
+    const now = () => Date.now() - back;
+    const { issuer, keySet, judge, untilJudged } = await start(onTestFinished, { refreshEvery: 3000, now });
+    keySet.start();
+    const token = await issuer.sign();
+    expect(await judge(token)).toBe(200);
+    back = 3_600_000;
+    // Also when a token of an unknown key has come in between.
+    expect(await judge(await issuer.sign({}, unknownKey(1)))).toBe(401);
+    await issuer.rotate('ES256');
+
+    expect(await untilJudged(token, 401)).toBeLessThan(6000);
+  });
+
+  test('a new key is accepted within two seconds or so', async ({ expect, onTestFinished }) => {
+    let back = 0;
+    const { issuer, judge, untilJudged } = await start(onTestFinished, { now: () => Date.now() - back });
+    await judge(await issuer.sign());
+    back = 3_600_000;
+    await issuer.addKey('ES256');
+
+    expect(await untilJudged(await issuer.sign(), 200)).toBeLessThan(4000);
+  });
+});
+
 describe.concurrent('a storm of unknown keys', () => {
   test('makes the service fetch at most once per 2 seconds, and refuses them all', async ({
     expect,

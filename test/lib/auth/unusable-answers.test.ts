@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -34,6 +35,12 @@ const withStatus =
   (_request, response) =>
     response.writeHead(status, headers).end(status === 204 ? '' : keysOfAttacker());
 
+const keyAgreement = {
+  ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+  kid: 'agreement',
+  alg: 'ECDH-ES',
+};
+
 const weakKey = () => ({ keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'weak', alg: 'HS256' }] });
 
 // Side by side: some of them wait for the limit of three seconds.
@@ -55,6 +62,11 @@ describe.concurrent('an answer that is no usable key set never replaces the last
     ['keys that are no list', saying(() => '{"keys":{"0":{}}}')],
     ['no keys', saying(() => '{"keys":[]}')],
     ['keys of null', saying(() => '{"keys":[null]}')],
+    [
+      'keys for encryption alone',
+      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, alg: 'RSA-OAEP' }] })),
+    ],
+    ['keys for key agreement alone', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
     ['weak keys alone', saying(() => JSON.stringify(weakKey()))],
     ['JSON that breaks off', saying(() => keysOfAttacker().slice(0, -1))],
     ['more than 256 KiB', saying(() => keysOfAttacker() + ' '.repeat(LIMIT))],
