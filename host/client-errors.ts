@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, METHODS, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { logProblem } from '../lib/observability/app-error.ts';
-import { Problem, problemDocument, problemHeaders } from '../lib/problem.ts';
-import { withinRequest } from '../lib/request-scope.ts';
+import type { GatewayEvent, GatewayResult, Handler } from '../lib/gateway.ts';
+import { Problem } from '../lib/problem.ts';
+import { serve } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import type { RequestEvent } from './gateway-adapter.ts';
+import { type RawHead, rawHeadIn, UNREADABLE } from './raw-head.ts';
+import type { Router } from './router.ts';
 
 /** The request that a connection is busy with. */
 export type Exchange = {
@@ -17,12 +18,13 @@ export type Exchange = {
 /** How long a refused client may go on sending before its connection is cut; in milliseconds. */
 const LINGER = 1000;
 
-type ClientError = Error & { readonly code?: string };
+type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
-/** Answers with a problem what Node's parser refuses by itself, and never a request that has an answer already. */
+/** Answers what Node's parser refuses by itself, and never a request that has an answer already. */
 export function answerClientErrors(
   server: Server,
-  service: Pick<Service, 'settings' | 'log'>,
+  { settings, log }: Pick<Service, 'settings' | 'log'>,
+  router: Router,
   exchanges: WeakMap<Socket, Exchange>,
 ): void {
   server.on('clientError', (error: ClientError, socket: Socket) => {
@@ -30,37 +32,62 @@ export function answerClientErrors(
       socket.destroy(error);
       return;
     }
-    refuseNext(problemOf(error), socket);
+    const head = firstHead(error, socket);
+    if (head && isMerelyUnknown(head)) answer(router(methodOf(head), head.rawPath).handler, head, socket);
+    else refuseNext(problemOf(error), socket, head);
   });
-  server.on('connect', (_, socket: Socket) => write(notHttp('CONNECT is not served'), socket));
+  server.on('connect', (request, socket: Socket) => {
+    // Node has taken its own listener away, and without one a reset would end the process.
+    socket.on('error', () => socket.destroy());
+    // Repeated fields are joined with a comma and a space, which no request ID has.
+    const headers = request.headers as GatewayEvent['headers'];
+    refuseNext(notHttp('CONNECT is not served'), socket, { ...UNREADABLE, headers });
+  });
 
-  function refuseNext(problem: Problem, socket: Socket): void {
+  /** A later packet may begin anywhere in a request. */
+  function firstHead({ rawPacket }: ClientError, socket: Socket): RawHead | undefined {
+    const isFirst = rawPacket?.length === socket.bytesRead && !exchanges.has(socket);
+    return isFirst ? rawHeadIn(rawPacket) : undefined;
+  }
+
+  function refuseNext(problem: Problem, socket: Socket, event: GatewayEvent = UNREADABLE): void {
+    const refuse = serve({ settings, log }, { answer: () => Promise.reject(problem) });
     const exchange = exchanges.get(socket);
-    if (!exchange) write(problem, socket);
+    if (!exchange) answer(refuse, event, socket);
     // The fault is in what follows a whole request: that one is answered first.
-    else if (exchange.request.complete) onceAnswered(exchange, () => write(problem, socket));
+    else if (exchange.request.complete) onceAnswered(exchange, () => answer(refuse, event, socket));
     else breakOff(problem, exchange, socket);
   }
+}
 
-  function write(problem: Problem, socket: Socket): void {
-    if (!socket.writable) return;
-    const requestId = randomUUID();
-    withinRequest({ requestId }, () => logProblem(service.log, problem, '/'));
-    const body = JSON.stringify(problemDocument(problem, '/'));
-    const headers = {
-      ...problemHeaders(problem),
-      'X-Content-Type-Options': 'nosniff',
-      [service.settings.requestIdHeader]: requestId,
-      Date: new Date().toUTCString(),
-      Connection: 'close',
-      'Content-Length': Buffer.byteLength(body),
-    };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-    const { title } = problemDocument(problem, '/');
-    socket.end([`HTTP/1.1 ${problem.status} ${title}`, ...lines, '', body].join('\r\n'));
-    socket.resume();
-    setTimeout(() => socket.destroy(), LINGER).unref();
-  }
+const methodOf = ({ requestContext }: GatewayEvent): string => requestContext.http.method;
+
+/** Whether nothing is wrong with a request but that Node's parser does not know its method. */
+function isMerelyUnknown(head: RawHead): boolean {
+  const hasHost = head.headers.host !== undefined || head.httpVersion === '1.0';
+  return hasHost && !METHODS.includes(methodOf(head));
+}
+
+/** Answers with the connection's last response, which Node has made none for. */
+function answer(handler: Handler, event: GatewayEvent, socket: Socket): void {
+  if (!socket.writable) return;
+  // A handler never rejects: whatever fails here is a connection that cannot be written to.
+  handler(event)
+    .then((result) => write(result, socket))
+    .catch(() => socket.destroy());
+}
+
+function write({ statusCode, headers, body }: GatewayResult, socket: Socket): void {
+  const fields = {
+    'Content-Length': Buffer.byteLength(body),
+    ...headers,
+    Date: new Date().toUTCString(),
+    Connection: 'close',
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
+  socket.end([`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}`, ...lines, '', body].join('\r\n'));
+  socket.resume();
+  setTimeout(() => socket.destroy(), LINGER).unref();
 }
 
 /** The request's own answer may be out already, and it has only one. */

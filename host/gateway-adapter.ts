@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { GatewayEvent, GatewayResult } from '../lib/gateway.ts';
+import type { GatewayEvent } from '../lib/gateway.ts';
 import { encodedPath } from '../lib/path.ts';
 import { BodyReader } from './body-reader.ts';
 
@@ -25,22 +25,19 @@ export class RequestEvent implements GatewayEvent {
 
   receiveBody = (limit: number): Promise<Buffer> => this.#body.read(limit);
 
+  /** Whether the client may still be sending the body. */
+  get isBodyToCome(): boolean {
+    return this.#body.isToCome;
+  }
+
   /** Ends the wait for a body that will not come. */
   refuseBody(reason: Error): void {
     this.#body.refuse(reason);
   }
 }
 
-/** Writes an endpoint's result as the HTTP response. */
-export function writeResult(response: ServerResponse, { statusCode, headers, body }: GatewayResult): void {
-  // A 204 has no content, and so no length (RFC 9110 section 8.6); HEAD tells the length that GET would have.
-  if (statusCode !== 204) response.setHeader('Content-Length', Buffer.byteLength(body));
-  response.writeHead(statusCode, headers);
-  response.end(body);
-}
-
-/** Also of the absolute form, which a server has to accept (RFC 9112 section 3.2.2). */
-function splitTarget(target: string): readonly [path: string, query: string] {
+/** The path and the query of a target; also of the absolute form, which a server has to accept (RFC 9112 section 3.2.2). */
+export function splitTarget(target: string): readonly [path: string, query: string] {
   const origin = target.replace(/^https?:\/\/[^/?]*\/?/i, '/');
   const at = origin.indexOf('?');
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];

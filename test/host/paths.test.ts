@@ -208,8 +208,8 @@ describe('any other method on a known path is 405 with Allow', () => {
     expect(await get(path, method)).toEqual(expected);
   });
 
-  test('a method is told from another by its case, and an unknown one is not HTTP to us', async () => {
-    const expected = refusal('bad_request_error', '/');
+  test('a method is told from another by its case, and may be one that nobody knows', async () => {
+    const expected = refusal('method_not_allowed_error', '/health', { headers: { allow: PROBE } });
 
     expect(await get('/health', 'get')).toEqual(expected);
     expect(await get('/health', 'BREW')).toEqual(expected);
