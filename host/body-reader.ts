@@ -33,6 +33,11 @@ export class BodyReader {
     return httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue';
   }
 
+  /** Whether the client may still be sending it. */
+  get isToCome(): boolean {
+    return !this.#request.complete && this.#refusal === undefined;
+  }
+
   /** Ends the wait for the body, now or when it begins: it rejects with `reason`. */
   refuse(reason: Error): void {
     this.#refusal = reason;

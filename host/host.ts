@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endpoints } from '../handlers/index.ts';
 import type { Readiness } from '../lib/database/readiness.ts';
@@ -15,6 +15,7 @@ import type { Settings } from '../lib/settings.ts';
 import { documentation } from './docs.ts';
 import { createDrain, type Drain } from './drain.ts';
 import { keepMigrated } from './migrations.ts';
+import { createOutbox, type Outbox } from './outbox.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 
@@ -27,7 +28,7 @@ export type Host = {
 };
 
 /** How long each of the last steps may take, so that the process is gone in time; in seconds. */
-const LAST_STEP = 0.75;
+const LAST_STEP = 0.6;
 
 /**
  * Starts an instance: it listens at once, and connects to PostgreSQL and the identity provider when they come.
@@ -36,7 +37,7 @@ const LAST_STEP = 0.75;
  * @throws an error with code EADDRINUSE or EACCES when it cannot listen
  */
 export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}): Promise<Host> {
-  const onResumed = (count: number) => log.warning('log_lines_dropped', { count });
+  const onResumed = (count: number) => log.error('log_lines_dropped', { count });
   const lines = createLineWriter({ descriptor: logTo, onResumed });
   const telemetry = await loadTelemetry(settings, lines.write);
   const tracing = telemetry?.tracing;
@@ -53,7 +54,8 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       ? [...endpoints, ...documentation(endpoints, settings)]
       : endpoints;
   const router = createRouter(served, { ...service, readiness });
-  const server = createHttpServer({ service, router, drain, isClosing: () => phase === 'closing' });
+  const outbox = createOutbox();
+  const server = createHttpServer({ service, router, drain, outbox, isClosing: () => phase === 'closing' });
   await listen(server, settings);
   // A connection that cannot be accepted, for want of a descriptor say, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: describe(cause) }));
@@ -71,9 +73,9 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     phase = 'closing';
     await drainRequests(service, drain);
     service.keySet.stop();
-    await Promise.all([close(server), service.database.close(LAST_STEP), service.readiness.close()]);
+    await Promise.all([close(server, outbox), service.database.close(LAST_STEP), service.readiness.close()]);
     await telemetry?.shutDown();
-    lines.flush();
+    await lines.end(0.3);
   }
 
   return {
@@ -129,11 +131,13 @@ async function listen(server: Server, { host, port }: Settings): Promise<void> {
 }
 
 /** Answers on their way out are given a moment; connections without one are closed at once. */
-async function close(server: Server): Promise<void> {
+async function close(server: Server, outbox: Outbox): Promise<void> {
   const closed = once(server, 'close');
-  server.close();
-  server.closeIdleConnections();
+  // http's own close would also cut off the answers that are not sent yet.
+  NetServer.prototype.close.call(server);
   const cut = setTimeout(() => server.closeAllConnections(), LAST_STEP * 1000);
+  await outbox.untilSent();
+  server.closeIdleConnections();
   await closed;
   clearTimeout(cut);
 }

@@ -6,11 +6,9 @@ import { serve } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
 import type { Drain } from './drain.ts';
-import { RequestEvent, writeResult } from './gateway-adapter.ts';
+import { RequestEvent } from './gateway-adapter.ts';
+import type { Outbox } from './outbox.ts';
 import type { Router } from './router.ts';
-
-/** A client that takes longer than this to read its answer is cut off; in milliseconds. */
-const READING_TIME = 10_000;
 
 /** Node's own limits: slow clients are gone within 12 seconds; balancers close idle connections before we do. */
 const LIMITS = {
@@ -22,16 +20,20 @@ const LIMITS = {
   requireHostHeader: false,
 };
 
+/** A client that has sent all that it wants to, and says so, is still answered. */
+const HALF_OPEN = { httpAllowHalfOpen: true };
+
 type Options = {
   readonly service: Service;
   readonly router: Router;
   readonly drain: Drain;
+  readonly outbox: Outbox;
   /** Whether connections should end with their next response. */
   readonly isClosing: () => boolean;
 };
 
 /** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
-export function createHttpServer({ service, router, drain, isClosing }: Options): Server {
+export function createHttpServer({ service, router, drain, outbox, isClosing }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
   const refuse = (problem: Problem): Handler => serve(service, { answer: () => Promise.reject(problem) });
 
@@ -51,15 +53,14 @@ export function createHttpServer({ service, router, drain, isClosing }: Options)
     const result = await handler(event).finally(leave);
     if (response.destroyed) return;
     if (isClosing()) response.setHeader('Connection', 'close');
-    writeResult(response, result);
-    if (response.writableLength > 0) cutOffSlowReader(response);
+    outbox.write(response, result, event.isBodyToCome);
   }
 
-  const server = createServer(LIMITS, receive);
+  const server = Object.assign(createServer(LIMITS, receive), HALF_OPEN);
   // A caller that waits for 100 Continue gets it once its token has been accepted; other expectations are ignored.
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
-  answerClientErrors(server, service, exchanges);
+  answerClientErrors(server, service, router, exchanges);
   return server;
 }
 
@@ -78,9 +79,4 @@ function faultOfHost(
 
 function countOf(name: string, rawHeaders: readonly string[]): number {
   return rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
-}
-
-function cutOffSlowReader(response: ServerResponse): void {
-  const timer = setTimeout(() => response.destroy(), READING_TIME).unref();
-  response.once('close', () => clearTimeout(timer));
 }

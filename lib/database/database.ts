@@ -39,9 +39,18 @@ export function openDatabase(settings: Settings['postgres'], tracing?: Tracing):
     return { idle: idleCount, used: totalCount - idleCount, waitedFor: waitingCount };
   }
 
-  async function close(seconds: number): Promise<void> {
-    const giveUp = setTimeout(statements.cancel, seconds * 1000);
-    await pool.end().finally(() => clearTimeout(giveUp));
+  /** The pool itself would also wait for connections that are being opened, as long as their own limit says. */
+  function close(seconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const giveUp = setTimeout(() => {
+        statements.cancel();
+        resolve();
+      }, seconds * 1000);
+      pool.end(() => {
+        clearTimeout(giveUp);
+        resolve();
+      });
+    });
   }
 }
 

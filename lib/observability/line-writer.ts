@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Takes a line without its line feed; never throws and never waits. */
 export type WriteLine = (line: string) => void;
@@ -8,8 +9,10 @@ export type WriteLine = (line: string) => void;
 export type LineWriter = {
   /** Queues a line; it is written with all others of this turn of the event loop. */
   readonly write: WriteLine;
-  /** Writes what is queued, as far as the reader takes it. */
+  /** Writes what is queued, as far as the reader takes it at this moment. */
   flush(): void;
+  /** Writes what is queued, for as long as the reader goes on taking it, and for `seconds` at most. */
+  end(seconds: number): Promise<void>;
   /** How many lines have been dropped so far. */
   countDropped(): number;
 };
@@ -25,8 +28,14 @@ const STANDARD_OUTPUT = 1;
 /** In bytes; a reader that stalls for longer loses lines. */
 const QUEUE_LIMIT = 1024 * 1024;
 
-/** Milliseconds between two tries at a reader that takes nothing. */
-const PAUSE = 50;
+/** In bytes: what a pipe takes whole or not at all (PIPE_BUF of Linux). */
+const PIECE = 4096;
+
+/** Milliseconds between two tries at a reader that takes nothing; doubled until it takes something. */
+const PAUSE = { shortest: 1, longest: 50 };
+
+/** Milliseconds at the end: between two tries, and until a reader that takes nothing is given up. */
+const END = { pause: 5, patience: 200 };
 
 /**
  * Lines for standard output. A stream would end the process when the reader dies or the disk is full, and
@@ -38,12 +47,16 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
   let queue: string[] = [];
   let rest = Buffer.alloc(0);
   let queued = 0;
+  let taken = 0;
   let dropped = 0;
   let reported = 0;
+  let pause = PAUSE.shortest;
   let isScheduled = false;
 
   function write(line: string): void {
     const size = Buffer.byteLength(line) + 1;
+    // One turn of the event loop may log more than the queue holds, and the reader be ready for all of it.
+    if (queued + size > QUEUE_LIMIT && rest.length === 0) flush();
     if (queued + size > QUEUE_LIMIT) {
       dropped += 1;
       return;
@@ -56,16 +69,29 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
   }
 
   /** Lines of many requests are written together: what is told then is of none of them. */
-  const flushLater = AsyncResource.bind(flush);
+  const flushLater = AsyncResource.bind(() => {
+    isScheduled = false;
+    flush();
+  });
 
   function flush(): void {
-    isScheduled = false;
-    if (queue.length > 0) rest = Buffer.concat([rest, Buffer.from(`${queue.join('\n')}\n`)]);
-    queue = [];
-    rest = rest.subarray(written(descriptor, rest));
-    queued = rest.length;
-    if (rest.length > 0) retryLater();
+    const before = taken;
+    writeRest();
+    if (rest.length === 0 && queue.length > 0) {
+      rest = Buffer.from(`${queue.join('\n')}\n`);
+      queue = [];
+      writeRest();
+    }
+    if (taken > before) pause = PAUSE.shortest;
+    if (queued > 0) retryLater();
     else if (dropped > reported) reportDropped();
+  }
+
+  function writeRest(): void {
+    const size = written(descriptor, rest);
+    rest = rest.subarray(size);
+    queued -= size;
+    taken += size;
   }
 
   function reportDropped(): void {
@@ -77,12 +103,26 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
   function retryLater(): void {
     if (isScheduled) return;
     isScheduled = true;
-    setTimeout(flushLater, PAUSE).unref();
+    setTimeout(flushLater, pause).unref();
+    pause = Math.min(2 * pause, PAUSE.longest);
+  }
+
+  async function end(seconds: number): Promise<void> {
+    const deadline = performance.now() + seconds * 1000;
+    flush();
+    let stalled = 0;
+    while (queued > 0 && stalled < END.patience && performance.now() < deadline) {
+      const before = taken;
+      await sleep(END.pause);
+      flush();
+      stalled = taken > before ? 0 : stalled + END.pause;
+    }
   }
 
   return {
     write,
     flush,
+    end,
     countDropped: () => dropped,
   };
 }
@@ -91,9 +131,16 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
 function written(descriptor: number, bytes: Buffer): number {
   let offset = 0;
   try {
-    while (offset < bytes.length) offset += writeSync(descriptor, bytes, offset);
+    while (offset < bytes.length) offset += writeSync(descriptor, bytes, offset, pieceAt(offset, bytes));
   } catch {
     // Whatever the reason, it may be gone by the next try.
   }
   return offset;
+}
+
+/** The size of a piece of whole lines, so that the output never ends within one that is no longer than a piece. */
+function pieceAt(offset: number, bytes: Buffer): number {
+  if (bytes.length - offset <= PIECE) return bytes.length - offset;
+  const end = bytes.lastIndexOf('\n', offset + PIECE - 1) + 1;
+  return (end > offset ? end : bytes.indexOf('\n', offset) + 1) - offset;
 }

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { until } from '../stage/until.ts';
 
@@ -59,7 +60,7 @@ async function expectAllAccountedFor(read: () => string): Promise<void> {
   expect(told).toEqual([
     {
       timestamp: expect.stringMatching(TIMESTAMP),
-      level: 'warning',
+      level: 'error',
       event: 'log_lines_dropped',
       count: REQUESTS + 1 - logged - users,
     },
@@ -118,4 +119,31 @@ test('a reader that stalls does not hold up the exit', async () => {
 
   expect(await service.exited).toEqual({ code: 0, signal: null });
   expect(performance.now() - begun).toBeLessThan(2000);
+});
+
+test('at the exit a reader that is alive gets every line, whole', async () => {
+  const held = 250;
+  const patient = { SVC_POSTGRES_POOL_TIMEOUT: '60', SVC_POSTGRES_STATEMENT_TIMEOUT: '60' };
+  service = await startBuiltService(
+    { ...patient, SVC_OTEL_ENABLED: 'true', SVC_SHUTDOWN_DRAIN_TIMEOUT: '2' },
+    { runBy: ['bash', '-c', 'exec "$@" > >(cat)', 'bash'] },
+  );
+  const lock = await holdUsers(service.database);
+  // Spans tell it, and so each is longer: all of them are many times what a pipe holds.
+  const headers = { 'user-agent': 'x'.repeat(2000) };
+  const list = () => service.call('GET', '/api/v1/users/', undefined, { headers });
+  const requests = Array.from({ length: held }, list);
+  const settled = Promise.allSettled(requests);
+  // As many as there are connections; the others wait for one.
+  await untilUnderWay(10, service.database);
+  service.signal('SIGTERM');
+  await Promise.all([settled, service.exited]);
+  await lock.release();
+
+  const logged = () => service.events('app_error').filter(({ path }) => path === '/api/v1/users/').length;
+  const spans = () => service.spans().filter(({ kind }) => kind === 'SERVER').length;
+  // What the reader has taken it may not have written down yet.
+  await until('every line', () => logged() >= held && spans() >= held && service.printed().endsWith('\n'));
+  expect(service.events('shutdown_drain_timeout')).toMatchObject([{ in_flight: held }]);
+  expect([logged(), spans()]).toEqual([held, held]);
 });

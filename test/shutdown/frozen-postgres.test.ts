@@ -53,6 +53,19 @@ describe('a PostgreSQL that is frozen', () => {
     expect(host.errors()).toBe('');
   });
 
+  test('does not hold up the exit while connections to it are being opened', async () => {
+    const call = await start({ SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
+    await postgres.freeze();
+    const hung = Array.from({ length: 15 }, () => call('GET', '/api/v1/users/'));
+    await sleep(300);
+    const { seconds, ...exit } = await endedBy('SIGTERM', host);
+    const statuses = (await Promise.all(hung)).map(({ status }) => status);
+
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(seconds).toBeLessThan(2.5);
+    expect(new Set(statuses)).toEqual(new Set([503]));
+  });
+
   test('does not hold up the exit longer than the drain, with requests in flight', async () => {
     const call = await start();
     await postgres.freeze();

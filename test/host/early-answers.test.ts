@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectTo, written } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+describe('a client that sends a large body on a connection that closes reads', () => {
+  const body = Buffer.alloc(8_000_000, 'x');
+
+  /** Sends all of the body at once, whatever comes back meanwhile. */
+  async function statusOf(headers: Readonly<Record<string, string | number>>): Promise<number | undefined> {
+    const sent = request(service.url + USERS, {
+      method: 'POST',
+      agent: false,
+      headers: { connection: 'close', 'content-type': 'application/json', ...headers },
+    });
+    sent.end(body);
+    const [response] = await once(sent, 'response');
+    response.resume();
+    await once(response, 'end');
+    return response.statusCode;
+  }
+
+  const inChunks = { 'transfer-encoding': 'chunked' };
+  const withLength = { 'content-length': body.length };
+
+  test.each([
+    ['with a length', withLength],
+    ['in chunks', inChunks],
+  ])('its 413, %s', async (_case, headers) => {
+    const authorization = `Bearer ${await service.issuer.sign()}`;
+    for (let times = 0; times < 5; times += 1) {
+      expect(await statusOf({ authorization, ...headers })).toBe(413);
+    }
+  });
+
+  test.each([
+    ['with a length', withLength],
+    ['in chunks', inChunks],
+  ])('its 401, %s', async (_case, headers) => {
+    for (let times = 0; times < 5; times += 1) expect(await statusOf(headers)).toBe(401);
+  });
+});
+
+test('a client that has said that it sends no more is answered', async () => {
+  const body = JSON.stringify({ email: 'half@example.com' });
+  const fields = [
+    ['Host', 'localhost'],
+    ['Authorization', `Bearer ${await service.issuer.sign()}`],
+    ['Content-Type', 'application/json'],
+    ['Content-Length', String(body.length)],
+  ] as const;
+  const connection = await connectTo(service.url);
+  connection.send(written(`POST ${USERS}`, fields, body));
+  connection.halfClose();
+
+  expect(await connection.answer()).toMatchObject({ status: 201, body: { email: 'half@example.com' } });
+  expect(await connection.rest()).toBe('');
+});

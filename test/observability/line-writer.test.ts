@@ -1,0 +1,154 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createLineWriter, type LineWriter } from '../../lib/observability/line-writer.ts';
+import { createPipe } from '../stage/pipe.ts';
+import { until } from '../stage/until.ts';
+
+let pipe: ReturnType<typeof createPipe>;
+let writing: Socket;
+let lines: LineWriter;
+
+beforeEach(() => {
+  pipe = createPipe();
+  // As with standard output, Node sets the pipe to non-blocking; and it closes it at the end.
+  writing = new Socket({ fd: pipe.writeEnd, readable: false });
+  const onResumed = (count: number) => lines.write(`${count} dropped`);
+  lines = createLineWriter({ descriptor: pipe.writeEnd, onResumed });
+});
+
+afterEach(async () => {
+  // What is still queued would be written to the next pipe, which has the same descriptor.
+  await endWhileReading();
+  writing.destroy();
+  pipe.remove();
+});
+
+/** More bytes than a pipe holds, and fewer than the queue does. */
+const MANY = 1000;
+const LENGTH = 1000;
+
+/** Writes so many lines, numbered from `first` on. */
+function writeLines(count: number, { first = 0, length = LENGTH } = {}): void {
+  for (let index = first; index < first + count; index += 1) lines.write(`${index} `.padEnd(length, 'x'));
+}
+
+async function endWhileReading({ every = 5, seconds = 10 } = {}): Promise<void> {
+  const reading = setInterval(() => pipe.read(), every);
+  await lines.end(seconds);
+  clearInterval(reading);
+}
+
+/** What a line begins with, and how long it is: there is less to tell when the two are not as they should be. */
+const summaryOf = (line: string) => `${line.replace(/x+$/, '')}(${line.length})`;
+
+/** What has been read, with what may be there of a last line. */
+const read = () => pipe.read().split('\n').map(summaryOf);
+
+const END = summaryOf('');
+const inOrder = (count: number, length = LENGTH) =>
+  Array.from({ length: count }, (_, index) => `${index} (${length})`);
+
+test('a reader that is slow but alive gets every line', async () => {
+  const [bursts, burst] = [40, 128];
+  for (let first = 0; first < bursts * burst; first += burst) {
+    writeLines(burst, { first });
+    for (let reads = 0; reads < 10; reads += 1) {
+      await sleep(2);
+      pipe.read();
+    }
+  }
+  await endWhileReading();
+
+  expect(lines.countDropped()).toBe(0);
+  expect(read()).toEqual([...inOrder(bursts * burst), END]);
+});
+
+test('a reader that stalls is not asked all the time', async () => {
+  writeLines(MANY);
+  await sleep(200);
+  const begun = process.cpuUsage();
+  await sleep(1000);
+  const { user, system } = process.cpuUsage(begun);
+
+  expect((user + system) / 1_000_000).toBeLessThan(0.5);
+});
+
+test('a reader that is back is told once how many lines were dropped', async () => {
+  writeLines(2 * MANY);
+  lines.flush();
+  const dropped = lines.countDropped();
+  const kept = 2 * MANY - dropped;
+  const told = `${dropped} dropped(${`${dropped} dropped`.length})`;
+  await until('their number', () => read().includes(told));
+  lines.write('later');
+  await endWhileReading();
+
+  expect(dropped).toBeGreaterThan(MANY / 2);
+  expect(read()).toEqual([...inOrder(kept), told, summaryOf('later'), END]);
+});
+
+test('at the end the reader gets every line', async () => {
+  writeLines(MANY);
+  await endWhileReading({ every: 20 });
+
+  expect(read()).toEqual([...inOrder(MANY), END]);
+});
+
+test('at the end, too, the reader is told how many lines were dropped', async () => {
+  writeLines(2 * MANY);
+  await endWhileReading();
+  const dropped = lines.countDropped();
+
+  expect(dropped).toBeGreaterThan(MANY / 2);
+  expect(read().slice(-2)).toEqual([summaryOf(`${dropped} dropped`), END]);
+});
+
+test('a file gets every line, however many there are at once', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'user-management-lines-')), 'log');
+  const descriptor = openSync(file, 'a');
+  const toFile = createLineWriter({ descriptor });
+  const line = 'x'.repeat(LENGTH);
+  for (let index = 0; index < 5 * MANY; index += 1) toFile.write(line);
+  toFile.flush();
+  closeSync(descriptor);
+  const text = readFileSync(file, 'utf8');
+  rmSync(dirname(file), { recursive: true });
+
+  expect(toFile.countDropped()).toBe(0);
+  expect(text === `${line}\n`.repeat(5 * MANY)).toBe(true);
+});
+
+test('lines longer than what a pipe holds arrive whole', async () => {
+  writeLines(8, { length: 100_000 });
+  await endWhileReading();
+
+  expect(read()).toEqual([...inOrder(8, 100_000), END]);
+});
+
+test.each([300, 1000, 3000])(
+  'at the end a reader that stalls is given up between two lines, of %i bytes each',
+  async (length) => {
+    writeLines(300, { length });
+    const begun = performance.now();
+    await lines.end(10);
+
+    expect(performance.now() - begun).toBeLessThan(3000);
+    const taken = read();
+    expect(taken.length).toBeGreaterThan(10);
+    expect(taken.length).toBeLessThan(300);
+    expect(taken).toEqual([...inOrder(taken.length - 1, length), END]);
+  },
+);
+
+test('the end is over in time, however slow the reader is', async () => {
+  writeLines(MANY);
+  const begun = performance.now();
+  await endWhileReading({ every: 100, seconds: 0.5 });
+
+  expect(performance.now() - begun).toBeGreaterThan(450);
+  expect(read().length).toBeLessThan(MANY);
+});
