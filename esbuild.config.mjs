@@ -8,8 +8,8 @@ import { functions } from './infra/functions.ts';
 const REQUIRE =
   "import{createRequire as $createRequire}from'node:module';const require=$createRequire(import.meta.url);";
 
-/** Stands for a way to export that nobody could choose without noticing. */
-const NO_GRPC = `class NoGrpc { constructor() { throw new Error('a function exports over HTTP, not over gRPC'); } }
+/** Stands for a way to export that no setting accepts. */
+const NO_GRPC = `class NoGrpc { constructor() { throw new Error('exports go over HTTP, not over gRPC'); } }
 export { NoGrpc as OTLPLogExporter, NoGrpc as OTLPMetricExporter, NoGrpc as OTLPTraceExporter };
 export { NoGrpc as createEmptyMetadata, NoGrpc as createInsecureCredentials, NoGrpc as createSslCredentials };`;
 
@@ -32,14 +32,15 @@ const UNUSED = [
   },
   // The driver in C, which is not installed: 9 KB.
   { path: /^\.\/native$/, importer: /node_modules.pg.lib/, contents: 'module.exports = {};' },
-  // gRPC, beside the HTTP that is promised: 430 KB, 30 ms of the first call when traces are on.
-  { path: /^@opentelemetry\/.+-grpc/, importer: /sdk-node/, contents: NO_GRPC },
 ];
 
-const withoutUnused = {
+// gRPC, beside the HTTP that is promised: 430 KB, 30 ms of the first call or the start when traces are on.
+const GRPC = { path: /^@opentelemetry\/.+-grpc/, importer: /sdk-node/, contents: NO_GRPC };
+
+const without = (parts) => ({
   name: 'without-unused',
   setup({ onResolve, onLoad }) {
-    for (const [index, { path, importer, contents }] of UNUSED.entries()) {
+    for (const [index, { path, importer, contents }] of parts.entries()) {
       const namespace = `unused-${index}`;
       onResolve({ filter: path }, (asked) =>
         importer.test(asked.importer) ? { path: asked.path, namespace } : undefined,
@@ -47,7 +48,7 @@ const withoutUnused = {
       onLoad({ filter: /.*/, namespace }, () => ({ contents }));
     }
   },
-};
+});
 
 const common = {
   bundle: true,
@@ -73,12 +74,19 @@ await build({
   ...common,
   entryPoints: ['host/main.ts', 'host/migrate.ts'],
   outdir: 'dist/host',
+  plugins: [without([GRPC])],
 });
 await copyAssets('dist/host/docs');
 await build({ ...common, entryPoints: ['host/development/issuer.ts'], outdir: 'dist/development' });
 for (const { operationId, file } of await functions()) {
   const outdir = `dist/functions/${operationId}`;
   // What is loaded at a cold start is small; the host is not minified, so that a stack in its log can be read.
-  await build({ ...common, minify: true, entryPoints: { index: file }, outdir, plugins: [withoutUnused] });
+  await build({
+    ...common,
+    minify: true,
+    entryPoints: { index: file },
+    outdir,
+    plugins: [without([...UNUSED, GRPC])],
+  });
   writeFileSync(`${outdir}.zip`, archive(outdir));
 }

@@ -4,6 +4,16 @@ import type { Host } from './host.ts';
 let stopping = false;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
 
+/** Which setting to look at when the service cannot listen. */
+const SETTING_AT_FAULT: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'SVC_PORT, which accepts another port, and SVC_HOST',
+  EACCES: 'SVC_PORT, which accepts a port that this user may listen on',
+  EADDRNOTAVAIL: 'SVC_HOST, which accepts an address of this machine',
+  ENOTFOUND: 'SVC_HOST, which accepts an address of this machine',
+  EAI_AGAIN: 'SVC_HOST, which accepts an address of this machine',
+  EINVAL: 'SVC_HOST, which accepts an address of this machine',
+};
+
 const starting = start();
 starting.catch((error) => {
   process.stderr.write(`${messageOf(error)}\n`);
@@ -25,9 +35,8 @@ async function stop(): Promise<void> {
   process.exit(0);
 }
 
-function messageOf(error: NodeJS.ErrnoException): string {
-  const { name, code, message, stack } = error;
+function messageOf({ name, code, message, stack }: NodeJS.ErrnoException): string {
   if (name === 'SettingsError') return message;
-  if (code === 'EADDRINUSE') return `The port is taken: ${message}. SVC_PORT names another.`;
-  return stack ?? message;
+  const setting = SETTING_AT_FAULT[code ?? ''];
+  return setting ? `The service cannot listen: ${message}. See ${setting}.` : (stack ?? message);
 }

@@ -14,6 +14,14 @@ export const ALGORITHMS = [
   'EdDSA',
 ] as const;
 
+/** Header fields that a request or a response of this service has of its own. */
+const OF_HTTP = new Set([
+  ...['allow', 'authorization', 'cache-control', 'connection', 'content-encoding', 'content-length'],
+  ...['content-type', 'cookie', 'date', 'etag', 'expect', 'host', 'if-match', 'keep-alive', 'location'],
+  ...['retry-after', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'www-authenticate'],
+  ...['x-content-type-options', '__proto__'],
+]);
+
 const TRUE = ['true', '1', 'yes', 'on'];
 const FALSE = ['false', '0', 'no', 'off'];
 
@@ -65,10 +73,11 @@ export function whole(least: number, most: number, unit = '') {
   });
 }
 
-/** A length of time in seconds, with or without a fraction. */
+/** A length of time in seconds, as any number may be written in decimal. */
 export function seconds(least: number, most: number) {
-  return setting(`seconds, ${least} to ${most}`, (given) => {
-    const value = /^[+-]?(?:\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})$/.test(given) ? Number(given) : Number.NaN;
+  const range = least === Number.NEGATIVE_INFINITY ? `at most ${most}` : `${least} to ${most}`;
+  return setting(`seconds, ${range}`, (given) => {
+    const value = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(given) ? Number(given) : Number.NaN;
     return value >= least && value <= most ? value : undefined;
   });
 }
@@ -82,10 +91,18 @@ export function httpUrl() {
   });
 }
 
-/** A header's name: a token of RFC 9110 section 5.6.2. */
+/** The name of a header that is the caller's to choose: a token of RFC 9110 section 5.6.2, and of no use to HTTP. */
 export function fieldName() {
-  return setting('a header field name', (given) =>
-    /^[!#$%&'*+\-.^_`|~\w]+$/.test(given) ? given : undefined,
+  return setting('a header field name that HTTP has no use for', (given) => {
+    const isToken = /^[!#$%&'*+\-.^_`|~\w]+$/.test(given);
+    return isToken && !OF_HTTP.has(given.toLowerCase()) ? given : undefined;
+  });
+}
+
+/** A file, or an http or https URL. */
+export function source() {
+  return setting('a path, or an http(s) URL', (given) =>
+    /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i.test(given) ? undefined : given,
   );
 }
 

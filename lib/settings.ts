@@ -8,9 +8,13 @@ import {
   flag,
   httpUrl,
   seconds,
+  source,
   text,
   whole,
 } from './setting-forms.ts';
+
+/** In seconds: what Node's timers can wait for. */
+const LONGEST = 2_000_000;
 
 /** Every setting: its name, its default, what it means. The README's table is made from it. */
 export const Environment = z.object({
@@ -43,7 +47,7 @@ export const Environment = z.object({
   SVC_POSTGRES_PORT: whole(1, 65_535).default(5432).describe('Port of PostgreSQL.'),
   SVC_POSTGRES_USER: text().default('postgres').describe('Role to connect as.'),
   SVC_POSTGRES_PASSWORD: text().default('').describe('Its password.'),
-  SVC_POSTGRES_PASSWORD_FROM: text('a path, or an http(s) URL')
+  SVC_POSTGRES_PASSWORD_FROM: source()
     .optional()
     .describe(
       'File or address that the password is read from, at every connection: a mounted secret, or the AWS Parameters and Secrets extension.',
@@ -65,13 +69,13 @@ export const Environment = z.object({
     .default('none')
     .describe('`transaction` behind PgBouncer in transaction mode or RDS Proxy; the default in AWS Lambda.'),
 
-  SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(-86_400, 86_400)
+  SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(Number.NEGATIVE_INFINITY, LONGEST)
     .default(30)
     .describe('Longest wait for requests in flight; 0 or less skips it.'),
-  SVC_SHUTDOWN_READINESS_DELAY: seconds(0, 3600)
+  SVC_SHUTDOWN_READINESS_DELAY: seconds(0, LONGEST)
     .default(0)
     .describe('Time to keep serving between `/ready` turning 503 and the drain.'),
-  SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, 86_400)
+  SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, LONGEST)
     .optional()
     .describe('Counted from the start of the drain; requests in flight are cancelled at it.'),
 
@@ -85,13 +89,21 @@ export const Environment = z.object({
       'OTLP receiver (HTTP); without one spans go to standard output. The other `OTEL_*` variables apply too.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('The same, for traces alone.'),
-  OTEL_TRACES_EXPORTER: text('`otlp`, `console`, `none`')
+  OTEL_EXPORTER_OTLP_PROTOCOL: choice('http/protobuf', 'http/json')
+    .optional()
+    .meta({ shownDefault: '`http/protobuf`' })
+    .describe('Encoding of OTLP.'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: choice('http/protobuf', 'http/json')
+    .optional()
+    .describe('The same, for traces alone.'),
+  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: choice('http/protobuf', 'http/json')
+    .optional()
+    .describe('The same, for metrics alone.'),
+  OTEL_TRACES_EXPORTER: choice('otlp', 'console', 'none')
     .optional()
     .meta({ shownDefault: '`otlp` with an endpoint, else `console`' })
     .describe('Where spans go; `console` prints one JSON object a line.'),
-  OTEL_METRICS_EXPORTER: text('`otlp`, `prometheus`, `console`, `none`')
-    .default('none')
-    .describe('Where metrics go.'),
+  OTEL_METRICS_EXPORTER: choice('otlp', 'prometheus', 'none').default('none').describe('Where metrics go.'),
   POWERTOOLS_TRACE_ENABLED: flag()
     .default(false)
     .describe('AWS Lambda alone: AWS X-Ray, when OpenTelemetry is off.'),

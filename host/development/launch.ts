@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { migrate } from '../../lib/database/migrate.ts';
 import { type Settings, SettingsError } from '../../lib/settings.ts';
 import { startHost } from '../host.ts';
 import { type Addresses, banner } from './banner.ts';
@@ -57,6 +58,8 @@ async function startEverything(): Promise<Addresses> {
       }),
     ));
   const service = await start('service', async () => {
+    // Here, so that nobody sees the service while it is not ready.
+    if (database && settings.postgres.migrate) await migrate(settings.postgres);
     const host = await startHost(settings);
     return { url: host.url, stop: () => host.shutDown() };
   });

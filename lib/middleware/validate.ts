@@ -20,7 +20,7 @@ export function validate({ params, query, body }: RequestSchemas): Middleware {
     before(request) {
       const { pathParameters, rawQueryString } = request.event;
       const path = params ? checkParameters(params, pathParameters ?? {}) : NOTHING;
-      const search = query ? checkQuery(query, new URLSearchParams(rawQueryString)) : NOTHING;
+      const search = query ? checkQuery(query, parametersOf(rawQueryString)) : NOTHING;
       const content = body ? checkBody(body, request) : NOTHING;
       const errors = [...path.faults, ...search.faults, ...content.faults];
       if (errors.length > 0) {
@@ -29,6 +29,11 @@ export function validate({ params, query, body }: RequestSchemas): Middleware {
       request.context.values = { params: path.value, query: search.value, body: content.value };
     },
   };
+}
+
+/** URLSearchParams would take a question mark at the beginning for the one before the query. */
+function parametersOf(query: string): URLSearchParams {
+  return new URLSearchParams(`&${query}`);
 }
 
 function checkParameters(schema: z.ZodObject, given: Readonly<Record<string, unknown>>): Checked {

@@ -1,6 +1,6 @@
 import type { Problem } from '../problem.ts';
 import type { EventLog } from './event-log.ts';
-import { withoutAddresses } from './personal-data.ts';
+import { maskedPath } from './personal-data.ts';
 
 type Cause = { name: string; code?: string; message: string; stack?: string; cause?: Cause };
 
@@ -9,7 +9,7 @@ type Cause = { name: string; code?: string; message: string; stack?: string; cau
  * 500 that something else failed for is a gap in our own checks, and told as one.
  */
 export function logProblem(log: EventLog, problem: Problem, path: string): void {
-  const fields = { message: problem.message, status_code: problem.status, path: withoutAddresses(path) };
+  const fields = { message: problem.message, status_code: problem.status, path: maskedPath(path) };
   const cause = describe(problem.cause);
   if (problem.status >= 500) {
     log.error('app_error', { ...fields, cause });

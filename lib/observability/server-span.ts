@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { GatewayEvent, GatewayResult } from '../gateway.ts';
-import { withoutAddresses } from './personal-data.ts';
+import { maskedPath } from './personal-data.ts';
 
 const SCOPE = 'user-management-service';
 
@@ -45,7 +45,7 @@ export async function withinServerSpan(
 
   const attributes: Attributes = {
     ...shared,
-    'url.path': withoutAddresses(event.rawPath),
+    'url.path': maskedPath(event.rawPath),
     ...(name === 'HTTP' && { 'http.request.method_original': method }),
     ...clientOf(event),
   };

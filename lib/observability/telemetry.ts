@@ -1,4 +1,10 @@
-import { isSpanContextValid, metrics, type ProxyTracerProvider, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  isSpanContextValid,
+  metrics,
+  type ProxyTracerProvider,
+  trace,
+} from '@opentelemetry/api';
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
@@ -33,7 +39,7 @@ export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLin
   const sdk = new NodeSDK({
     resource: defaultResource().merge(resourceFromAttributes({ 'service.name': SERVICE })),
     resourceDetectors: [envDetector],
-    instrumentations: [new UndiciInstrumentation()],
+    instrumentations: [new UndiciInstrumentation({ startSpanHook: withoutQuery })],
     logRecordProcessors: [],
     ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
     ...(otel.printsSpans && {
@@ -52,6 +58,11 @@ export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLin
 function activeSpan() {
   const span = trace.getActiveSpan()?.spanContext();
   return span && isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : undefined;
+}
+
+/** A key server's address may have a key of the caller's in its query. */
+function withoutQuery({ origin, path }: { readonly origin: string; readonly path: string }): Attributes {
+  return { 'url.full': origin + path.split('?', 1)[0], 'url.query': undefined };
 }
 
 const SERVICE = 'user-management-service';

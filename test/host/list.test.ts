@@ -88,6 +88,7 @@ describe('an unknown query parameter is ignored', () => {
     '?__proto__=1&a=1&a=2',
     '?&&=&x',
     '?%zz',
+    '??limit=x',
   ])('%s', async (query) => {
     expect(await list(query)).toEqual(success(200, all.slice(0, 100)));
   });

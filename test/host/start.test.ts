@@ -100,6 +100,16 @@ describe('with good settings', () => {
     expect(output.stderr).toBe('');
   });
 
+  test.each([['999.1.1.1'], ['not an address'], ['203.0.113.5']])(
+    'an address that is not of this machine ends the process with exit code 1: %s',
+    async (SVC_HOST) => {
+      const { output, ended } = start({ ...good(), SVC_HOST });
+
+      expect(await ended).toEqual([1, null]);
+      expect(output.stderr).toMatch(/^The service cannot listen: .*SVC_HOST.*\n$/);
+    },
+  );
+
   test('a port that is taken ends the process with exit code 1', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');

@@ -96,8 +96,8 @@ const SETTINGS: readonly (readonly [
   [
     'SVC_OAUTH_CLOCK_TOLERANCE',
     (settings) => TOKENS(settings).clockTolerance,
-    { '0': 0, '5': 5, '0.5': 0.5, '300': 300 },
-    ['-1', '300.1', '301', '5s', '1e2', '0x10', 'NaN', 'Infinity', ' 5', '5,5'],
+    { '0': 0, '5': 5, '0.5': 0.5, '1e2': 100, '300': 300 },
+    ['-1', '300.1', '301', '5s', '1e3', '1e', '0x10', 'NaN', 'Infinity', ' 5', '5,5'],
   ],
   [
     'SVC_OAUTH_JWKS_REFRESH',
@@ -121,6 +121,10 @@ const SETTINGS: readonly (readonly [
       '{a}',
       'a=b',
       'a@b',
+      'Content-Length',
+      'content-type',
+      'ETag',
+      '__proto__',
     ],
   ],
   [
@@ -194,8 +198,8 @@ const SETTINGS: readonly (readonly [
   [
     'SVC_SHUTDOWN_DRAIN_TIMEOUT',
     (settings) => SHUTDOWN(settings).drainTimeout,
-    { '30.0': 30, '0': 0, '-1': -1, '-0.5': -0.5, '0.25': 0.25, '600': 600 },
-    ['thirty', 'NaN', '30s', '1,5', '--1'],
+    { '30.0': 30, '0': 0, '-1': -1, '-0.5': -0.5, '0.25': 0.25, '1e1': 10, '-1e6': -1e6, '90000': 90_000 },
+    ['thirty', 'inf', 'NaN', '30s', '1,5', '--1'],
   ],
   [
     'SVC_SHUTDOWN_READINESS_DELAY',
@@ -317,6 +321,22 @@ describe('the refusal', () => {
 
     for (const word of words) expect(message).toContain(word);
   });
+});
+
+test.each([
+  ['OTEL_TRACES_EXPORTER', ['otlp', 'console', 'none'], ['zipkin', 'otlp,console', 'OTLP']],
+  ['OTEL_METRICS_EXPORTER', ['otlp', 'prometheus', 'none'], ['console', 'statsd']],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
+  ['OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
+  [
+    'SVC_POSTGRES_PASSWORD_FROM',
+    ['/run/secrets/password', 'http://localhost:2773/x'],
+    ['file:///run/x', 'ftp://x'],
+  ],
+])('%s accepts %j, and not %j', (name, accepted, refused) => {
+  for (const value of accepted) expect(read({ [name]: value }).unknown).toEqual([]);
+  for (const value of refused) expect(refusalOf({ ...REQUIRED, [name]: value })).toContain(name);
 });
 
 describe('an unknown SVC_ name', () => {

@@ -98,7 +98,7 @@ describe('app_error', () => {
     ['what is not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
     ['a request without Host', written('GET /health'), 400, '/health'],
     ['the method CONNECT', written('CONNECT example.com:443', [['Host', 'example.com:443']]), 400, '/'],
-    ['headers that are too large', written('GET /health', [['X-Large', 'x'.repeat(20_000)]]), 431, '/'],
+    ['headers that are too large', written('GET /health', [['X-Large', 'x'.repeat(20_000)]]), 431, '/health'],
   ])('is logged of %s, which the host itself refuses', async (_case, content, status, path) => {
     const connection = await connectTo(service.url);
     connection.send(content);
@@ -127,6 +127,16 @@ describe('app_error', () => {
 
   test('masks an address in the path', async () => {
     const response = await service.call('GET', '/api/v1/users/jane.doe%40example.com');
+
+    expect(response.status).toBe(422);
+    expect(await eventsOf(response.headers.get('x-request-id'))).toMatchObject([
+      { event: 'app_error', path: '/api/v1/users/***' },
+    ]);
+  });
+
+  test('masks a token in the path', async () => {
+    const token = await service.issuer.sign();
+    const response = await service.call('GET', `/api/v1/users/${token}`);
 
     expect(response.status).toBe(422);
     expect(await eventsOf(response.headers.get('x-request-id'))).toMatchObject([
