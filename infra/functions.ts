@@ -8,6 +8,8 @@ export type DeployedFunction = {
   readonly operationId: string;
   readonly file: string;
   readonly route?: Route;
+  /** Whether it has to get at PostgreSQL; such a function may be unavailable, and says so. */
+  readonly reachesDatabase: boolean;
 };
 
 const root = join(import.meta.dirname, '..');
@@ -20,9 +22,10 @@ export async function functions(): Promise<readonly DeployedFunction[]> {
     const { operationId } = endpoint.route;
     const home = declared.find(({ exports }) => exports.includes(endpoint));
     if (!home) throw new Error(`no file in handlers/ declares ${operationId}`);
-    return { operationId, file: home.file, route: endpoint.route };
+    const reachesDatabase = endpoint.route.problems.includes('service_unavailable_error');
+    return { operationId, file: home.file, route: endpoint.route, reachesDatabase };
   });
-  return [...deployed, { operationId: 'unmatched', file: 'handlers/unmatched.ts' }];
+  return [...deployed, { operationId: 'unmatched', file: 'handlers/unmatched.ts', reachesDatabase: false }];
 }
 
 async function exportsOf(file: string): Promise<readonly unknown[]> {

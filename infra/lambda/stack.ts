@@ -1,10 +1,11 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
 import { CfnIntegration, CfnRoute, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
-import { type ISecurityGroup, type IVpc, Port, SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
+import { type IVpc, Port, SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
 import { ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   Architecture,
   Code,
+  type FunctionProps,
   Function as LambdaFunction,
   ParamsAndSecretsLayerVersion,
   ParamsAndSecretsVersions,
@@ -32,6 +33,11 @@ const TIMEOUT = Duration.seconds(10);
 
 /** In megabytes. The processor's share goes with it, and the first request needs that more than memory. */
 const MEMORY = 1024;
+
+/** What SVC_POSTGRES_PASSWORD_FROM asks. */
+const SECRETS = {
+  paramsAndSecrets: ParamsAndSecretsLayerVersion.fromVersion(ParamsAndSecretsVersions.V1_0_103),
+};
 
 /** Where the AWS Parameters and Secrets extension of a function instance listens. */
 const EXTENSION = 'http://localhost:2773';
@@ -61,12 +67,14 @@ export class UserManagementStack extends Stack {
 
     const api = new HttpApi(this, 'Api', { apiName: 'user-management' });
     const environment = environmentOf(deployment, proxy.endpoint, secret);
-    for (const { operationId, route } of functions) {
+    const within = { environment, vpc, securityGroups: [securityGroup] };
+    for (const { operationId, route, reachesDatabase } of functions) {
       const code = Code.fromAsset(`${archives}/${operationId}.zip`);
-      const target = this.#function(operationId, { code, environment, vpc, securityGroup });
-      secret.grantRead(target);
+      const target = this.#function(operationId, { code, ...within, ...(reachesDatabase && SECRETS) });
+      if (reachesDatabase) secret.grantRead(target);
       this.#integrate(api, operationId, target, route ? routeKeys(route) : ['$default']);
     }
+    new CfnOutput(this, 'Url', { value: api.apiEndpoint });
   }
 
   /** Holds the connections to the database, so that there are not as many as function instances. */
@@ -93,28 +101,20 @@ export class UserManagementStack extends Stack {
 
   #function(
     operationId: string,
-    {
-      code,
-      environment,
-      vpc,
-      securityGroup,
-    }: { code: Code; environment: Environment; vpc: IVpc; securityGroup: ISecurityGroup },
+    particulars: Pick<FunctionProps, 'code' | 'vpc' | 'securityGroups' | 'paramsAndSecrets'> & {
+      readonly environment: Environment;
+    },
   ): LambdaFunction {
     return new LambdaFunction(this, operationId, {
       description: `User management: ${operationId}`,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       handler: 'index.handler',
-      code,
-      environment,
-      // What SVC_POSTGRES_PASSWORD_FROM asks.
-      paramsAndSecrets: ParamsAndSecretsLayerVersion.fromVersion(ParamsAndSecretsVersions.V1_0_103),
       memorySize: MEMORY,
       timeout: TIMEOUT,
-      tracing: environment.POWERTOOLS_TRACE_ENABLED ? Tracing.ACTIVE : Tracing.DISABLED,
+      tracing: particulars.environment.POWERTOOLS_TRACE_ENABLED ? Tracing.ACTIVE : Tracing.DISABLED,
       logGroup: new LogGroup(this, `${operationId}Log`, { retention: RetentionDays.ONE_MONTH }),
-      vpc,
-      securityGroups: [securityGroup],
+      ...particulars,
     });
   }
 

@@ -7,7 +7,7 @@ export type WriteLine = (line: string) => void;
 
 /** Writes lines to a file descriptor, whatever becomes of its reader. */
 export type LineWriter = {
-  /** Queues a line; it is written with all others of this turn of the event loop. */
+  /** Queues a line; it is written with others of this turn of the event loop. */
   readonly write: WriteLine;
   /** Writes what is queued, as far as the reader takes it at this moment. */
   flush(): void;
