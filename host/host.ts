@@ -28,7 +28,7 @@ export type Host = {
 };
 
 /** How long each of the last steps may take, so that the process is gone in time; in seconds. */
-const LAST_STEP = 0.6;
+const LAST_STEP = 0.5;
 
 /**
  * Starts an instance: it listens at once, and connects to PostgreSQL and the identity provider when they come.

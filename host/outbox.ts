@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import type { GatewayResult } from '../lib/gateway.ts';
 
 /** A client that takes longer than this to read its answer is cut off; in milliseconds. */
@@ -11,8 +13,8 @@ const LINGER = 5000;
 export type Outbox = {
   /** Writes an endpoint's result as the HTTP response, to a client that may still be sending its body. */
   write(response: ServerResponse, result: GatewayResult, isBodyToCome: boolean): void;
-  /** Resolves once clients have taken what was written before. */
-  untilSent(): Promise<unknown>;
+  /** Resolves once clients have taken all that is written. */
+  untilSent(): Promise<void>;
 };
 
 /** The responses of one server. */
@@ -37,8 +39,13 @@ export function createOutbox(): Outbox {
       else response.end(body);
       if (response.writableLength > 0) watch(response);
     },
-    untilSent: () =>
-      Promise.all([...unsent].map((response) => new Promise((resolve) => response.once('close', resolve)))),
+    async untilSent() {
+      // The last answer is written right after the drain has ended, and others while these are on their way.
+      do {
+        await setImmediate();
+        await Promise.all([...unsent].map((response) => once(response, 'close')));
+      } while (unsent.size > 0);
+    },
   };
 }
 
