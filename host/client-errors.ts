@@ -27,7 +27,12 @@ export function answerClientErrors(
   router: Router,
   exchanges: WeakMap<Socket, Exchange>,
 ): void {
+  const refused = new WeakSet<Socket>();
+
   server.on('clientError', (error: ClientError, socket: Socket) => {
+    // What a refused client still sends is no HTTP to the parser either.
+    if (refused.has(socket) && error.code?.startsWith('HPE_')) return;
+    refused.add(socket);
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy(error);
       return;
@@ -94,6 +99,8 @@ function write({ statusCode, headers, body }: GatewayResult, socket: Socket): vo
 function breakOff(problem: Problem, exchange: Exchange, socket: Socket): void {
   exchange.response.shouldKeepAlive = false;
   exchange.event.refuseBody(problem);
+  // An answer that is out may be waiting for the body to end.
+  if (exchange.response.headersSent) exchange.response.end();
   onceAnswered(exchange, () => socket.destroySoon());
 }
 

@@ -35,9 +35,12 @@ type Options = {
 /** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
 export function createHttpServer({ service, router, drain, outbox, isClosing }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
+  const closing = new WeakSet<Socket>();
   const refuse = (problem: Problem): Handler => serve(service, { answer: () => Promise.reject(problem) });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
+    // Its client has been told that the last answer was the last one (RFC 9112 section 9.6).
+    if (closing.has(request.socket)) return;
     const event = new RequestEvent(request, response);
     exchanges.set(request.socket, { event, request, response });
     const match = router(event.requestContext.http.method, event.rawPath);
@@ -52,8 +55,16 @@ export function createHttpServer({ service, router, drain, outbox, isClosing }: 
     const leave = isProbe ? undefined : drain.enter(() => event.refuseBody(cancelled()));
     const result = await handler(event).finally(leave);
     if (response.destroyed) return;
-    if (isClosing()) response.setHeader('Connection', 'close');
+    if (isClosing()) closeAfter(response);
     outbox.write(response, result, event.isBodyToCome);
+  }
+
+  /** Of requests that came one behind the other without waiting, the last one's answer is the last. */
+  function closeAfter(response: ServerResponse): void {
+    const { socket } = response.req;
+    if (exchanges.get(socket)?.response !== response) return;
+    response.setHeader('Connection', 'close');
+    closing.add(socket);
   }
 
   const server = Object.assign(createServer(LIMITS, receive), HALF_OPEN);

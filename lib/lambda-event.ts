@@ -27,7 +27,7 @@ type RequestContext = {
  */
 export function lambdaEvent(given: InvocationEvent | null | undefined, ownMethod = 'GET'): GatewayEvent {
   const { http, stage } = given?.requestContext ?? {};
-  const path = given?.rawPath ?? http?.path ?? '/';
+  const path = [given?.rawPath, http?.path].find((text) => typeof text === 'string') ?? '/';
   return {
     rawPath: encodedPath(withoutStage(path, stage)),
     rawQueryString: given?.rawQueryString || queryOf(given?.queryStringParameters ?? {}),

@@ -118,7 +118,8 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
     if (!isUsable() || isUnknown(header.kid)) await refreshForUnknownKey();
     if (!good || !isUsable()) throw unavailable('the keys of the identity provider could not be fetched');
     if (isUnknown(header.kid)) {
-      if (failures > 0) throw unavailable("the token's key is not known and could not be fetched");
+      if (failures > 0 || stopped.signal.aborted)
+        throw unavailable("the token's key is not known and could not be fetched");
       return [];
     }
     return matching(good.find, header);

@@ -52,6 +52,35 @@ describe('a client that sends a large body on a connection that closes reads', (
   });
 });
 
+test('a client that breaks off its body after its answer is not kept waiting for the end', async () => {
+  const connection = await connectTo(service.url);
+  const fields = [
+    ['Host', 'localhost'],
+    ['Connection', 'close'],
+    ['Content-Type', 'application/json'],
+    ['Content-Length', '5000000'],
+  ] as const;
+  connection.send(written(`POST ${USERS}`, fields, 'x'.repeat(80_000)));
+  expect(await connection.answer()).toMatchObject({ status: 401 });
+  const begun = performance.now();
+  connection.halfClose();
+  await connection.rest();
+
+  expect(performance.now() - begun).toBeLessThan(3000);
+});
+
+test('a client that sends on behind what the parser refused is not reset before it has read its answer', async () => {
+  for (let times = 0; times < 5; times += 1) {
+    const connection = await connectTo(service.url);
+    const head = [['Host', 'localhost']] as const;
+    connection.send(written('BREW /health', head, Buffer.alloc(300_000, 'x')));
+
+    expect(await connection.answer()).toMatchObject({ status: 405 });
+    expect(await connection.rest()).toBe('');
+    expect(connection.wasReset).toBe(false);
+  }
+});
+
 test('a client that has said that it sends no more is answered', async () => {
   const body = JSON.stringify({ email: 'half@example.com' });
   const fields = [

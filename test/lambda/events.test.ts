@@ -89,6 +89,7 @@ describe('an event that lacks most of itself gets an answer', () => {
     ['members that are null', { rawPath: null, headers: null, requestContext: null, body: null }],
     ['an empty request context', { rawPath: '/', headers: {}, requestContext: {} }],
     ['a path that is no well-formed text', { rawPath: '/\ud800' }],
+    ['a path that is no text', { rawPath: ['/'] }],
     ['a body that is no text', { body: { email: 'ada@example.com' } }],
   ])('%s', async (_case, event) => {
     expect(await call('getUser', event)).toMatchObject({ status: 401 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { refusal, TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { connectTo, written } from '../stage/connection.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { until } from '../stage/until.ts';
@@ -32,6 +33,35 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and 
   expect(drainEvents(service)).toEqual([drained]);
   expect(service.lines().at(-1)).toEqual(drained);
   expect(service.errors()).toBe('');
+});
+
+test('of requests sent one behind the other during the drain each is answered, and the last ends the connection', async () => {
+  service = await startBuiltService();
+  const id = await createUser('held@example.com');
+  const lock = await holdUser(service.database, id);
+  const held = service.call('PATCH', users + id, { full_name: 'Held' });
+  await untilUnderWay(1, service.database);
+  service.signal('SIGTERM');
+  await untilNotReady();
+  const token = await service.issuer.sign();
+  const create = (name: string) => {
+    const body = JSON.stringify({ email: `${name}@example.com` });
+    const fields = { Host: 'a', Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    return written(
+      `POST ${users}`,
+      Object.entries({ ...fields, 'Content-Length': String(body.length) }),
+      body,
+    );
+  };
+  const connection = await connectTo(service.url);
+  connection.send(Buffer.concat([create('first'), create('second')]));
+
+  const [first, second] = [await connection.answer(), await connection.answer()];
+  expect([first.status, second.status]).toEqual([201, 201]);
+  expect(await connection.rest()).toBe('');
+  await lock.release();
+  expect((await held).status).toBe(200);
+  expect(await service.exited).toEqual(inOrder);
 });
 
 test('/ready is 503 at once, requests in flight are awaited, and only then the database is let go', async () => {

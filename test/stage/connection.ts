@@ -9,7 +9,10 @@ const HEAD_END = '\r\n\r\n';
 export async function connectTo(url: string) {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
-  socket.on('error', () => {});
+  let wasReset = false;
+  socket.on('error', () => {
+    wasReset = true;
+  });
   await once(socket, 'connect');
   let received = Buffer.alloc(0);
   let isEnded = false;
@@ -54,6 +57,10 @@ export async function connectTo(url: string) {
       await until(() => (isEnded ? true : undefined), 'the end');
       socket.destroy();
       return received.toString();
+    },
+    /** Whether the service has cut the connection off. */
+    get wasReset() {
+      return wasReset;
     },
     /** Whether nothing has come that no answer() took. */
     get isQuiet() {

@@ -120,6 +120,22 @@ describe('while the provider is away', () => {
   });
 });
 
+test('a token whose key was being fetched when the key set was stopped cannot be judged', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { issuer, keySet, judge } = await start(onTestFinished);
+  await judge(await issuer.sign());
+  await issuer.addKey('ES256');
+  issuer.answer(() => {});
+  await sleep(2100);
+  const judging = judge(await issuer.sign());
+  await sleep(100);
+  keySet.stop();
+
+  expect(await judging).toBe(503);
+});
+
 test('a stopped key set fetches no more', async ({ expect, onTestFinished }) => {
   const { issuer, keySet, judge } = await start(onTestFinished, { refreshEvery: 100 });
   keySet.start();
