@@ -24,6 +24,18 @@ async function createUser(email: string): Promise<string> {
 const isReady = async () => (await fetch(`${service.url}/ready`)).ok;
 const untilNotReady = () => until('/ready is 503', async () => !(await isReady()), { seconds: 2, every: 1 });
 
+/** Starts a service and its drain, in which one request is held until `lock` is released. */
+async function startAndDrain() {
+  service = await startBuiltService();
+  const id = await createUser('held@example.com');
+  const lock = await holdUser(service.database, id);
+  const held = service.call('PATCH', users + id, { full_name: 'Held' });
+  await untilUnderWay(1, service.database);
+  service.signal('SIGTERM');
+  await untilNotReady();
+  return { id, lock, held };
+}
+
 test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and at once', async (signal) => {
   service = await startBuiltService();
   const { seconds, ...exit } = await endedBy(signal, service);
@@ -36,13 +48,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and 
 });
 
 test('of requests sent one behind the other during the drain each is answered, and the last ends the connection', async () => {
-  service = await startBuiltService();
-  const id = await createUser('held@example.com');
-  const lock = await holdUser(service.database, id);
-  const held = service.call('PATCH', users + id, { full_name: 'Held' });
-  await untilUnderWay(1, service.database);
-  service.signal('SIGTERM');
-  await untilNotReady();
+  const { lock, held } = await startAndDrain();
   const token = await service.issuer.sign();
   const create = (name: string) => {
     const body = JSON.stringify({ email: `${name}@example.com` });
@@ -65,13 +71,7 @@ test('of requests sent one behind the other during the drain each is answered, a
 });
 
 test('/ready is 503 at once, requests in flight are awaited, and only then the database is let go', async () => {
-  service = await startBuiltService();
-  const id = await createUser('held@example.com');
-  const lock = await holdUser(service.database, id);
-  const held = service.call('PATCH', users + id, { full_name: 'Held' });
-  await untilUnderWay(1, service.database);
-  service.signal('SIGTERM');
-  await untilNotReady();
+  const { id, lock, held } = await startAndDrain();
 
   // New requests are still served, on connections that end with them.
   const [ready, health, created] = await Promise.all([
