@@ -1,4 +1,4 @@
-import type { ClientBase, ClientConfig } from 'pg';
+import { type ClientBase, type ClientConfig, Pool, type PoolConfig } from 'pg';
 import type { Settings } from '../settings.ts';
 import { readPassword } from './password.ts';
 
@@ -23,6 +23,16 @@ export function clientConfig(postgres: Settings['postgres'], connectTimeout: num
     // A pooler in transaction mode refuses parameters of a session it does not have.
     ...(pooler === 'none' && { options: SESSION }),
   };
+}
+
+/** A pool that outlives its connections. */
+export function openPool(config: PoolConfig): Pool {
+  const pool = new Pool(config);
+  // The pool takes its own listener off a connection while it is in use: without these two a restart
+  // of PostgreSQL would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
 }
 
 /** Breaks a connection off: whoever waits for an answer on it is told at once, whatever the server does. */

@@ -1,8 +1,7 @@
 import { type DatabaseConnection, type Driver, Kysely, PostgresAdapter, PostgresQueryCompiler } from 'kysely';
-import { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
-import { clientConfig } from './connection.ts';
+import { clientConfig, openPool } from './connection.ts';
 import type { Tables } from './schema.ts';
 import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
 
@@ -19,18 +18,13 @@ export type Database = {
 
 /** Opens nothing yet: the first statement connects. */
 export function openDatabase(settings: Settings['postgres'], tracing?: Tracing): Database {
-  const pool = new Pool({
+  const pool = openPool({
     ...clientConfig(settings, settings.poolTimeout),
     ...(settings.pooler === 'none' && { statement_timeout: settings.statementTimeout * 1000 }),
     max: settings.poolSize,
     idleTimeoutMillis: LONGEST_IDLE,
     maxLifetimeSeconds: 1800,
   });
-  // The pool takes its own listener off a connection while it is in use: without these two a restart
-  // of PostgreSQL would end the process.
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
-
   const statements = createStatements(pool, settings, tracing);
   return { db: queriesOver(statements), connections, cancel: statements.cancel, close };
 

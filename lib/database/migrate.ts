@@ -1,8 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { Pool } from 'pg';
 import type { Settings } from '../settings.ts';
-import { clientConfig } from './connection.ts';
+import { clientConfig, openPool } from './connection.ts';
 import { migrations } from './migrations/index.ts';
 
 const CONNECT_TIMEOUT = 2;
@@ -15,13 +14,11 @@ const TEN_MINUTES = 600_000;
  * @throws whatever stopped it; then nothing has changed
  */
 export async function migrate(settings: Settings['postgres']): Promise<void> {
-  const pool = new Pool({
+  const pool = openPool({
     ...clientConfig(settings, CONNECT_TIMEOUT),
     query_timeout: TEN_MINUTES,
     max: 1,
   });
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
   const db = new Kysely({ dialect: new PostgresDialect({ pool }) });
   try {
     const provider = { getMigrations: async () => ({ ...migrations }) };
