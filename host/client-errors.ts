@@ -2,7 +2,7 @@ import { type IncomingMessage, METHODS, type Server, type ServerResponse, STATUS
 import type { Socket } from 'node:net';
 import type { GatewayEvent, GatewayResult, Handler } from '../lib/gateway.ts';
 import { Problem } from '../lib/problem.ts';
-import { serve } from '../lib/serve.ts';
+import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import type { RequestEvent } from './gateway-adapter.ts';
 import { type RawHead, rawHeadIn, UNREADABLE } from './raw-head.ts';
@@ -56,7 +56,7 @@ export function answerClientErrors(
   }
 
   function refuseNext(problem: Problem, socket: Socket, event: GatewayEvent = UNREADABLE): void {
-    const refuse = serve({ settings, log }, { answer: () => Promise.reject(problem) });
+    const refuse = refuseWith({ settings, log }, problem);
     const exchange = exchanges.get(socket);
     if (!exchange) answer(refuse, event, socket);
     // The fault is in what follows a whole request: that one is answered first.

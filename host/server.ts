@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Handler } from '../lib/gateway.ts';
 import { Problem, unavailable } from '../lib/problem.ts';
-import { serve } from '../lib/serve.ts';
+import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
 import type { Drain } from './drain.ts';
@@ -36,7 +36,6 @@ type Options = {
 export function createHttpServer({ service, router, drain, outbox, isClosing }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
   const closing = new WeakSet<Socket>();
-  const refuse = (problem: Problem): Handler => serve(service, { answer: () => Promise.reject(problem) });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     // Its client has been told that the last answer was the last one (RFC 9112 section 9.6).
@@ -46,7 +45,7 @@ export function createHttpServer({ service, router, drain, outbox, isClosing }: 
     const match = router(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
     const fault = faultOfHost(request, event);
-    const handler = fault ? refuse(fault) : match.handler;
+    const handler = fault ? refuseWith(service, fault) : match.handler;
     // A handler never rejects: whatever fails here is a connection that cannot be written to.
     answer(handler, event, response, match.isProbe).catch(() => response.destroy());
   }

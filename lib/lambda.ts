@@ -16,7 +16,7 @@ type Composed = {
 
 /** An endpoint, or what answers in place of one. */
 type Answering<Needs> = {
-  readonly route: { readonly operationId: string; readonly method: string | undefined };
+  readonly route: { readonly operationId: string; readonly method?: string };
   bind(service: Needs): Handler;
 };
 

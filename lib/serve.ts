@@ -7,6 +7,7 @@ import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { noSniffing } from './middleware/no-sniffing.ts';
 import { problems } from './middleware/problems.ts';
 import { requestId, requestIdOf } from './middleware/request-id.ts';
+import type { Problem } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
 import type { Foundation } from './service.ts';
 
@@ -38,6 +39,11 @@ export function serve({ settings, log, tracing }: Foundation, course: Course): H
     const traced = withinServerSpan && (() => withinServerSpan(event, route?.path, answered));
     return withinRequest(scope, traced ?? answered);
   };
+}
+
+/** Answers every request with this refusal. */
+export function refuseWith(foundation: Foundation, problem: Problem): Handler {
+  return serve(foundation, { answer: () => Promise.reject(problem) });
 }
 
 /** A context of the request's own, so that nothing is left on the one that AWS Lambda passes in. */

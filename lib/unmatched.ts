@@ -21,7 +21,7 @@ export function unmatched(routes: readonly Route[]) {
   }
 
   return {
-    route: { operationId: 'unmatched', method: undefined },
+    route: { operationId: 'unmatched' },
     bind: (service: Foundation): Handler => serve(service, { answer }),
   };
 }
