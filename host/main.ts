@@ -4,14 +4,16 @@ import type { Host } from './host.ts';
 let stopping = false;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
 
+const ADDRESS = 'SVC_HOST, which accepts an address of this machine';
+
 /** Which setting to look at when the service cannot listen. */
 const SETTING_AT_FAULT: Readonly<Record<string, string>> = {
   EADDRINUSE: 'SVC_PORT, which accepts another port, and SVC_HOST',
   EACCES: 'SVC_PORT, which accepts a port that this user may listen on',
-  EADDRNOTAVAIL: 'SVC_HOST, which accepts an address of this machine',
-  ENOTFOUND: 'SVC_HOST, which accepts an address of this machine',
-  EAI_AGAIN: 'SVC_HOST, which accepts an address of this machine',
-  EINVAL: 'SVC_HOST, which accepts an address of this machine',
+  EADDRNOTAVAIL: ADDRESS,
+  ENOTFOUND: ADDRESS,
+  EAI_AGAIN: ADDRESS,
+  EINVAL: ADDRESS,
 };
 
 const starting = start();

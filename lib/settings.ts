@@ -16,6 +16,8 @@ import {
 /** In seconds: what Node's timers can wait for. */
 const LONGEST = 2_000_000;
 
+const encoding = () => choice('http/protobuf', 'http/json');
+
 /** Every setting: its name, its default, what it means. The README's table is made from it. */
 export const Environment = z.object({
   SVC_ENV: choice('development', 'production')
@@ -89,16 +91,12 @@ export const Environment = z.object({
       'OTLP receiver (HTTP); without one spans go to standard output. The other `OTEL_*` variables apply too.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('The same, for traces alone.'),
-  OTEL_EXPORTER_OTLP_PROTOCOL: choice('http/protobuf', 'http/json')
+  OTEL_EXPORTER_OTLP_PROTOCOL: encoding()
     .optional()
     .meta({ shownDefault: '`http/protobuf`' })
     .describe('Encoding of OTLP.'),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: choice('http/protobuf', 'http/json')
-    .optional()
-    .describe('The same, for traces alone.'),
-  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: choice('http/protobuf', 'http/json')
-    .optional()
-    .describe('The same, for metrics alone.'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: encoding().optional().describe('The same, for traces alone.'),
+  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: encoding().optional().describe('The same, for metrics alone.'),
   OTEL_TRACES_EXPORTER: choice('otlp', 'console', 'none')
     .optional()
     .meta({ shownDefault: '`otlp` with an endpoint, else `console`' })
