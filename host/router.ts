@@ -25,7 +25,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PARAMETER });
   for (const { route, bind } of endpoints) {
     const path = route.path.replace(/\{(\w+)\}/g, ':$1');
-    const store = { handler: bind(service), route: route.path, isProbe: route.tag === 'probes' };
+    const store = { handler: bind(service), route: route.path, isProbe: route.kind === 'probe' };
     router.on(route.method === 'GET' ? ['GET', 'HEAD'] : [route.method], path, () => {}, store);
   }
   const rest = {

@@ -8,7 +8,7 @@ export type DeployedFunction = {
   readonly operationId: string;
   readonly file: string;
   readonly route?: Route;
-  /** Whether it has to get at PostgreSQL; such a function may be unavailable, and says so. */
+  /** Whether it connects to PostgreSQL, and so needs the secret. */
   readonly reachesDatabase: boolean;
 };
 
@@ -22,7 +22,7 @@ export async function functions(): Promise<readonly DeployedFunction[]> {
     const { operationId } = endpoint.route;
     const home = declared.find(({ exports }) => exports.includes(endpoint));
     if (!home) throw new Error(`no file in handlers/ declares ${operationId}`);
-    const reachesDatabase = endpoint.route.problems.includes('service_unavailable_error');
+    const reachesDatabase = endpoint.route.needs !== 'nothing';
     return { operationId, file: home.file, route: endpoint.route, reachesDatabase };
   });
   return [...deployed, { operationId: 'unmatched', file: 'handlers/unmatched.ts', reachesDatabase: false }];

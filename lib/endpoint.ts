@@ -10,27 +10,32 @@ import { type RequestSchemas, validate } from './middleware/validate.ts';
 import type { ProblemCode } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { serve } from './serve.ts';
-import type { ProbeService, Service } from './service.ts';
+import type { Service, Services } from './service.ts';
 
 /** What an endpoint promises: router, validation, documentation, bundles and infrastructure all read it here. */
-export type Route = RequestSchemas & {
-  /** Its name in the documentation, and that of its function bundle. */
-  readonly operationId: string;
-  readonly summary: string;
-  readonly tag: string;
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** A parameter is a segment in braces. With `/` at its end or without it is the same resource. */
-  readonly path: `/${string}`;
-  /** The role a caller needs; `public` asks for no token. */
-  readonly role: Role | 'public';
-  /** Whether `If-Match` is looked at. */
-  readonly conditional?: true;
-  readonly success: 200 | 201 | 204;
-  // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
-  readonly reply: Reply<any>;
-  /** The refusals of its own, beside those that its checks make. */
-  readonly problems: readonly ProblemCode[];
-};
+export type Route = RequestSchemas &
+  Access & {
+    /** Its name in the documentation, and that of its function bundle. */
+    readonly operationId: string;
+    readonly summary: string;
+    readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+    /** A parameter is a segment in braces. With `/` at its end or without it is the same resource. */
+    readonly path: `/${string}`;
+    /** A probe is asked by an orchestrator: it is not counted as a request in flight, and has no span. */
+    readonly kind: 'operation' | 'probe';
+    /** Whether `If-Match` is looked at. */
+    readonly conditional?: true;
+    readonly success: 200 | 201 | 204;
+    // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
+    readonly reply: Reply<any>;
+    /** The refusals of its own, beside those that its checks make. */
+    readonly problems: readonly ProblemCode[];
+  };
+
+/** Who may call a route, and what of the service it needs: one that asks for no token gets at no user either. */
+type Access =
+  | { readonly role: Role; readonly needs: 'users' }
+  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness' };
 
 /** What an endpoint's function gets of the request: values that passed the schemas of its route. */
 type RequestOf<R extends Route> = {
@@ -44,17 +49,14 @@ type RequestOf<R extends Route> = {
 type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type Value<R extends Route> = R['reply'] extends Reply<infer V> ? V : never;
 
-/** What an endpoint may reach: one that asks for no token gets at no user either. */
-type ServiceFor<R extends Route> = R['role'] extends 'public' ? ProbeService : Service;
-
 /** A route and the function that answers it; bound to a service it is a handler. */
 export type Endpoint<Needs = Service> = { readonly route: Route; bind(service: Needs): Handler };
 
 /** Declares an endpoint. It answers by returning what its reply takes, and refuses by throwing a Problem. */
 export function endpoint<const R extends Route>(
   route: R,
-  answer: (request: RequestOf<R>, service: ServiceFor<R>) => Promise<Value<R>>,
-): Endpoint<ServiceFor<R>> {
+  answer: (request: RequestOf<R>, service: Services[R['needs']]) => Promise<Value<R>>,
+): Endpoint<Services[R['needs']]> {
   return {
     route,
     bind: (service) =>

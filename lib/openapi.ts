@@ -76,14 +76,19 @@ function pathsOf(
   );
 }
 
+/** The resource of an operation: `/api/v{version}/{resource}/…`. */
+function tagOf({ kind, path }: Route): string {
+  return kind === 'probe' ? 'probes' : (path.split('/')[3] ?? '');
+}
+
 function operationOf(route: Route, { requestIdHeader, bodyLimit }: Particulars): ZodOpenApiOperationObject {
-  const { operationId, summary, tag } = route;
+  const { operationId, summary } = route;
   const requestBody = requestBodyOf(route);
   return {
     operationId,
     summary,
     description: demandOf(route),
-    tags: [tag],
+    tags: [tagOf(route)],
     security: securityOf(route),
     requestParams: parametersOf(route),
     parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],

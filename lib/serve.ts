@@ -17,7 +17,7 @@ export type Answer = (event: GatewayEvent, context: RequestContext) => Promise<G
 /** What stands between a request and its answer. */
 export type Course = {
   /** The endpoint's route; absent where no endpoint answers. */
-  readonly route?: { readonly path: string; readonly tag: string };
+  readonly route?: { readonly path: string; readonly kind: 'operation' | 'probe' };
   /** In the order in which a request is refused. */
   readonly checks?: readonly Middleware[];
   readonly answer: Answer;
@@ -27,7 +27,7 @@ export type Course = {
 export function serve({ settings, log, tracing }: Foundation, course: Course): Handler {
   const { route, checks = [], answer } = course;
   const header = settings.requestIdHeader;
-  const withinServerSpan = route?.tag === 'probes' ? undefined : tracing?.withinServerSpan;
+  const withinServerSpan = route?.kind === 'probe' ? undefined : tracing?.withinServerSpan;
   const stack = middy(answer as never, { timeoutEarlyInMillis: LAST_CALL, timeoutEarlyResponse: refuseLate });
   const outer = [head(), requestId(header), noSniffing(), httpErrorHandler({ logger: false }), problems(log)];
   stack.use([...outer, ...checks.map(inTime)] as never);

@@ -27,6 +27,13 @@ export type Service = ProbeService & {
   readonly database: Database;
 };
 
+/** What a route is given of the service, by what it needs. */
+export type Services = {
+  readonly nothing: Foundation;
+  readonly readiness: ProbeService;
+  readonly users: Service;
+};
+
 /** For what needs nothing more; a function bundle holds no more than its own composition asks for. */
 export const composeNothing = (foundation: Foundation): Foundation => foundation;
 

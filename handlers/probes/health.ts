@@ -9,7 +9,8 @@ export const health = endpoint(
   {
     operationId: 'health',
     summary: 'Whether the process runs',
-    tag: 'probes',
+    kind: 'probe',
+    needs: 'nothing',
     method: 'GET',
     path: '/health',
     role: 'public',

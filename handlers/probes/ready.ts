@@ -9,13 +9,14 @@ export const ready = endpoint(
   {
     operationId: 'ready',
     summary: 'Whether the service can answer requests',
-    tag: 'probes',
+    kind: 'probe',
+    needs: 'readiness',
     method: 'GET',
     path: '/ready',
     role: 'public',
     success: 200,
     reply: probeReply(z.literal('ready')),
-    problems: ['service_unavailable_error'],
+    problems: [],
   },
   async (_, { readiness }) => {
     await readiness.check();

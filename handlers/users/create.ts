@@ -9,14 +9,15 @@ export const createUser = endpoint(
   {
     operationId: 'createUser',
     summary: 'Create a user',
-    tag: 'users',
+    kind: 'operation',
+    needs: 'users',
     method: 'POST',
     path: '/api/v1/users/',
     role: 'users.write',
     body: UserCreate,
     success: 201,
     reply: createdUserReply,
-    problems: ['conflict_error', 'service_unavailable_error'],
+    problems: ['conflict_error'],
   },
   async ({ body, principal }, { users, log }) => {
     const user = await users.create(body);

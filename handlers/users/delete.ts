@@ -10,7 +10,8 @@ export const deleteUser = endpoint(
   {
     operationId: 'deleteUser',
     summary: 'Delete a user',
-    tag: 'users',
+    kind: 'operation',
+    needs: 'users',
     method: 'DELETE',
     path: '/api/v1/users/{user_id}',
     role: 'users.write',
@@ -18,7 +19,7 @@ export const deleteUser = endpoint(
     conditional: true,
     success: 204,
     reply: deletedUserReply,
-    problems: ['not_found_error', 'precondition_failed_error', 'service_unavailable_error'],
+    problems: ['not_found_error', 'precondition_failed_error'],
   },
   async ({ params, ifMatch, principal }, { users, log }) => {
     await users.delete(params.user_id, preconditionOf(ifMatch));

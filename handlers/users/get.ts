@@ -9,14 +9,15 @@ export const getUser = endpoint(
   {
     operationId: 'getUser',
     summary: 'Read a user',
-    tag: 'users',
+    kind: 'operation',
+    needs: 'users',
     method: 'GET',
     path: '/api/v1/users/{user_id}',
     role: 'users.read',
     params: UserPath,
     success: 200,
     reply: userReply,
-    problems: ['not_found_error', 'service_unavailable_error'],
+    problems: ['not_found_error'],
   },
   async ({ params }, { users }) => users.get(params.user_id),
 );

@@ -9,14 +9,15 @@ export const listUsers = endpoint(
   {
     operationId: 'listUsers',
     summary: 'List users, oldest first',
-    tag: 'users',
+    kind: 'operation',
+    needs: 'users',
     method: 'GET',
     path: '/api/v1/users/',
     role: 'users.read',
     query: UserPage,
     success: 200,
     reply: userListReply,
-    problems: ['service_unavailable_error'],
+    problems: [],
   },
   async ({ query }, { users }) => users.list(query),
 );

@@ -10,7 +10,8 @@ export const updateUser = endpoint(
   {
     operationId: 'updateUser',
     summary: 'Change some fields of a user',
-    tag: 'users',
+    kind: 'operation',
+    needs: 'users',
     method: 'PATCH',
     path: '/api/v1/users/{user_id}',
     role: 'users.write',
@@ -19,7 +20,7 @@ export const updateUser = endpoint(
     conditional: true,
     success: 200,
     reply: userReply,
-    problems: ['not_found_error', 'precondition_failed_error', 'conflict_error', 'service_unavailable_error'],
+    problems: ['not_found_error', 'precondition_failed_error', 'conflict_error'],
   },
   async ({ params, body, ifMatch, principal }, { users, log }) => {
     const user = await users.update(params.user_id, body, preconditionOf(ifMatch));

@@ -37,7 +37,8 @@ export function served(
     {
       operationId: path.slice(1),
       summary: 'Documentation',
-      tag: 'documentation',
+      kind: 'operation',
+      needs: 'nothing',
       method: 'GET',
       path,
       role: 'public',

@@ -27,6 +27,8 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
   const refusals = [
     ...OF_HTTP.map(refusalOf),
     ...refusalsOfCaller(route),
+    // PostgreSQL, or the identity provider's keys.
+    ...(route.needs === 'nothing' ? [] : [unavailable('')]),
     ...(route.body ? [refusalBy(demandJson()), largeBody(bodyLimit)] : []),
     ...(route.params || route.query || route.body ? [refusalBy(validate(route), wrongValues(route))] : []),
     ...route.problems.map(refusalOf),
@@ -37,15 +39,14 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
 }
 
 function refusalOf(code: ProblemCode): Problem {
-  if (code === 'service_unavailable_error') return unavailable(WHEN[code]);
   return new Problem(code, { detail: DETAILS[code] ?? WHEN[code] });
 }
 
-/** A token may be absent, lack the role, or be one that cannot be judged because its key cannot be fetched. */
+/** A token may be absent, or lack the role. */
 function refusalsOfCaller({ role }: Route): readonly Problem[] {
   if (role === 'public') return [];
   const stranger = { subject: '', roles: [], claims: {} };
-  return [unauthorized(''), thrownBy(() => demandRole(stranger, role)), unavailable('')];
+  return [unauthorized(''), thrownBy(() => demandRole(stranger, role))];
 }
 
 type Values = Pick<RequestInStack['event'], 'pathParameters' | 'rawQueryString' | 'body'>;
