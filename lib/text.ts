@@ -12,8 +12,8 @@ export function boundedText(least: number, most: number) {
     .meta({ minLength: least, maxLength: most });
 }
 
-/** A whole number in decimal digits, as query parameters carry it. */
-export function decimal(least: number, most: number, fallback: number) {
+/** A query parameter that holds a whole number in decimal digits; absent it is `fallback`. */
+export function integerParameter(least: number, most: number, fallback: number) {
   return z
     .string()
     .refine((text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most, {

@@ -20,7 +20,7 @@ export function validate({ params, query, body }: RequestSchemas): Middleware {
     before(request) {
       const { pathParameters, rawQueryString } = request.event;
       const path = params ? checkParameters(params, pathParameters ?? {}) : NOTHING;
-      const search = query ? checkQuery(query, parametersOf(rawQueryString)) : NOTHING;
+      const search = query ? checkQuery(query, queryParametersIn(rawQueryString)) : NOTHING;
       const content = body ? checkBody(body, request) : NOTHING;
       const errors = [...path.faults, ...search.faults, ...content.faults];
       if (errors.length > 0) {
@@ -32,7 +32,7 @@ export function validate({ params, query, body }: RequestSchemas): Middleware {
 }
 
 /** URLSearchParams would take a question mark at the beginning for the one before the query. */
-function parametersOf(query: string): URLSearchParams {
+function queryParametersIn(query: string): URLSearchParams {
   return new URLSearchParams(`&${query}`);
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { boundedText, decimal } from '../text.ts';
+import { boundedText, integerParameter } from '../text.ts';
 
 const EMAIL_LENGTH = 255;
 const FULL_NAME_LENGTH = 255;
@@ -56,8 +56,8 @@ export const UserPath = z.object({
 
 /** A page of the list. */
 export const UserPage = z.object({
-  skip: decimal(0, 2_147_483_647, 0).meta({ description: 'How many users to pass over.' }),
-  limit: decimal(1, 1000, 100).meta({ description: 'How many users to return at most.' }),
+  skip: integerParameter(0, 2_147_483_647, 0).meta({ description: 'How many users to pass over.' }),
+  limit: integerParameter(1, 1000, 100).meta({ description: 'How many users to return at most.' }),
 });
 export type UserPage = z.output<typeof UserPage>;
 
