@@ -9,7 +9,12 @@ export type Reply<Value> = {
   readonly headers: Readonly<Record<string, ReplyHeader<Value>>>;
 };
 
-type ReplyHeader<Value> = { readonly description: string; readonly of: (value: Value) => string };
+type ReplyHeader<Value> = {
+  readonly description: string;
+  readonly example?: string;
+  /** Undefined where the header does not apply: it is left out then. */
+  readonly of: (value: Value) => string | undefined;
+};
 
 /** The media type of every JSON body that is no problem. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -18,7 +23,10 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 export function replyHeaders<Value>(reply: Reply<Value>, value: Value): Record<string, string> {
   const headers: Record<string, string> = {};
   if (reply.mediaType) headers['Content-Type'] = reply.mediaType;
-  for (const [name, header] of Object.entries(reply.headers)) headers[name] = header.of(value);
+  for (const [name, header] of Object.entries(reply.headers)) {
+    const text = header.of(value);
+    if (text !== undefined) headers[name] = text;
+  }
   return headers;
 }
 

@@ -32,9 +32,9 @@ export function responsesOf(
 }
 
 function successOf({ success, reply }: Route, { name, reference }: CommonHeader): ZodOpenApiResponseObject {
-  const own = Object.entries(reply.headers).map(([header, { description }]) => [
+  const own = Object.entries(reply.headers).map(([header, { description, example }]) => [
     header,
-    { description, schema: { type: 'string' } },
+    { description, schema: { type: 'string' }, ...(example !== undefined && { example }) },
   ]);
   const [mediaType] = reply.mediaType?.split(';') ?? [];
   return {
