@@ -8,7 +8,10 @@ export function boundedText(least: number, most: number) {
   return z
     .string()
     .refine((text) => isWithin(least, most, text), `must have ${least} to ${most} characters`)
-    .refine((text) => text.isWellFormed() && !text.includes('\0'), 'must not hold U+0000 or a lone surrogate')
+    .refine(
+      (text) => text.isWellFormed() && !text.includes('\0'),
+      'must have no U+0000 and no lone surrogate',
+    )
     .meta({ minLength: least, maxLength: most });
 }
 

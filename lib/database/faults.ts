@@ -44,7 +44,7 @@ export function problemOfFault(fault: unknown): unknown {
     return new Problem('validation_error', {
       reason: `PostgreSQL refused a value that validation let pass: ${code}`,
       detail: 'A value is not allowed.',
-      errors: [{ pointer: '#', detail: 'holds a value that cannot be stored' }],
+      errors: [{ pointer: '#', detail: 'must have no value that cannot be stored' }],
       cause: fault,
     });
   }

@@ -1,6 +1,7 @@
 import httpJsonBodyParser from '@middy/http-json-body-parser';
 import type * as z from 'zod';
 import { Problem, type ValueFault } from '../problem.ts';
+import { detailOf } from './fault-detail.ts';
 import type { Middleware, RequestInStack } from './middleware.ts';
 
 /** The schemas of what a request carries. */
@@ -37,7 +38,7 @@ function queryParametersIn(query: string): URLSearchParams {
 }
 
 function checkParameters(schema: z.ZodObject, given: Readonly<Record<string, unknown>>): Checked {
-  const { data, error } = schema.safeParse(given);
+  const { data, error } = schema.safeParse(given, { error: detailOf });
   if (!error) return { value: data, faults: [] };
   return {
     faults: error.issues.map(({ path, message }) => ({ parameter: String(path[0]), detail: message })),
@@ -50,14 +51,14 @@ function checkQuery(schema: z.ZodObject, given: URLSearchParams): Checked {
   const { value, faults } = checkParameters(schema, once);
   return {
     value,
-    faults: [...repeated.map((parameter) => ({ parameter, detail: 'is given twice' })), ...faults],
+    faults: [...repeated.map((parameter) => ({ parameter, detail: 'must be given once' })), ...faults],
   };
 }
 
 function checkBody(schema: z.ZodObject, request: RequestInStack): Checked {
   const json = parseJson(request);
   if (json.faults.length > 0) return json;
-  const { data, error } = schema.safeParse(json.value);
+  const { data, error } = schema.safeParse(json.value, { error: detailOf });
   if (!error) return { value: data, faults: [] };
   return { faults: error.issues.map(({ path, message }) => ({ pointer: pointerTo(path), detail: message })) };
 }
@@ -66,8 +67,8 @@ const { before: bodyParser } = httpJsonBodyParser({ disableContentTypeCheck: tru
 
 function parseJson(request: RequestInStack): Checked {
   const { body, isBase64Encoded } = request.event;
-  if (isBase64Encoded) return wholeBody('is not UTF-8');
-  if (!body) return wholeBody('is empty');
+  if (isBase64Encoded) return wholeBody('must be UTF-8');
+  if (!body) return wholeBody('must have content');
   try {
     bodyParser?.(request as never);
     return { value: request.event.body, faults: [] };
@@ -81,7 +82,7 @@ function parseUnguarded(body: string): Checked {
   try {
     return { value: JSON.parse(body), faults: [] };
   } catch {
-    return wholeBody('is not JSON');
+    return wholeBody('must be JSON');
   }
 }
 

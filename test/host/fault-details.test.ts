@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
+const ADDRESS = 'must have one @ with something on both sides, and no white space or control characters';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+/** What a request is told about its values: the place of each fault, and its detail. */
+async function faultsOf(method: string, path: string, content?: string | Uint8Array<ArrayBuffer>) {
+  const sent =
+    content === undefined ? {} : { body: content, headers: { 'content-type': 'application/json' } };
+  const { status, body } = await answerOf(await service.call(method, path, undefined, sent));
+  expect(status).toBe(422);
+  const { errors } = body as { errors: readonly { pointer?: string; parameter?: string; detail: string }[] };
+  return errors.map(({ pointer, parameter, detail }) => [pointer ?? parameter, detail]);
+}
+
+describe('the detail of a fault says what the value has to be', () => {
+  const long = 'x'.repeat(256);
+
+  test.each<readonly [string, readonly (readonly string[])[]]>([
+    ['{}', [['#/email', 'must be given']]],
+    ['{"email": null}', [['#/email', 'must be a string']]],
+    ['{"email": 1}', [['#/email', 'must be a string']]],
+    ['{"email": true}', [['#/email', 'must be a string']]],
+    ['{"email": []}', [['#/email', 'must be a string']]],
+    ['{"email": {}}', [['#/email', 'must be a string']]],
+    [
+      '{"email": ""}',
+      [
+        ['#/email', 'must have 1 to 255 characters'],
+        ['#/email', ADDRESS],
+      ],
+    ],
+    ['{"email": "nobody"}', [['#/email', ADDRESS]]],
+    [`{"email": "${long}@example.com"}`, [['#/email', 'must have 1 to 255 characters']]],
+    ['{"email": "a@\\ud800"}', [['#/email', 'must have no U+0000 and no lone surrogate']]],
+    ['{"email": "a@b.c", "full_name": 1}', [['#/full_name', 'must be a string']]],
+    [`{"email": "a@b.c", "full_name": "${long}"}`, [['#/full_name', 'must have 0 to 255 characters']]],
+    [
+      '{"email": "a@b.c", "full_name": "\\u0000"}',
+      [['#/full_name', 'must have no U+0000 and no lone surrogate']],
+    ],
+    ['null', [['#', 'must be an object']]],
+    ['42', [['#', 'must be an object']]],
+    ['"text"', [['#', 'must be an object']]],
+    ['true', [['#', 'must be an object']]],
+    ['[]', [['#', 'must be an object']]],
+    ['{', [['#', 'must be JSON']]],
+    [' ', [['#', 'must be JSON']]],
+    ['', [['#', 'must have content']]],
+  ])('of a body to create: %s', async (content, faults) => {
+    expect(await faultsOf('POST', USERS, content)).toEqual(faults);
+  });
+
+  test('of a body that is not UTF-8', async () => {
+    const bytes = new Uint8Array(Buffer.from('7b22656d61696c223a22ff227d', 'hex'));
+
+    expect(await faultsOf('POST', USERS, bytes)).toEqual([['#', 'must be UTF-8']]);
+  });
+
+  test.each<readonly [string, readonly (readonly string[])[]]>([
+    ['{"email": 1}', [['#/email', 'must be a string']]],
+    ['{"full_name": false}', [['#/full_name', 'must be a string']]],
+    ['{"is_active": "true"}', [['#/is_active', 'must be true or false']]],
+    ['{"is_active": 1}', [['#/is_active', 'must be true or false']]],
+    ['{"is_active": {}}', [['#/is_active', 'must be true or false']]],
+    ['[{}]', [['#', 'must be an object']]],
+  ])('of a body to update: %s', async (content, faults) => {
+    expect(await faultsOf('PATCH', UNKNOWN, content)).toEqual(faults);
+  });
+
+  test.each<readonly [string, readonly (readonly string[])[]]>([
+    ['?limit=0', [['limit', 'must be a whole number from 1 to 1000 in decimal digits']]],
+    ['?limit=', [['limit', 'must be a whole number from 1 to 1000 in decimal digits']]],
+    ['?skip=-1', [['skip', 'must be a whole number from 0 to 2147483647 in decimal digits']]],
+    ['?skip=1&skip=1', [['skip', 'must be given once']]],
+  ])('of a query value: %s', async (query, faults) => {
+    expect(await faultsOf('GET', USERS + query)).toEqual(faults);
+  });
+
+  test.each(['GET', 'DELETE'])('of a path value: %s', async (method) => {
+    expect(await faultsOf(method, `${USERS}42`)).toEqual([['user_id', 'must be a UUID']]);
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { endpoints } from '../../handlers/index.ts';
+import { detailOf } from '../../lib/middleware/fault-detail.ts';
+
+/** What is told about this value, where the schema has no words of its own. */
+function detailsFor(schema: z.ZodType, value: unknown): readonly string[] {
+  return schema.safeParse(value, { error: detailOf }).error?.issues.map(({ message }) => message) ?? [];
+}
+
+describe('a fault for which a schema has no words of its own is told', () => {
+  test.each<readonly [string, z.ZodType, unknown, string]>([
+    ['when the value is missing', z.object({ a: z.string() }), {}, 'must be given'],
+    ['for a string', z.string(), 1, 'must be a string'],
+    ['for a number', z.number(), '1', 'must be a number'],
+    ['for a whole number', z.int(), 1.5, 'must be a whole number'],
+    ['for a boolean', z.boolean(), 'true', 'must be true or false'],
+    ['for an array', z.array(z.string()), {}, 'must be an array'],
+    ['for an object', z.object({}), [], 'must be an object'],
+    ['for one of some texts', z.enum(['a', 'b']), 'c', 'must be one of: a, b'],
+    ['for one text', z.literal('a'), 'b', 'must be one of: a'],
+    ['for a type of JavaScript alone', z.date(), 'now', 'must be an allowed value'],
+    ['for a size', z.array(z.string()).max(1), ['a', 'b'], 'must be an allowed value'],
+    ['for a form', z.email(), 'a', 'must be an allowed value'],
+    ['for one of some shapes', z.union([z.string(), z.boolean()]), 1, 'must be an allowed value'],
+  ])('%s', (_case, schema, value, detail) => {
+    expect(detailsFor(schema, value)).toEqual([detail]);
+  });
+});
+
+/** Values that no schema of ours takes, or takes in one place alone. */
+const ODD = [undefined, null, true, 0, -1, 1.5, '', '-', 'x'.repeat(300), '\0', [], [[]], {}, { a: {} }];
+
+const schemas = endpoints.flatMap(({ route: { operationId, params, query, body } }) =>
+  Object.entries({ params, query, body }).flatMap(([part, schema]) =>
+    schema ? [[`${operationId} ${part}`, schema as z.ZodObject] as const] : [],
+  ),
+);
+
+test.each(schemas)('every fault of %s is told in the same voice', (_name, schema) => {
+  const whole = ODD.flatMap((value) => detailsFor(schema, value));
+  const details = Object.keys(schema.shape).flatMap((name) =>
+    ODD.flatMap((value) => detailsFor(schema, { [name]: value })),
+  );
+
+  expect(details.length).toBeGreaterThan(0);
+  for (const detail of [...whole, ...details]) expect(detail).toMatch(/^must (be|have) /);
+});
