@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('.', import.meta.url));
 const programs = join(root, 'node_modules', '.bin');
 const lock = join(root, '.data', 'bootstrap.lock');
-const isWindows = process.platform === 'win32';
 // biome-ignore lint/style/noProcessEnv: npm tells its own place here
 const environment = process.env;
 
@@ -73,7 +72,6 @@ function run(options) {
   const child = spawn(program, [...rest, ...options], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
-    shell: isWindows,
   });
   // If this process is killed, npm goes on: whoever comes next waits for it.
   writeFileSync(lock, `${process.pid} ${child.pid ?? ''}`);
@@ -89,7 +87,7 @@ function run(options) {
 
 function npm() {
   const cli = environment.npm_execpath;
-  if (isWindows || !cli?.endsWith('npm-cli.js')) return ['npm'];
+  if (!cli?.endsWith('npm-cli.js')) return ['npm'];
   // The Node that runs npm, not the one in node_modules, which is about to be replaced.
   return [environment.npm_node_execpath ?? process.execPath, cli];
 }
@@ -111,7 +109,7 @@ function build() {
 
 function withPrograms(options) {
   const path = `${programs}${delimiter}${environment.PATH}`;
-  return { ...options, cwd: root, env: { ...environment, PATH: path }, shell: isWindows };
+  return { ...options, cwd: root, env: { ...environment, PATH: path } };
 }
 
 /** Keeps two npm scripts that start at once from installing into each other. */

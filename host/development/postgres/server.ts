@@ -4,7 +4,6 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runAs } from './account.ts';
 import type { ServerPlace } from './take-over.ts';
 
 const startLimit = 60_000;
@@ -43,7 +42,7 @@ export async function runServer(place: ServerPlace, settings: ServerSettings): P
   try {
     const processId = await Promise.race([whenReady(place, lockBefore, ended), failWhenEnded(ended)]);
     let stopped: Promise<void> | undefined;
-    return { processId, stop: () => (stopped ??= stopServer(place, child, ended)) };
+    return { processId, stop: () => (stopped ??= stopServer(child, ended)) };
   } catch (error) {
     child.stdin?.end();
     const log = await readFile(logFile, 'utf8').catch(() => '');
@@ -58,9 +57,6 @@ function spawnServer({ programs, cluster, account }: ServerPlace, settings: Serv
   const server = ['-D', cluster, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   const log = openSync(logFile, 'w');
   try {
-    if (process.platform === 'win32') {
-      return spawn(program, server, { stdio: ['pipe', log, log], windowsHide: true });
-    }
     return spawn('/bin/sh', ['-c', supervisor, 'postgres', program, ...server], {
       ...account,
       cwd: '/',
@@ -97,12 +93,7 @@ async function failWhenEnded(ended: Promise<unknown[]>): Promise<never> {
   throw new Error(`PostgreSQL ended with exit code ${code} while starting`);
 }
 
-async function stopServer({ programs, cluster }: ServerPlace, child: ChildProcess, ended: Promise<unknown>) {
-  if (process.platform === 'win32') {
-    await runAs({}, join(programs, 'bin', 'pg_ctl'), ['stop', '-D', cluster, '-m', 'fast']).catch(
-      () => undefined,
-    );
-  }
+async function stopServer(child: ChildProcess, ended: Promise<unknown>) {
   child.stdin?.end();
   const lastResort = setTimeout(() => {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
