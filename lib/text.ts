@@ -1,18 +1,17 @@
 import * as z from 'zod';
 
-/**
- * A text of `least` to `most` Unicode code points that PostgreSQL stores as it is: U+0000 it refuses,
- * and a lone surrogate it would silently replace.
- */
+/** A text of `least` to `most` Unicode code points that PostgreSQL stores as it is. */
 export function boundedText(least: number, most: number) {
   return z
     .string()
     .refine((text) => isWithin(least, most, text), `must have ${least} to ${most} characters`)
-    .refine(
-      (text) => text.isWellFormed() && !text.includes('\0'),
-      'must have no U+0000 and no lone surrogate',
-    )
+    .refine(isStorable, 'must have no U+0000 and no lone surrogate')
     .meta({ minLength: least, maxLength: most });
+}
+
+/** Whether PostgreSQL stores the text as it is: U+0000 it refuses, and a lone surrogate it would silently replace. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
 }
 
 /** A query parameter that holds a whole number in decimal digits; absent it is `fallback`. */

@@ -2,6 +2,7 @@ import { type CryptoKey, errors, type JWTHeaderParameters, type JWTPayload, jwtV
 import { LRUCache } from 'lru-cache';
 import { unauthorized } from '../problem.ts';
 import type { Settings } from '../settings.ts';
+import { isStorable } from '../text.ts';
 import { readCompactToken } from './bearer-token.ts';
 import type { KeySet } from './key-set.ts';
 import { principalOf, type ServicePrincipal } from './principal.ts';
@@ -108,9 +109,9 @@ function acceptableHeader(
   return { ...header, alg };
 }
 
-/** `typ` is a media type, and those know no case (RFC 7515 section 4.1.9). */
+/** `typ` is a media type: in any case, and `application/` may be left out before it (RFC 7515 section 4.1.9). */
 function isTokenType(typ: unknown): boolean {
-  return typeof typ === 'string' && ['jwt', 'at+jwt'].includes(typ.toLowerCase());
+  return typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ);
 }
 
 /** What jose leaves to the application. */
@@ -118,5 +119,8 @@ function acceptableClaims(claims: JWTPayload): JWTPayload & { exp: number; sub: 
   const { exp, sub } = claims;
   if (exp === undefined || exp > LATEST_DATE) throw unauthorized('the token has no exp that is a date');
   if (typeof sub !== 'string' || sub === '') throw unauthorized('the token has no sub');
+  if (!isStorable(sub)) throw unauthorized("the token's sub holds U+0000 or a lone surrogate");
+  // RFC 8705 section 3 and RFC 9449 section 6: whoever cannot prove the binding must not use the token.
+  if (Object.hasOwn(claims, 'cnf')) throw unauthorized('the token is bound to a key or a certificate (cnf)');
   return { ...claims, exp, sub };
 }

@@ -37,6 +37,8 @@ describe('why a token was refused', () => {
     ['of another issuer', ({ issuer }) => bearer(issuer.sign({ iss: 'https://other.example' })), /"iss"/],
     ['for another audience', ({ issuer }) => bearer(issuer.sign({ aud: 'other' })), /"aud"/],
     ['of another type', ({ issuer }) => bearer(issuer.sign({}, { typ: 'id+jwt' })), /typ/],
+    ['with a sub of U+0000', ({ issuer }) => bearer(issuer.sign({ sub: 'svc\0' })), /sub holds U\+0000/],
+    ['bound to a key', ({ issuer }) => bearer(issuer.sign({ cnf: { jkt: 'x' } })), /bound .*cnf/],
     ['of an unknown key', ({ issuer }) => bearer(issuer.sign({}, { kid: 'unknown' })), /no key/],
     ['forged', forged, /signature/],
   ])('is in the message of app_error and not in the answer: %s', async (_case, authorizationOf, reason) => {

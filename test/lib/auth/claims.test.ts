@@ -136,16 +136,37 @@ describe('sub', () => {
     await gate.expectAccepted(await signed({ sub }));
   });
 
-  test.each([[undefined], [''], [null], [42], [0], [true], [['svc']], [{ id: 'svc' }]])(
+  test.each([[undefined], [''], [null], [42], [0], [true], [['svc']], [{ id: 'svc' }], ['svc\0'], ['\0']])(
     '%j is 401',
     async (sub) => {
       await gate.expectRefused(await signed({ sub }));
     },
   );
+
+  test.each(['\\ud800', 'svc-\\udc00', '\\udf0d\\ud83c', '\\u0000'])('%s in JSON is 401', async (escaped) => {
+    const claims = (text: string) => text.replace('"sub":"svc-test"', `"sub":"svc${escaped}"`);
+
+    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+  });
+
+  test('a surrogate pair in JSON is accepted', async () => {
+    const claims = (text: string) => text.replace('"sub":"svc-test"', '"sub":"svc\\ud83c\\udf0d"');
+
+    await gate.expectAccepted(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+  });
 });
 
 describe('typ', () => {
-  test.each([[undefined], ['JWT'], ['at+jwt']])('%s is accepted', async (typ) => {
+  test.each([
+    [undefined],
+    ['JWT'],
+    ['jwt'],
+    ['at+jwt'],
+    ['AT+JWT'],
+    ['application/jwt'],
+    ['application/at+jwt'],
+    ['Application/At+Jwt'],
+  ])('%s is accepted', async (typ) => {
     await gate.expectAccepted(await signed({}, { typ }));
   });
 
@@ -159,6 +180,11 @@ describe('typ', () => {
     ['at+jwt '],
     ['JWT\0'],
     ['application/json'],
+    ['application/'],
+    ['application/id+jwt'],
+    ['application/application/jwt'],
+    ['text/jwt'],
+    ['application/at+jwt; charset=utf-8'],
     [''],
     [null],
     [42],
@@ -166,6 +192,28 @@ describe('typ', () => {
     [{}],
   ])('%j is 401', async (typ) => {
     await gate.expectRefused(await signed({}, { typ }));
+  });
+});
+
+describe('cnf, which binds a token to a key or a certificate, is 401 whatever its value', () => {
+  test.each([
+    [{ jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' }],
+    [{ 'x5t#S256': 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2' }],
+    [{ jwk: {} }],
+    [{}],
+    [null],
+    [false],
+    [''],
+    [[]],
+    [0],
+  ])('%j', async (cnf) => {
+    await gate.expectRefused(await signed({ cnf }));
+  });
+
+  test('given twice', async () => {
+    const claims = (text: string) => text.replace('{', '{"cnf":{"jkt":"x"},"cnf":null,');
+
+    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
   });
 });
 
