@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { largeBody } from '../lib/middleware/receive-body.ts';
-import { Problem } from '../lib/problem.ts';
+import { bodyBrokenOff } from '../lib/http-refusals.ts';
+import { bodyTooLarge } from '../lib/middleware/receive-body.ts';
 
 /** Reads a request's body once somebody asks for it, and not a byte past the limit. */
 export class BodyReader {
@@ -22,7 +22,7 @@ export class BodyReader {
   async read(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;
     const { headers } = this.#request;
-    if (Number(headers['content-length'] ?? 0) > limit) throw largeBody(limit);
+    if (Number(headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit);
     if (this.#isWaitedFor()) this.#response.writeContinue();
     return this.#collect(limit);
   }
@@ -57,16 +57,12 @@ export class BodyReader {
         chunks.length = 0;
         // What is still to come flows on and is thrown away, so that the client gets to read the refusal.
         request.removeAllListeners('data').resume();
-        reject(largeBody(limit));
+        reject(bodyTooLarge(limit));
       });
       request.on('end', () => resolve(Buffer.concat(chunks)));
       // It closes in any case; an error costs its stack, so there is none for a body that is there.
-      request.on('close', () => request.readableEnded || reject(brokenOff()));
-      request.on('error', () => reject(brokenOff()));
+      request.on('close', () => request.readableEnded || reject(bodyBrokenOff()));
+      request.on('error', () => reject(bodyBrokenOff()));
     });
   }
-}
-
-function brokenOff(): Problem {
-  return new Problem('bad_request_error', { detail: 'The body broke off.' });
 }

@@ -1,7 +1,8 @@
 import { type IncomingMessage, METHODS, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { GatewayEvent, GatewayResult, Handler } from '../lib/gateway.ts';
-import { Problem } from '../lib/problem.ts';
+import { headerFieldsTooLarge, notHttp, requestTooSlow } from '../lib/http-refusals.ts';
+import type { Problem } from '../lib/problem.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import type { RequestEvent } from './gateway-adapter.ts';
@@ -110,15 +111,7 @@ function onceAnswered({ response }: Exchange, then: () => void): void {
 }
 
 function problemOf({ code, message }: ClientError): Problem {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new Problem('request_timeout_error', { detail: 'The request took too long to arrive.' });
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return new Problem('request_header_fields_too_large_error', {
-      detail: 'The header fields are too large.',
-    });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTooSlow();
+  if (code === 'HPE_HEADER_OVERFLOW') return headerFieldsTooLarge();
   return notHttp(message);
-}
-
-function notHttp(reason: string): Problem {
-  return new Problem('bad_request_error', { reason, detail: 'The request is not valid HTTP.' });
 }

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Handler } from '../lib/gateway.ts';
-import { Problem, unavailable } from '../lib/problem.ts';
+import { needsOneHost } from '../lib/http-refusals.ts';
+import { type Problem, unavailable } from '../lib/problem.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
@@ -83,8 +84,7 @@ function faultOfHost(
 ): Problem | undefined {
   const isMissing = headers.host === undefined && httpVersion !== '1.0';
   const isRepeated = headers.host?.includes(',') === true && countOf('host', rawHeaders) > 1;
-  if (!isMissing && !isRepeated) return undefined;
-  return new Problem('bad_request_error', { detail: 'The request needs one Host header.' });
+  return isMissing || isRepeated ? needsOneHost() : undefined;
 }
 
 function countOf(name: string, rawHeaders: readonly string[]): number {

@@ -7,7 +7,7 @@ import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { type RequestSchemas, validate } from './middleware/validate.ts';
-import type { ProblemCode } from './problem.ts';
+import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { serve } from './serve.ts';
 import type { Service, Services } from './service.ts';
@@ -28,8 +28,8 @@ export type Route = RequestSchemas &
     readonly success: 200 | 201 | 204;
     // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
     readonly reply: Reply<any>;
-    /** The refusals of its own, beside those that its checks make. */
-    readonly problems: readonly ProblemCode[];
+    /** What makes the refusals of its own; those of its checks need not be told. */
+    readonly problems: readonly (() => Problem)[];
   };
 
 /** Who may call a route, and what of the service it needs: one that asks for no token gets at no user either. */

@@ -6,6 +6,7 @@ import {
 } from 'zod-openapi';
 import type { Route } from './endpoint.ts';
 import { introduction } from './openapi/explanations.ts';
+import { allRefusals } from './openapi/refusals.ts';
 import { parametersOf, preconditionsOf, requestBodyOf, requestIdParameter } from './openapi/request.ts';
 import { responsesOf } from './openapi/responses.ts';
 import { demandOf, oauth2, securityOf } from './openapi/security.ts';
@@ -32,13 +33,13 @@ const REQUEST_ID = { $ref: '#/components/headers/RequestId' };
 
 /** Describes the routes as an OpenAPI 3.1 document. */
 export function openApiDocument(routes: readonly Route[], particulars: Particulars): OpenApiDocument {
-  const { version, tokenUrl, requestIdHeader } = particulars;
+  const { version, tokenUrl, requestIdHeader, bodyLimit } = particulars;
   const document: ZodOpenApiObject = {
     openapi: '3.1.1',
     info: {
       title: 'User Management Service',
       version,
-      description: introduction(requestIdHeader),
+      description: introduction(requestIdHeader, allRefusals(routes, bodyLimit)),
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/', description: 'The host that serves this document.' }],

@@ -1,4 +1,4 @@
-import { Problem } from './problem.ts';
+import { undecodablePath } from './http-refusals.ts';
 
 /** What RFC 3986 section 3.3 lets stand in a path; `%` is that of an escape, or of what only looks like one. */
 const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/gu;
@@ -17,7 +17,7 @@ export function segmentsOf(path: string): readonly string[] {
   try {
     return withoutSlash(path).split('/').map(decodeURIComponent);
   } catch {
-    throw new Problem('bad_request_error', { detail: 'The path cannot be decoded.' });
+    throw undecodablePath();
   }
 }
 

@@ -37,7 +37,7 @@ export type ProblemDocument = {
 
 type Particulars = {
   /** Why, for the log alone. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Why, for the caller. */
   readonly detail?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -81,14 +81,6 @@ export function unavailable(reason: string, cause?: unknown, retryAfter = 1): Pr
   });
 }
 
-/** A known path that does not know the method; `allow` lists those it knows. */
-export function methodNotAllowed(allow: string): Problem {
-  return new Problem('method_not_allowed_error', {
-    detail: `The methods of this resource are ${allow}.`,
-    headers: { Allow: allow },
-  });
-}
-
 /** What was thrown, as a problem: whatever is not one is a defect of ours, and the caller learns nothing of it. */
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
@@ -119,4 +111,4 @@ export function problemHeaders(problem: Problem): Record<string, string> {
 
 export const typeOf = (code: ProblemCode): string => `urn:svc:error:${code}`;
 export const statusOf = (code: ProblemCode): number => PROBLEMS[code][0];
-export const titleOf = (code: ProblemCode): string => PROBLEMS[code][1];
+const titleOf = (code: ProblemCode): string => PROBLEMS[code][1];

@@ -1,7 +1,7 @@
 import type { Route } from './endpoint.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { isMatch, segmentsOf, withoutSlash } from './path.ts';
-import { methodNotAllowed, Problem } from './problem.ts';
+import { Problem } from './problem.ts';
 import { serve } from './serve.ts';
 import type { Foundation } from './service.ts';
 
@@ -15,7 +15,7 @@ export function unmatched(routes: readonly Route[]) {
   async function answer({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
     const segments = segmentsOf(rawPath);
     const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
-    if (!resource) throw new Problem('not_found_error', { detail: 'There is no such path.' });
+    if (!resource) throw noSuchPath();
     if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
     return { statusCode: 204, headers: { Allow: resource.allow }, body: '', isBase64Encoded: false };
   }
@@ -24,6 +24,19 @@ export function unmatched(routes: readonly Route[]) {
     route: { operationId: 'unmatched' },
     bind: (service: Foundation): Handler => serve(service, { answer }),
   };
+}
+
+/** No operation has this path. */
+export function noSuchPath(): Problem {
+  return new Problem('not_found_error', { detail: 'There is no such path.' });
+}
+
+/** A known path that does not know the method; `allow` lists those it knows (RFC 9110 section 15.5.6). */
+export function methodNotAllowed(allow: string): Problem {
+  return new Problem('method_not_allowed_error', {
+    detail: `The methods of this resource are ${allow}.`,
+    headers: { Allow: allow },
+  });
 }
 
 type Resource = { readonly segments: readonly string[]; readonly allow: string };

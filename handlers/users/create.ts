@@ -1,6 +1,7 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
+import { emailTaken } from '../../lib/users/refusals.ts';
 import { maskedEmail, UserCreate } from '../../lib/users/user.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 
@@ -17,7 +18,7 @@ export const createUser = endpoint(
     body: UserCreate,
     success: 201,
     reply: createdUserReply,
-    problems: ['conflict_error'],
+    problems: [emailTaken],
   },
   async ({ body, principal }, { users, log }) => {
     const user = await users.create(body);

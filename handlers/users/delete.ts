@@ -2,6 +2,7 @@ import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import { preconditionOf } from '../../lib/users/precondition.ts';
+import { noSuchUser, versionChanged } from '../../lib/users/refusals.ts';
 import { UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
@@ -19,7 +20,7 @@ export const deleteUser = endpoint(
     conditional: true,
     success: 204,
     reply: deletedUserReply,
-    problems: ['not_found_error', 'precondition_failed_error'],
+    problems: [noSuchUser, versionChanged],
   },
   async ({ params, ifMatch, principal }, { users, log }) => {
     await users.delete(params.user_id, preconditionOf(ifMatch));

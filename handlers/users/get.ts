@@ -1,6 +1,7 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
+import { noSuchUser } from '../../lib/users/refusals.ts';
 import { UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
@@ -17,7 +18,7 @@ export const getUser = endpoint(
     params: UserPath,
     success: 200,
     reply: userReply,
-    problems: ['not_found_error'],
+    problems: [noSuchUser],
   },
   async ({ params }, { users }) => users.get(params.user_id),
 );

@@ -2,6 +2,7 @@ import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import { preconditionOf } from '../../lib/users/precondition.ts';
+import { emailTaken, noSuchUser, versionChanged } from '../../lib/users/refusals.ts';
 import { UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
@@ -20,7 +21,7 @@ export const updateUser = endpoint(
     conditional: true,
     success: 200,
     reply: userReply,
-    problems: ['not_found_error', 'precondition_failed_error', 'conflict_error'],
+    problems: [noSuchUser, versionChanged, emailTaken],
   },
   async ({ params, body, ifMatch, principal }, { users, log }) => {
     const user = await users.update(params.user_id, body, preconditionOf(ifMatch));

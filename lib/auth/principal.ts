@@ -20,12 +20,17 @@ export function principalOf(claims: Readonly<Record<string, unknown>>, rolesClai
 /**
  * Refuses a caller without the role.
  *
- * @throws {Problem} forbidden_error, with the challenge of RFC 6750 section 3.1
+ * @throws {Problem} forbidden_error
  */
 export function demandRole({ roles, subject }: ServicePrincipal, role: Role): void {
   if (roles.includes(role) || roles.includes('api.superuser')) return;
-  throw new Problem('forbidden_error', {
-    reason: `${subject} lacks the role ${role}`,
+  throw missingRole(role, `${subject} lacks the role ${role}`);
+}
+
+/** A caller without the role (RFC 6750 section 3.1). The reason is for the log alone. */
+export function missingRole(role: Role, reason?: string): Problem {
+  return new Problem('forbidden_error', {
+    reason,
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${role}"` },
   });
 }

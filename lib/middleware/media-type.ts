@@ -9,12 +9,20 @@ export function demandJson(): Middleware {
   return {
     before({ event: { headers } }) {
       const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
-      if (!JSON_MEDIA_TYPE.test(mediaType.trim())) refuse('The body has to be declared as application/json.');
-      if (headers['content-encoding']) refuse('No Content-Encoding is accepted.');
+      if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw notDeclaredAsJson();
+      if (headers['content-encoding']) throw encodedBody();
     },
   };
 }
 
-function refuse(detail: string): never {
-  throw new Problem('unsupported_media_type_error', { detail });
+/** A body of another media type, or of none. */
+export function notDeclaredAsJson(): Problem {
+  return new Problem('unsupported_media_type_error', {
+    detail: 'The body has to be declared as application/json.',
+  });
+}
+
+/** A body that is compressed, say. */
+export function encodedBody(): Problem {
+  return new Problem('unsupported_media_type_error', { detail: 'No Content-Encoding is accepted.' });
 }

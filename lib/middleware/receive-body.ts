@@ -8,14 +8,14 @@ export function receiveBody(limit: number): Middleware {
   return {
     async before(request) {
       const bytes = await bytesOf(request.event, limit);
-      if (bytes.length > limit) throw largeBody(limit);
+      if (bytes.length > limit) throw bodyTooLarge(limit);
       Object.assign(request.event, asText(bytes));
     },
   };
 }
 
-/** The refusal of a body of more than `limit` bytes. */
-export function largeBody(limit: number): Problem {
+/** A body of more than `limit` bytes. */
+export function bodyTooLarge(limit: number): Problem {
   return new Problem('payload_too_large_error', { detail: `The body may have at most ${limit} bytes.` });
 }
 

@@ -24,12 +24,15 @@ export function validate({ params, query, body }: RequestSchemas): Middleware {
       const search = query ? checkQuery(query, queryParametersIn(rawQueryString)) : NOTHING;
       const content = body ? checkBody(body, request) : NOTHING;
       const errors = [...path.faults, ...search.faults, ...content.faults];
-      if (errors.length > 0) {
-        throw new Problem('validation_error', { detail: 'Some values are not allowed: see errors.', errors });
-      }
+      if (errors.length > 0) throw valuesNotAllowed(errors);
       request.context.values = { params: path.value, query: search.value, body: content.value };
     },
   };
+}
+
+/** Values that the schemas of a route refuse, all at once. */
+export function valuesNotAllowed(errors: readonly ValueFault[]): Problem {
+  return new Problem('validation_error', { detail: 'Some values are not allowed: see errors.', errors });
 }
 
 /** URLSearchParams would take a question mark at the beginning for the one before the query. */

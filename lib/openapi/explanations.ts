@@ -1,26 +1,20 @@
-import { type ProblemCode, statusOf, typeOf } from '../problem.ts';
+import { type Problem, type ProblemCode, statusOf, typeOf } from '../problem.ts';
 
-/** When the service answers with each problem. */
-export const WHEN: Readonly<Record<ProblemCode, string>> = {
-  bad_request_error: 'The request is not valid HTTP, or its path cannot be decoded.',
+/** When the service answers with these problems: their details say less, or speak of one resource. */
+const WHEN: Partial<Record<ProblemCode, string>> = {
   unauthorized_error: 'There is no bearer token, or it is malformed, expired, or not signed by the issuer.',
   forbidden_error: 'The token is valid, but its roles do not include the one that the operation needs.',
-  not_found_error: 'There is no such user or path.',
   method_not_allowed_error: 'The path is known, but not with this method; `Allow` lists those it knows.',
-  request_timeout_error: 'The request took too long to arrive.',
-  conflict_error: 'The email belongs to another user.',
-  precondition_failed_error: '`If-Match` does not hold: the user has changed.',
-  payload_too_large_error: 'The body is too large.',
-  unsupported_media_type_error: 'The body is not declared as JSON, or has a `Content-Encoding`.',
-  validation_error: 'What was sent is not allowed; `errors` lists all that is wrong with it.',
-  request_header_fields_too_large_error: 'The header fields are too large.',
-  internal_server_error: 'A defect of the service.',
-  service_unavailable_error:
-    'The service cannot answer at the moment. It may be tried again after `Retry-After`.',
 };
 
-/** What a reader has to know before any single operation. */
-export function introduction(requestIdHeader: string): string {
+/** When the service answers with one of these refusals, each told once. */
+export function explanationOf(refusals: readonly Problem[]): string {
+  return [...new Set(refusals.map(({ code, detail }) => WHEN[code] ?? detail))].join(' ');
+}
+
+/** What a reader has to know before any single operation; `refusals` are all that there are. */
+export function introduction(requestIdHeader: string, refusals: readonly Problem[]): string {
+  const byCode = Map.groupBy(refusals, ({ code }) => code);
   return `Keeps user records for other services.
 
 ## Authentication
@@ -40,10 +34,10 @@ Every refusal is a problem document (RFC 9457).
 
 | status | type | when |
 | --- | --- | --- |
-${Object.entries(WHEN).map(problemRow).join('\n')}
+${[...byCode].map(problemRow).join('\n')}
 `;
 }
 
-function problemRow([code, when]: [string, string]): string {
-  return `| ${statusOf(code as ProblemCode)} | \`${typeOf(code as ProblemCode)}\` | ${when} |`;
+function problemRow([code, refusals]: readonly [ProblemCode, readonly Problem[]]): string {
+  return `| ${statusOf(code)} | \`${typeOf(code)}\` | ${explanationOf(refusals)} |`;
 }

@@ -1,78 +1,44 @@
-import { demandRole } from '../auth/principal.ts';
+import { missingRole } from '../auth/principal.ts';
 import type { Route } from '../endpoint.ts';
-import { demandJson } from '../middleware/media-type.ts';
-import type { Middleware, RequestInStack } from '../middleware/middleware.ts';
-import { largeBody } from '../middleware/receive-body.ts';
-import { validate } from '../middleware/validate.ts';
-import { asProblem, Problem, type ProblemCode, unauthorized, unavailable } from '../problem.ts';
-import { WHEN } from './explanations.ts';
+import {
+  bodyBrokenOff,
+  headerFieldsTooLarge,
+  needsOneHost,
+  notHttp,
+  requestTooSlow,
+  undecodablePath,
+} from '../http-refusals.ts';
+import { encodedBody, notDeclaredAsJson } from '../middleware/media-type.ts';
+import { bodyTooLarge } from '../middleware/receive-body.ts';
+import { type RequestSchemas, valuesNotAllowed } from '../middleware/validate.ts';
+import { asProblem, type Problem, unauthorized, unavailable } from '../problem.ts';
+import { methodNotAllowed, noSuchPath } from '../unmatched.ts';
+import { faultsOf } from './value-faults.ts';
 
-/** What HTTP itself can be refused with, whatever the path. */
-const OF_HTTP: readonly ProblemCode[] = [
-  'bad_request_error',
-  'request_timeout_error',
-  'request_header_fields_too_large_error',
-];
-
-/** What callers read where it says more than the meaning of the code. */
-const DETAILS: Partial<Record<ProblemCode, string>> = {
-  bad_request_error: 'The path cannot be decoded.',
-  not_found_error: 'There is no user with this id.',
-  conflict_error: 'A user with this email exists already.',
-  precondition_failed_error: 'The user has changed: If-Match does not hold.',
-};
-
-/** Every problem that the route can answer, lowest status first: wherever possible thrown by the check itself. */
+/** Every problem that the route can answer, lowest status first, each made by what the rule itself refuses with. */
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
-  const refusals = [
-    ...OF_HTTP.map(refusalOf),
-    ...refusalsOfCaller(route),
+  return byStatus([
+    ...[undecodablePath(), notHttp(), needsOneHost(), requestTooSlow(), headerFieldsTooLarge()],
+    ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
+    ...(route.body ? [bodyBrokenOff(), notDeclaredAsJson(), encodedBody(), bodyTooLarge(bodyLimit)] : []),
+    ...(hasValues(route) ? [valuesNotAllowed(faultsOf(route))] : []),
+    ...route.problems.map((refusal) => refusal()),
     // PostgreSQL, or the identity provider's keys.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
-    ...(route.body ? [refusalBy(demandJson()), largeBody(bodyLimit)] : []),
-    ...(route.params || route.query || route.body ? [refusalBy(validate(route), wrongValues(route))] : []),
-    ...route.problems.map(refusalOf),
     asProblem(undefined),
-  ];
-  const byCode = new Map(refusals.map((refusal) => [refusal.code, refusal]));
-  return [...byCode.values()].sort((one, other) => one.status - other.status);
+  ]);
 }
 
-function refusalOf(code: ProblemCode): Problem {
-  return new Problem(code, { detail: DETAILS[code] ?? WHEN[code] });
+/** Every problem of these routes, and of where no route is, lowest status first. */
+export function allRefusals(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
+  const ofNoRoute = [noSuchPath(), methodNotAllowed('')];
+  return byStatus([...routes.flatMap((route) => refusalsOf(route, bodyLimit)), ...ofNoRoute]);
 }
 
-/** A token may be absent, or lack the role. */
-function refusalsOfCaller({ role }: Route): readonly Problem[] {
-  if (role === 'public') return [];
-  const stranger = { subject: '', roles: [], claims: {} };
-  return [unauthorized(''), thrownBy(() => demandRole(stranger, role))];
+function byStatus(refusals: readonly Problem[]): readonly Problem[] {
+  return refusals.toSorted((one, other) => one.status - other.status);
 }
 
-type Values = Pick<RequestInStack['event'], 'pathParameters' | 'rawQueryString' | 'body'>;
-
-/** No parameter is a hyphen, and no member an empty object. */
-function wrongValues({ params, query, body }: Route): Values {
-  const namesOf = (schema: Route['body']) => Object.keys(schema?.shape ?? {});
-  return {
-    pathParameters: Object.fromEntries(namesOf(params).map((name) => [name, '-'])),
-    rawQueryString: namesOf(query)
-      .map((name) => `${name}=-`)
-      .join('&'),
-    body: JSON.stringify(Object.fromEntries(namesOf(body).map((name) => [name, {}]))),
-  };
-}
-
-function refusalBy(check: Middleware, values?: Values): Problem {
-  const event = { headers: {}, ...values };
-  return thrownBy(() => check.before?.({ event, context: {} } as unknown as RequestInStack));
-}
-
-function thrownBy(check: () => unknown): Problem {
-  try {
-    check();
-  } catch (refusal) {
-    return asProblem(refusal);
-  }
-  throw new Error('The check has refused nothing, so that its problem cannot be shown.');
+function hasValues({ params, query, body }: RequestSchemas): boolean {
+  return Boolean(params ?? query ?? body);
 }

@@ -1,8 +1,8 @@
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
 import type { Route } from '../endpoint.ts';
-import { type Problem, problemDocument, problemHeaders, titleOf } from '../problem.ts';
+import { type Problem, problemDocument, problemHeaders } from '../problem.ts';
 import { exampleOf, examplePath } from './example.ts';
-import { WHEN } from './explanations.ts';
+import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
 import { refusalsOf } from './refusals.ts';
 
@@ -54,16 +54,22 @@ function refusalOf(
   { name, reference }: CommonHeader,
 ): ZodOpenApiResponseObject {
   const examples = refusals.map((refusal) => [
-    refusal.code,
-    { summary: titleOf(refusal.code), value: problemDocument(refusal, instance) },
+    nameIn(refusals, refusal),
+    { summary: refusal.detail, value: problemDocument(refusal, instance) },
   ]);
   return {
-    description: refusals.map(({ code }) => WHEN[code]).join(' '),
+    description: explanationOf(refusals),
     headers: { ...headersOf(refusals), [name]: reference },
     content: {
       'application/problem+json': { schema: ProblemSchema, examples: Object.fromEntries(examples) },
     },
   };
+}
+
+/** The code of the refusal; those that share it are numbered from the second on. */
+function nameIn(refusals: readonly Problem[], refusal: Problem): string {
+  const index = refusals.filter(({ code }) => code === refusal.code).indexOf(refusal);
+  return index === 0 ? refusal.code : `${refusal.code}_${index + 1}`;
 }
 
 function headersOf(refusals: readonly Problem[]): oas31.HeadersObject {

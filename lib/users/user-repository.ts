@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { violatesUnique } from '../database/faults.ts';
 import type { Tables } from '../database/schema.ts';
-import { Problem } from '../problem.ts';
 import type { Precondition } from './precondition.ts';
+import { emailTaken, noSuchUser, versionChanged } from './refusals.ts';
 import type { User, UserCreate, UserPage, UserUpdate } from './user.ts';
 
 /**
@@ -48,7 +48,8 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
 
     async get(id) {
       const user = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
-      return user ?? refuseUnknownUser();
+      if (!user) throw noSuchUser();
+      return user;
     },
 
     async update(id, changes, precondition) {
@@ -76,10 +77,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
   /** Nothing was written: there is no such user, or it is not of the version asked for. */
   async function refuseUntouched(id: string): Promise<never> {
     const user = await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst();
-    if (!user) refuseUnknownUser();
-    throw new Problem('precondition_failed_error', {
-      detail: 'The user has changed: If-Match does not hold.',
-    });
+    throw user ? versionChanged() : noSuchUser();
   }
 }
 
@@ -101,10 +99,5 @@ function givenFields({ email, full_name, is_active }: UserUpdate) {
 }
 
 function refuseTakenEmail(fault: unknown): never {
-  if (!violatesUnique(fault, 'users_email_key')) throw fault;
-  throw new Problem('conflict_error', { detail: 'A user with this email exists already.' });
-}
-
-function refuseUnknownUser(): never {
-  throw new Problem('not_found_error', { detail: 'There is no user with this id.' });
+  throw violatesUnique(fault, 'users_email_key') ? emailTaken() : fault;
 }

@@ -196,13 +196,18 @@ describe('the service answers as documented', () => {
     ['updateUser', 412, () => service.call('PATCH', user, {}, { headers: { 'if-match': '"999"' } })],
     ['createUser', 413, () => create({ email: 'x'.repeat(70_000) })],
     ['createUser', 415, () => create({}, { headers: { 'content-type': 'text/plain' } })],
-    ['createUser', 422, () => create({ email: {}, full_name: {} })],
+    ['createUser', 422, () => create({ email: `${'a'.repeat(250)}@b.com`, full_name: 'a'.repeat(256) })],
     ['listUsers', 422, () => service.call('GET', '/api/v1/users/?skip=-&limit=-')],
     ['getUser', 422, () => service.call('GET', '/api/v1/users/-')],
     [
       'updateUser',
       422,
-      () => service.call('PATCH', '/api/v1/users/-', { email: {}, full_name: {}, is_active: {} }),
+      () =>
+        service.call('PATCH', '/api/v1/users/-', {
+          email: `${'a'.repeat(250)}@b.com`,
+          full_name: 'a'.repeat(256),
+          is_active: {},
+        }),
     ],
     [
       'health',
