@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** The images under test, as test/container/run.sh tags them. */
+/** The images under test, as test/container/run.sh tags them, and what they stand on. */
 export const images = {
   service: 'user-management-service:test',
   issuer: 'user-management-issuer:test',
+  base: 'gcr.io/distroless/nodejs24-debian13:nonroot',
 } as const;
 
 const run = promisify(execFile);
