@@ -1,0 +1,18 @@
+import type { TestProject } from 'vitest/node';
+import { startDebianPostgres } from '../stage/debian-postgres.ts';
+import { hastySettings } from '../stage/postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where `pg_dump` and `pg_restore` are. */
+    postgresPrograms: string;
+  }
+}
+
+/** Gives the tests of this folder Debian's PostgreSQL, and its tools. */
+export default async function (project: TestProject): Promise<() => Promise<void>> {
+  const { programs, stop, ...server } = await startDebianPostgres(hastySettings);
+  project.provide('postgres', server);
+  project.provide('postgresPrograms', programs);
+  return stop;
+}
