@@ -1,7 +1,7 @@
 import { lambda } from '../lib/lambda.ts';
-import { composeNothing } from '../lib/service.ts';
+import { composeBase } from '../lib/service.ts';
 import { unmatched } from '../lib/unmatched.ts';
 import { endpoints } from './index.ts';
 
 /** Where API Gateway has no route: 404, and on a known path 405 or the answer to OPTIONS. */
-export const handler = /* @__PURE__ */ lambda(unmatched(endpoints.map(({ route }) => route)), composeNothing);
+export const handler = /* @__PURE__ */ lambda(unmatched(endpoints.map(({ route }) => route)), composeBase);

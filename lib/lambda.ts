@@ -4,7 +4,7 @@ import { createEventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
 import { loadTelemetry } from './observability/load-telemetry.ts';
 import type { Telemetry } from './observability/telemetry.ts';
-import type { Foundation } from './service.ts';
+import type { BaseService } from './service.ts';
 import { readSettings } from './settings.ts';
 
 /** What a function answers with, once it has been composed. */
@@ -21,7 +21,7 @@ type Answering<Needs> = {
 };
 
 /** Composes what an endpoint needs. */
-type Compose<Needs> = (foundation: Foundation) => Needs;
+type Compose<Needs> = (base: BaseService) => Needs;
 
 /** A function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
 const DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
@@ -37,7 +37,7 @@ const RETURN = 100;
 export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: Compose<Needs>) {
   let composing: Promise<Composed> | undefined;
   return async (event?: InvocationEvent | null, context?: Invocation): Promise<GatewayResult> => {
-    composing ??= compose(route.operationId, (foundation) => bind(composeNeeds(foundation)));
+    composing ??= compose(route.operationId, (base) => bind(composeNeeds(base)));
     const { handler, lines, telemetry } = await composing.catch((fault) => {
       composing = undefined;
       throw fault;

@@ -9,13 +9,13 @@ import { problems } from './middleware/problems.ts';
 import { requestId, requestIdOf } from './middleware/request-id.ts';
 import type { Problem } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
-import type { Foundation } from './service.ts';
+import type { BaseService } from './service.ts';
 
 /** Answers a request that has passed all checks. */
 export type Answer = (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
 /** What stands between a request and its answer. */
-export type Course = {
+export type Pipeline = {
   /** The endpoint's route; absent where no endpoint answers. */
   readonly route?: { readonly path: string; readonly kind: 'operation' | 'probe' };
   /** In the order in which a request is refused. */
@@ -24,8 +24,8 @@ export type Course = {
 };
 
 /** The one middy stack: what every response needs, around the checks, around the answer. */
-export function serve({ settings, log, tracing }: Foundation, course: Course): Handler {
-  const { route, checks = [], answer } = course;
+export function serve({ settings, log, tracing }: BaseService, pipeline: Pipeline): Handler {
+  const { route, checks = [], answer } = pipeline;
   const header = settings.requestIdHeader;
   const withinServerSpan = route?.kind === 'probe' ? undefined : tracing?.withinServerSpan;
   const stack = middy(answer as never, { timeoutEarlyInMillis: LAST_CALL, timeoutEarlyResponse: refuseLate });
@@ -42,8 +42,8 @@ export function serve({ settings, log, tracing }: Foundation, course: Course): H
 }
 
 /** Answers every request with this refusal. */
-export function refuseWith(foundation: Foundation, problem: Problem): Handler {
-  return serve(foundation, { answer: () => Promise.reject(problem) });
+export function refuseWith(base: BaseService, problem: Problem): Handler {
+  return serve(base, { answer: () => Promise.reject(problem) });
 }
 
 /** A context of the request's own, so that nothing is left on the one that AWS Lambda passes in. */

@@ -9,14 +9,14 @@ import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
 
 /** What every handler has; `tracing` where that is on. */
-export type Foundation = {
+export type BaseService = {
   readonly settings: Settings;
   readonly log: EventLog;
   readonly tracing?: Tracing | undefined;
 };
 
 /** All that a probe may reach. */
-export type ProbeService = Foundation & { readonly readiness: Readiness };
+export type ProbeService = BaseService & { readonly readiness: Readiness };
 
 /** All that a handler may reach, and what its host starts and stops. */
 export type Service = ProbeService & {
@@ -29,23 +29,23 @@ export type Service = ProbeService & {
 
 /** What a route is given of the service, by what it needs. */
 export type Services = {
-  readonly nothing: Foundation;
+  readonly nothing: BaseService;
   readonly readiness: ProbeService;
   readonly users: Service;
 };
 
 /** For what needs nothing more; a function bundle holds no more than its own composition asks for. */
-export const composeNothing = (foundation: Foundation): Foundation => foundation;
+export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
-export const composeProbes = (foundation: Foundation): ProbeService => ({
-  ...foundation,
-  readiness: createReadiness(foundation.settings.postgres),
+export const composeProbes = (base: BaseService): ProbeService => ({
+  ...base,
+  readiness: createReadiness(base.settings.postgres),
 });
 
 /** Composes the service. It connects to nothing before the first request needs it. */
-export function composeService(foundation: Foundation): Service {
-  const { settings, log, tracing } = foundation;
+export function composeService(base: BaseService): Service {
+  const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
   const database = openDatabase(postgres, tracing);
   const keySet = createKeySet({
@@ -55,7 +55,7 @@ export function composeService(foundation: Foundation): Service {
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   return {
-    ...composeProbes(foundation),
+    ...composeProbes(base),
     users: userRepository(database.db),
     verifyToken,
     tokenCache: counts,

@@ -3,7 +3,7 @@ import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { isMatch, segmentsOf, withoutSlash } from './path.ts';
 import { Problem } from './problem.ts';
 import { serve } from './serve.ts';
-import type { Foundation } from './service.ts';
+import type { BaseService } from './service.ts';
 
 /**
  * Answers what no endpoint answers: 400 for a path that cannot be decoded, 404 for an unknown one; on a known
@@ -22,7 +22,7 @@ export function unmatched(routes: readonly Route[]) {
 
   return {
     route: { operationId: 'unmatched' },
-    bind: (service: Foundation): Handler => serve(service, { answer }),
+    bind: (service: BaseService): Handler => serve(service, { answer }),
   };
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { probeReply } from '../../lib/reply.ts';
-import { composeNothing } from '../../lib/service.ts';
+import { composeBase } from '../../lib/service.ts';
 
 /** Whether the process runs. */
 export const health = endpoint(
@@ -21,4 +21,4 @@ export const health = endpoint(
   async () => ({ status: 'healthy' as const }),
 );
 
-export const handler = /* @__PURE__ */ lambda(health, composeNothing);
+export const handler = /* @__PURE__ */ lambda(health, composeBase);
