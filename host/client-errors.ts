@@ -39,7 +39,7 @@ export function answerClientErrors(
       return;
     }
     const head = firstHead(error, socket);
-    if (head && isMerelyUnknown(head)) answer(router(methodOf(head), head.rawPath).handler, head, socket);
+    if (head && isOnlyMethodUnknown(head)) answer(router(methodOf(head), head.rawPath).handler, head, socket);
     else refuseNext(problemOf(error), socket, head);
   });
   server.on('connect', (request, socket: Socket) => {
@@ -69,7 +69,7 @@ export function answerClientErrors(
 const methodOf = ({ requestContext }: GatewayEvent): string => requestContext.http.method;
 
 /** Whether nothing is wrong with a request but that Node's parser does not know its method. */
-function isMerelyUnknown(head: RawHead): boolean {
+function isOnlyMethodUnknown(head: RawHead): boolean {
   const hasHost = head.headers.host !== undefined || head.httpVersion === '1.0';
   return hasHost && !METHODS.includes(methodOf(head));
 }

@@ -24,14 +24,14 @@ export function documentation(
   const { version } = packageJson;
   const findTokenUrl = tokenUrlOf(oauth.issuer);
 
-  async function describe() {
+  async function openApiText() {
     const tokenUrl = await findTokenUrl();
     const document = openApiDocument(routes, { version, tokenUrl, requestIdHeader, bodyLimit });
     return { text: JSON.stringify(document, null, 2) };
   }
 
   return [
-    served('/openapi.json', 'openapi.json', describe),
+    served('/openapi.json', 'openapi.json', openApiText),
     page('/docs', 'swagger-ui.html', async () => policy({ mayAsk: originOf(await findTokenUrl()) })),
     asset('/docs', 'swagger-ui.css'),
     asset('/docs', 'swagger-ui-bundle.js'),

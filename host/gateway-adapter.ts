@@ -18,7 +18,7 @@ export class RequestEvent implements GatewayEvent {
     const [path, query] = splitTarget(request.url ?? '/');
     this.rawPath = encodedPath(path);
     this.rawQueryString = query;
-    this.headers = headersOf(request.rawHeaders);
+    this.headers = joinedHeaders(request.rawHeaders);
     this.requestContext = { http: { method: request.method ?? 'GET' } };
     this.#body = new BodyReader(request, response);
   }
@@ -44,7 +44,7 @@ export function splitTarget(target: string): readonly [path: string, query: stri
 }
 
 /** Repeated headers are joined with a comma, as API Gateway joins them; Node would keep the first alone. */
-function headersOf(raw: readonly string[]): Record<string, string> {
+function joinedHeaders(raw: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (let index = 0; index < raw.length; index += 2) {
     const name = (raw[index] as string).toLowerCase();

@@ -2,9 +2,9 @@ import type * as z from 'zod';
 import type { Role, ServicePrincipal } from './auth/principal.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { authenticate } from './middleware/authenticate.ts';
-import { locate } from './middleware/locate.ts';
 import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
+import { pathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { type RequestSchemas, validate } from './middleware/validate.ts';
 import type { Problem } from './problem.ts';
@@ -73,7 +73,7 @@ export function endpoint<const R extends Route>(
 /** In the order in which a request is refused. Path and method were the router's, or API Gateway's, to check. */
 function checksOf(route: Route, { settings, verifyToken }: Service): Middleware[] {
   return [
-    locate(route.path),
+    pathParameters(route.path),
     ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role)]),
     ...(route.body ? [demandJson(), receiveBody(settings.bodyLimit)] : []),
     validate(route),

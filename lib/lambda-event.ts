@@ -31,7 +31,7 @@ export function lambdaEvent(given: InvocationEvent | null | undefined, ownMethod
   return {
     rawPath: encodedPath(withoutStage(path, stage)),
     rawQueryString: given?.rawQueryString || queryOf(given?.queryStringParameters ?? {}),
-    headers: headersOf(given?.headers ?? {}),
+    headers: joinedHeaders(given?.headers ?? {}),
     requestContext: { http: { method: http?.method ?? ownMethod } },
     body: typeof given?.body === 'string' ? given.body : undefined,
     isBase64Encoded: given?.isBase64Encoded === true,
@@ -50,7 +50,7 @@ function queryOf(parameters: Texts): string {
 }
 
 /** Names in lower case; what is then of one name is joined with a comma, as API Gateway joins it. */
-function headersOf(given: Texts): Record<string, string> {
+function joinedHeaders(given: Texts): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(given)) {
     if (value == null) continue;

@@ -7,11 +7,11 @@ import {
 import type { Route } from './endpoint.ts';
 import { introduction } from './openapi/explanations.ts';
 import { allRefusals } from './openapi/refusals.ts';
-import { parametersOf, preconditionsOf, requestBodyOf, requestIdParameter } from './openapi/request.ts';
+import { preconditionsOf, requestBodyOf, requestIdParameter, requestParamsOf } from './openapi/request.ts';
 import { responsesOf } from './openapi/responses.ts';
 import { demandOf, oauth2, securityOf } from './openapi/security.ts';
 
-type Particulars = {
+type DocumentOptions = {
   /** The version of the API. */
   readonly version: string;
   /** Where callers get their tokens; relative to the document, or absolute. */
@@ -32,8 +32,8 @@ const TAGS = [
 const REQUEST_ID = { $ref: '#/components/headers/RequestId' };
 
 /** Describes the routes as an OpenAPI 3.1 document. */
-export function openApiDocument(routes: readonly Route[], particulars: Particulars): OpenApiDocument {
-  const { version, tokenUrl, requestIdHeader, bodyLimit } = particulars;
+export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
+  const { version, tokenUrl, requestIdHeader, bodyLimit } = options;
   const document: ZodOpenApiObject = {
     openapi: '3.1.1',
     info: {
@@ -44,7 +44,7 @@ export function openApiDocument(routes: readonly Route[], particulars: Particula
     },
     servers: [{ url: '/', description: 'The host that serves this document.' }],
     tags: TAGS,
-    paths: pathsOf(routes, particulars),
+    paths: pathsOf(routes, options),
     components: {
       securitySchemes: { oauth2: oauth2(tokenUrl) },
       parameters: { RequestId: requestIdParameter(requestIdHeader) },
@@ -66,13 +66,13 @@ function leaveOpen(schema: { additionalProperties?: unknown }): void {
 
 function pathsOf(
   routes: readonly Route[],
-  particulars: Particulars,
+  options: DocumentOptions,
 ): Record<string, ZodOpenApiPathItemObject> {
   const byPath = Map.groupBy(routes, ({ path }) => path);
   return Object.fromEntries(
     [...byPath].map(([path, group]) => [
       path,
-      Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operationOf(route, particulars)])),
+      Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operationOf(route, options)])),
     ]),
   );
 }
@@ -82,7 +82,10 @@ function tagOf({ kind, path }: Route): string {
   return kind === 'probe' ? 'probes' : (path.split('/')[3] ?? '');
 }
 
-function operationOf(route: Route, { requestIdHeader, bodyLimit }: Particulars): ZodOpenApiOperationObject {
+function operationOf(
+  route: Route,
+  { requestIdHeader, bodyLimit }: DocumentOptions,
+): ZodOpenApiOperationObject {
   const { operationId, summary } = route;
   const requestBody = requestBodyOf(route);
   return {
@@ -91,7 +94,7 @@ function operationOf(route: Route, { requestIdHeader, bodyLimit }: Particulars):
     description: demandOf(route),
     tags: [tagOf(route)],
     security: securityOf(route),
-    requestParams: parametersOf(route),
+    requestParams: requestParamsOf(route),
     parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],
     ...(requestBody && { requestBody }),
     responses: responsesOf(route, { name: requestIdHeader, reference: REQUEST_ID }, bodyLimit),

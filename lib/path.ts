@@ -34,7 +34,10 @@ export function isMatch(declared: readonly string[], segments: readonly string[]
  *
  * @throws {Problem} bad_request_error when it cannot be decoded
  */
-export function parametersOf(declared: string, path: string): Readonly<Record<string, string | undefined>> {
+export function pathParametersIn(
+  declared: string,
+  path: string,
+): Readonly<Record<string, string | undefined>> {
   const parts = withoutSlash(declared).split('/').reverse();
   const segments = segmentsOf(path).toReversed();
   return Object.fromEntries(

@@ -35,7 +35,7 @@ export type ProblemDocument = {
   readonly errors?: readonly ValueFault[];
 };
 
-type Particulars = {
+type ProblemOptions = {
   /** Why, for the log alone. */
   readonly reason?: string | undefined;
   /** Why, for the caller. */
@@ -52,7 +52,7 @@ export class Problem extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly errors: readonly ValueFault[] | undefined;
 
-  constructor(code: ProblemCode, { reason, detail, headers, errors, cause }: Particulars = {}) {
+  constructor(code: ProblemCode, { reason, detail, headers, errors, cause }: ProblemOptions = {}) {
     super(reason ?? detail ?? titleOf(code), cause === undefined ? undefined : { cause });
     this.name = 'Problem';
     this.code = code;

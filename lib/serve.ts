@@ -1,8 +1,8 @@
 import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
+import { DEADLINE_MARGIN, refuseAtDeadline, withDeadline } from './middleware/deadline.ts';
 import { head } from './middleware/head.ts';
-import { inTime, LAST_CALL, refuseLate } from './middleware/in-time.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { noSniffing } from './middleware/no-sniffing.ts';
 import { problems } from './middleware/problems.ts';
@@ -28,9 +28,12 @@ export function serve({ settings, log, tracing }: BaseService, pipeline: Pipelin
   const { route, checks = [], answer } = pipeline;
   const header = settings.requestIdHeader;
   const withinServerSpan = route?.kind === 'probe' ? undefined : tracing?.withinServerSpan;
-  const stack = middy(answer as never, { timeoutEarlyInMillis: LAST_CALL, timeoutEarlyResponse: refuseLate });
+  const stack = middy(answer as never, {
+    timeoutEarlyInMillis: DEADLINE_MARGIN,
+    timeoutEarlyResponse: refuseAtDeadline,
+  });
   const outer = [head(), requestId(header), noSniffing(), httpErrorHandler({ logger: false }), problems(log)];
-  stack.use([...outer, ...checks.map(inTime)] as never);
+  stack.use([...outer, ...checks.map(withDeadline)] as never);
   const run = stack as unknown as (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
   return (event, invocation) => {

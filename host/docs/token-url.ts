@@ -1,5 +1,5 @@
 /** Milliseconds that the issuer has to describe itself. */
-const PATIENCE = 1000;
+const METADATA_TIMEOUT = 1000;
 
 /**
  * Where the issuer gives tokens: what its metadata says (RFC 8414), else `/token` below its name, which is where
@@ -22,7 +22,7 @@ export function originOf(url: string): string | undefined {
 async function tokenEndpointOf(issuer: string): Promise<string | undefined> {
   try {
     const response = await fetch(`${withoutSlash(issuer)}/.well-known/openid-configuration`, {
-      signal: AbortSignal.timeout(PATIENCE),
+      signal: AbortSignal.timeout(METADATA_TIMEOUT),
     });
     const { token_endpoint } = (await response.json()) as { token_endpoint?: unknown };
     return originOf(String(token_endpoint)) && String(token_endpoint);

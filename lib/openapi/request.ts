@@ -20,7 +20,7 @@ export function requestIdParameter(name: string): oas31.ParameterObject {
 }
 
 /** The path and query parameters of a route. */
-export function parametersOf({ params, query }: Route): ZodOpenApiParameters {
+export function requestParamsOf({ params, query }: Route): ZodOpenApiParameters {
   return { ...(params && { path: params }), ...(query && { query }) };
 }
 

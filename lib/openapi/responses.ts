@@ -59,7 +59,7 @@ function refusalOf(
   ]);
   return {
     description: explanationOf(refusals),
-    headers: { ...headersOf(refusals), [name]: reference },
+    headers: { ...documentedHeaders(refusals), [name]: reference },
     content: {
       'application/problem+json': { schema: ProblemSchema, examples: Object.fromEntries(examples) },
     },
@@ -72,16 +72,16 @@ function nameIn(refusals: readonly Problem[], refusal: Problem): string {
   return index === 0 ? refusal.code : `${refusal.code}_${index + 1}`;
 }
 
-function headersOf(refusals: readonly Problem[]): oas31.HeadersObject {
+function documentedHeaders(refusals: readonly Problem[]): oas31.HeadersObject {
   const values = new Map<string, Set<string>>();
   for (const [header, value] of refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal)))) {
     values.set(header, new Set([...(values.get(header) ?? []), value]));
   }
   values.delete('Content-Type');
-  return Object.fromEntries([...values].map(([header, all]) => [header, headerOf(header, all)]));
+  return Object.fromEntries([...values].map(([header, all]) => [header, documentedHeader(header, all)]));
 }
 
-function headerOf(header: string, values: ReadonlySet<string>): oas31.HeaderObject {
+function documentedHeader(header: string, values: ReadonlySet<string>): oas31.HeaderObject {
   const schema: oas31.SchemaObject =
     header === 'Retry-After'
       ? { type: 'integer', minimum: 0, examples: [...values].map(Number) }

@@ -22,7 +22,7 @@ const PATHS = [
 const ELSEWHERE = /^\/[/*]# sourceMappingURL=|cdn\.redoc\.ly|redocly\.com\/redoc|fonts\.googleapis/gm;
 
 /** Swagger UI takes long on a busy machine. */
-const PATIENCE = 120_000;
+const PAGE_TIMEOUT = 120_000;
 
 const operations = endpoints.map(({ route: { operationId, kind } }) => ({
   operationId,
@@ -108,7 +108,7 @@ describe('in development', () => {
     expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
   });
 
-  describe('a browser', { timeout: PATIENCE }, () => {
+  describe('a browser', { timeout: PAGE_TIMEOUT }, () => {
     let browser: Awaited<ReturnType<typeof startBrowser>>;
 
     beforeAll(async () => {

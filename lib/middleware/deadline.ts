@@ -2,31 +2,31 @@ import { unavailable } from '../problem.ts';
 import type { Middleware, RequestInStack } from './middleware.ts';
 
 /** Milliseconds before the end of an invocation at which it is answered all the same. */
-export const LAST_CALL = 250;
+export const DEADLINE_MARGIN = 250;
 
 /** What it is answered with then. */
-export function refuseLate(): never {
+export function refuseAtDeadline(): never {
   throw unavailable('the invocation has run out of time');
 }
 
 /** The check, given up when the invocation's time is up. middy's own limit is on the handler alone. */
-export function inTime({ before, ...rest }: Middleware): Middleware {
+export function withDeadline({ before, ...rest }: Middleware): Middleware {
   if (!before) return rest;
   return {
     ...rest,
     before(request) {
       const checked = before(request);
-      return checked && untilLastCall(request, checked);
+      return checked && untilDeadline(request, checked);
     },
   };
 }
 
-async function untilLastCall({ context }: RequestInStack, checked: Promise<void>): Promise<void> {
+async function untilDeadline({ context }: RequestInStack, checked: Promise<void>): Promise<void> {
   if (!context.getRemainingTimeInMillis) return checked;
-  const left = context.getRemainingTimeInMillis() - LAST_CALL;
+  const left = context.getRemainingTimeInMillis() - DEADLINE_MARGIN;
   let timer: NodeJS.Timeout | undefined;
-  const lastCall = new Promise<void>((resolve) => {
+  const deadline = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, Math.max(left, 0));
   });
-  await Promise.race([checked, lastCall.then(refuseLate)]).finally(() => clearTimeout(timer));
+  await Promise.race([checked, deadline.then(refuseAtDeadline)]).finally(() => clearTimeout(timer));
 }

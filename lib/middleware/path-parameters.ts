@@ -1,12 +1,12 @@
-import { parametersOf } from '../path.ts';
+import { pathParametersIn } from '../path.ts';
 import type { Middleware } from './middleware.ts';
 
 /** Finds the parameters of the path where no router has: in a function. A path that cannot be decoded is 400. */
-export function locate(declared: string): Middleware {
+export function pathParameters(declared: string): Middleware {
   return {
     before({ event }) {
       if (event.pathParameters) return;
-      Object.assign(event, { pathParameters: parametersOf(declared, event.rawPath) });
+      Object.assign(event, { pathParameters: pathParametersIn(declared, event.rawPath) });
     },
   };
 }
