@@ -50,6 +50,7 @@ export function composeService(base: BaseService): Service {
   const database = openDatabase(postgres, tracing);
   const keySet = createKeySet({
     uri: oauth.jwksUri,
+    algorithms: oauth.algorithms,
     refreshEvery: oauth.jwksRefresh * 1000,
     onRefresh: (outcome, failures, cause) => logRefresh(log, outcome, failures, cause),
   });

@@ -14,6 +14,9 @@ export const ALGORITHMS = [
   'EdDSA',
 ] as const;
 
+/** One of ALGORITHMS. */
+export type Algorithm = (typeof ALGORITHMS)[number];
+
 /** Header fields that a request or a response of this service has of its own. */
 const OF_HTTP = new Set([
   ...['allow', 'authorization', 'cache-control', 'connection', 'content-encoding', 'content-length'],
@@ -108,9 +111,8 @@ export function source() {
 
 /** Some of ALGORITHMS, separated by commas. */
 export function algorithms() {
-  const isKnown = (name: string) => (ALGORITHMS as readonly string[]).includes(name);
-  return setting(`a list of ${ALGORITHMS.join(', ')}`, (given) => {
-    const names = given.split(',').map((name) => name.trim());
-    return names.every(isKnown) ? names : undefined;
+  return setting(`a list of ${ALGORITHMS.join(', ')}`, (given): readonly Algorithm[] | undefined => {
+    const names = given.split(',').map((name) => ALGORITHMS.find((known) => known === name.trim()));
+    return names.every((name) => name !== undefined) ? names : undefined;
   });
 }

@@ -41,7 +41,7 @@ export const Environment = z.object({
     .describe('Claim with the roles; `scope` for providers that use scopes, a dotted name for a nested one.'),
   SVC_OAUTH_ALGORITHMS: algorithms()
     .default([...ALGORITHMS])
-    .describe('Signature algorithms that are accepted.'),
+    .describe('Signature algorithms that are accepted; a key that names none serves the first that fits it.'),
   SVC_OAUTH_CLOCK_TOLERANCE: seconds(0, 300).default(0).describe('Tolerance for `exp` and `nbf`.'),
   SVC_OAUTH_JWKS_REFRESH: seconds(5, 3600).default(300).describe('Time between two refreshes of the keys.'),
 

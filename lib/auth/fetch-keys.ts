@@ -1,4 +1,5 @@
 import type { JWK } from 'jose';
+import type { Algorithm } from '../setting-forms.ts';
 import { usableKeys } from './usable-keys.ts';
 
 const TIME_LIMIT = 3000;
@@ -9,7 +10,11 @@ const SIZE_LIMIT = 256 * 1024;
  *
  * @throws {Error} when the answer is no set with at least one usable key
  */
-export async function fetchKeys(uri: string, stopped: AbortSignal): Promise<readonly JWK[]> {
+export async function fetchKeys(
+  uri: string,
+  accepted: readonly Algorithm[],
+  stopped: AbortSignal,
+): Promise<readonly JWK[]> {
   const response = await fetch(uri, {
     headers: { accept: 'application/jwk-set+json, application/json' },
     redirect: 'error',
@@ -19,7 +24,7 @@ export async function fetchKeys(uri: string, stopped: AbortSignal): Promise<read
     await response.body?.cancel();
     throw new Error(`the key server answered ${response.status}`);
   }
-  const keys = await usableKeys(parsed(await textWithin(SIZE_LIMIT, response)));
+  const keys = await usableKeys(parsed(await textWithin(SIZE_LIMIT, response)), accepted);
   if (keys.length === 0) throw new Error('the key server answered without a usable key');
   return keys;
 }

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { type CryptoKey, createLocalJWKSet, errors, type JWK, type JWTHeaderParameters } from 'jose';
 import { unavailable } from '../problem.ts';
+import type { Algorithm } from '../setting-forms.ts';
 import { fetchKeys } from './fetch-keys.ts';
 
 const SECOND = 1000;
@@ -41,6 +42,8 @@ type Moment = { readonly time: number; readonly uptime: number };
 
 type KeySetOptions = {
   readonly uri: string;
+  /** The accepted algorithms; keys for others are ignored. */
+  readonly algorithms: readonly Algorithm[];
   /** Milliseconds between refreshes in the background. */
   readonly refreshEvery: number;
   readonly onRefresh?: (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
@@ -48,7 +51,13 @@ type KeySetOptions = {
 };
 
 /** The key set at `uri`. Nothing is fetched before `start` or the first token. */
-export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: KeySetOptions): KeySet {
+export function createKeySet({
+  uri,
+  algorithms,
+  refreshEvery,
+  onRefresh,
+  now = Date.now,
+}: KeySetOptions): KeySet {
   let good: GoodSet | undefined;
   let generation = 0;
   let failures = 0;
@@ -75,7 +84,7 @@ export function createKeySet({ uri, refreshEvery, onRefresh, now = Date.now }: K
   async function attempt(): Promise<void> {
     attempted = { time: now(), uptime: performance.now() };
     try {
-      adopt(await fetchKeys(uri, stopped.signal));
+      adopt(await fetchKeys(uri, algorithms, stopped.signal));
       failures = 0;
       refreshes.succeeded += 1;
       onRefresh?.('succeeded', failures);

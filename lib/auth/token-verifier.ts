@@ -1,8 +1,10 @@
 import { type CryptoKey, errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { unauthorized } from '../problem.ts';
+import type { Algorithm } from '../setting-forms.ts';
 import type { Settings } from '../settings.ts';
 import { isStorable } from '../text.ts';
+import { algorithmNamed, namesOf } from './algorithms.ts';
 import { readCompactToken } from './bearer-token.ts';
 import type { KeySet } from './key-set.ts';
 import { principalOf, type ServicePrincipal } from './principal.ts';
@@ -36,6 +38,7 @@ export function createTokenVerifier(
     sizeCalculation: (_, token) => token.length,
   });
   const counts = { hits: 0, misses: 0 };
+  const names = namesOf(algorithms);
   let generation = keySet.generation;
 
   function remembered(token: string): ServicePrincipal | undefined {
@@ -68,7 +71,12 @@ export function createTokenVerifier(
     let refusal: unknown;
     for (const key of keys) {
       try {
-        const { payload } = await jwtVerify(token, key, { issuer, audience, algorithms, clockTolerance });
+        const { payload } = await jwtVerify(token, key, {
+          issuer,
+          audience,
+          algorithms: names,
+          clockTolerance,
+        });
         return acceptableClaims(payload);
       } catch (error) {
         refusal = error;
@@ -96,11 +104,11 @@ const reasonOf = (error: errors.JOSEError) => `the token was refused: ${error.me
 
 function acceptableHeader(
   header: Readonly<Record<string, unknown>>,
-  algorithms: readonly string[],
+  algorithms: readonly Algorithm[],
 ): JWTHeaderParameters {
-  const { alg, typ, kid } = header;
-  if (typeof alg !== 'string' || !algorithms.includes(alg))
-    throw unauthorized("the token's alg is not accepted");
+  const { typ, kid } = header;
+  const alg = algorithmNamed(header.alg, algorithms);
+  if (!alg) throw unauthorized("the token's alg is not accepted");
   if (typ !== undefined && !isTokenType(typ)) throw unauthorized("the token's typ is not accepted");
   if (kid !== undefined && typeof kid !== 'string') throw unauthorized("the token's kid is not a string");
   if (Object.hasOwn(header, 'crit')) throw unauthorized('the token has critical header parameters');

@@ -6,17 +6,23 @@ import { startIssuer } from './tokens.ts';
 
 type Options = Partial<Omit<Parameters<typeof createKeySet>[0], 'uri'>>;
 
+const ACCEPTED: Parameters<typeof createKeySet>[0]['algorithms'] = ['RS256', 'ES256', 'EdDSA'];
+
 /** A verifier of tokens over a key set and an issuer of its own. Nothing is fetched before it is asked to. */
-export async function startVerifier({ refreshEvery = 300_000, ...options }: Options = {}) {
+export async function startVerifier({
+  refreshEvery = 300_000,
+  algorithms = ACCEPTED,
+  ...options
+}: Options = {}) {
   const issuer = await startIssuer();
-  const keySet = createKeySet({ uri: issuer.jwksUri, refreshEvery, ...options });
+  const keySet = createKeySet({ uri: issuer.jwksUri, refreshEvery, algorithms, ...options });
   const { verifyToken, counts } = createTokenVerifier(
     {
       jwksUri: issuer.jwksUri,
       issuer: issuer.issuer,
       audience: issuer.audience,
       rolesClaim: 'roles',
-      algorithms: ['RS256', 'ES256', 'EdDSA'],
+      algorithms,
       clockTolerance: 0,
       jwksRefresh: refreshEvery / 1000,
     },

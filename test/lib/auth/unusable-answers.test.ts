@@ -66,6 +66,14 @@ describe.concurrent('an answer that is no usable key set never replaces the last
       'keys for encryption alone',
       saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, alg: 'RSA-OAEP' }] })),
     ],
+    [
+      'keys of algorithms that are not accepted alone',
+      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, alg: 'RS512' }] })),
+    ],
+    [
+      'keys that may only sign',
+      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, key_ops: ['sign'] }] })),
+    ],
     ['keys for key agreement alone', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
     ['weak keys alone', saying(() => JSON.stringify(weakKey()))],
     ['JSON that breaks off', saying(() => keysOfAttacker().slice(0, -1))],

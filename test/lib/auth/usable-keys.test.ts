@@ -37,7 +37,9 @@ describe('in the JWKS a key is trusted', () => {
   test.each([
     ['of RSA with 2048 bits', {}],
     ['without alg', { alg: undefined }],
+    ['whose alg is null', { alg: null }],
     ['without use', { use: undefined }],
+    ['whose key_ops name verify', { key_ops: ['verify'] }],
     ['with members that nobody knows', { x5t: 'AAAA', 'urn:example:x': [1] }],
   ])('%s', async (_case, more) => {
     expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(200);
@@ -102,6 +104,11 @@ describe('in the JWKS a key is ignored', () => {
     ['of an unknown type', { kty: 'XYZ' }],
     ['for another algorithm', { alg: 'RS512' }],
     ['for an unknown algorithm', { alg: 'XYZ' }],
+    ['for an algorithm of another type', { alg: 'ES256' }],
+    ['whose algorithm is no text', { alg: 42 }],
+    ['whose algorithm is in another case', { alg: 'rs256' }],
+    ['that may only sign', { key_ops: ['sign'] }],
+    ['that may do nothing', { key_ops: [] }],
   ])('%s', async (_case, more) => {
     expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(401);
   });
@@ -114,6 +121,13 @@ describe('in the JWKS a key is ignored', () => {
     const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { x } = elliptic.publicKey.export({ format: 'jwk' });
     const key = { kty: 'EC', crv: 'P-256', x, y: x, kid: 'odd', alg: 'ES256', use: 'sig' };
+
+    expect(await judged([key], () => Buffer.alloc(64, 1), { alg: 'ES256' })).toBe(401);
+  });
+
+  test('of a curve that its algorithm does not have', async () => {
+    const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+    const key = { ...elliptic.publicKey.export({ format: 'jwk' }), kid: 'odd', alg: 'ES256', use: 'sig' };
 
     expect(await judged([key], () => Buffer.alloc(64, 1), { alg: 'ES256' })).toBe(401);
   });

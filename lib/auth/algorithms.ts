@@ -1,0 +1,43 @@
+import type { JWK } from 'jose';
+import type { Algorithm } from '../setting-forms.ts';
+
+/** The type, and the curve if it has one, of the keys that an algorithm takes (RFC 7518 section 3.1, RFC 8037). */
+const KEYS: Readonly<Record<Algorithm, string>> = {
+  RS256: 'RSA',
+  RS384: 'RSA',
+  RS512: 'RSA',
+  PS256: 'RSA',
+  PS384: 'RSA',
+  PS512: 'RSA',
+  ES256: 'EC P-256',
+  ES384: 'EC P-384',
+  ES512: 'EC P-521',
+  EdDSA: 'OKP Ed25519',
+};
+
+/**
+ * The accepted algorithm that this name stands for, in a key or in a token; undefined when it is not accepted.
+ * `Ed25519` (RFC 9864 section 2.2) is `EdDSA` by its other name.
+ */
+export function algorithmNamed(name: unknown, accepted: readonly Algorithm[]): Algorithm | undefined {
+  const canonical = name === 'Ed25519' ? 'EdDSA' : name;
+  return accepted.find((algorithm) => algorithm === canonical);
+}
+
+/** All names that a token may give to the accepted algorithms. */
+export function namesOf(accepted: readonly Algorithm[]): string[] {
+  return accepted.includes('EdDSA') ? [...accepted, 'Ed25519'] : [...accepted];
+}
+
+/**
+ * The one algorithm that a key serves: its own, or where it names none the first accepted one that fits it.
+ * Undefined when that is not accepted, or does not fit.
+ */
+export function algorithmOf(key: JWK, accepted: readonly Algorithm[]): Algorithm | undefined {
+  const type = key.kty === 'RSA' ? key.kty : `${key.kty} ${key.crv}`;
+  const fits = (algorithm: Algorithm) => KEYS[algorithm] === type;
+  // Some providers write null for none.
+  if (key.alg == null) return accepted.find(fits);
+  const own = algorithmNamed(key.alg, accepted);
+  return own && fits(own) ? own : undefined;
+}
