@@ -15,7 +15,7 @@ import type { Settings } from '../lib/settings.ts';
 import { documentation } from './docs.ts';
 import { createDrain, type Drain } from './drain.ts';
 import { keepMigrated } from './migrations.ts';
-import { createOutbox, type Outbox } from './outbox.ts';
+import { createResponseWriter, type ResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 
@@ -47,15 +47,21 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const service = composeService({ settings, log, tracing });
   const drain = createDrain();
   if (settings.otel.exportsMetrics) telemetry?.observe(readingsOf(service, drain, lines));
-  let phase: 'serving' | 'announced' | 'closing' = 'serving';
-  const readiness = untilAnnounced(service.readiness, () => phase !== 'serving');
+  let phase: 'serving' | 'unready' | 'draining' = 'serving';
+  const readiness = unreadyAtShutdown(service.readiness, () => phase !== 'serving');
   const served =
     settings.environment === 'development'
       ? [...endpoints, ...documentation(endpoints, settings)]
       : endpoints;
   const router = createRouter(served, { ...service, readiness });
-  const outbox = createOutbox();
-  const server = createHttpServer({ service, router, drain, outbox, isClosing: () => phase === 'closing' });
+  const responses = createResponseWriter();
+  const server = createHttpServer({
+    service,
+    router,
+    drain,
+    responses,
+    isDraining: () => phase === 'draining',
+  });
   await listen(server, settings);
   // A connection that cannot be accepted, for want of a descriptor say, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: describe(cause) }));
@@ -67,13 +73,17 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   let shuttingDown: Promise<void> | undefined;
 
   async function shutDown(): Promise<void> {
-    phase = 'announced';
+    phase = 'unready';
     migrations?.stop();
     await sleep(settings.shutdown.readinessDelay * 1000);
-    phase = 'closing';
+    phase = 'draining';
     await drainRequests(service, drain);
     service.keySet.stop();
-    await Promise.all([close(server, outbox), service.database.close(LAST_STEP), service.readiness.close()]);
+    await Promise.all([
+      close(server, responses),
+      service.database.close(LAST_STEP),
+      service.readiness.close(),
+    ]);
     await telemetry?.shutDown();
     await lines.end(0.3);
   }
@@ -115,7 +125,7 @@ async function drainRequests({ settings, log, database, keySet }: Service, drain
   cancel();
 }
 
-function untilAnnounced(readiness: Readiness, isShuttingDown: () => boolean): Readiness {
+function unreadyAtShutdown(readiness: Readiness, isShuttingDown: () => boolean): Readiness {
   return {
     ...readiness,
     async check() {
@@ -131,12 +141,12 @@ async function listen(server: Server, { host, port }: Settings): Promise<void> {
 }
 
 /** Answers on their way out are given a moment; connections without one are closed at once. */
-async function close(server: Server, outbox: Outbox): Promise<void> {
+async function close(server: Server, responses: ResponseWriter): Promise<void> {
   const closed = once(server, 'close');
   // http's own close would also cut off the answers that are not sent yet.
   NetServer.prototype.close.call(server);
   const cut = setTimeout(() => server.closeAllConnections(), LAST_STEP * 1000);
-  await outbox.untilSent();
+  await responses.untilSent();
   server.closeIdleConnections();
   await closed;
   clearTimeout(cut);

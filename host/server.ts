@@ -8,7 +8,7 @@ import type { Service } from '../lib/service.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
 import type { Drain } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
-import type { Outbox } from './outbox.ts';
+import type { ResponseWriter } from './response-writer.ts';
 import type { Router } from './router.ts';
 
 /** Node's own limits: slow clients are gone within 12 seconds; balancers close idle connections before we do. */
@@ -28,13 +28,13 @@ type Options = {
   readonly service: Service;
   readonly router: Router;
   readonly drain: Drain;
-  readonly outbox: Outbox;
-  /** Whether connections should end with their next response. */
-  readonly isClosing: () => boolean;
+  readonly responses: ResponseWriter;
+  /** Whether the drain has begun: connections end with their next response. */
+  readonly isDraining: () => boolean;
 };
 
 /** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
-export function createHttpServer({ service, router, drain, outbox, isClosing }: Options): Server {
+export function createHttpServer({ service, router, drain, responses, isDraining }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
   const closing = new WeakSet<Socket>();
 
@@ -55,8 +55,8 @@ export function createHttpServer({ service, router, drain, outbox, isClosing }: 
     const leave = isProbe ? undefined : drain.enter(() => event.refuseBody(cancelled()));
     const result = await handler(event).finally(leave);
     if (response.destroyed) return;
-    if (isClosing()) closeAfter(response);
-    outbox.write(response, result, event.isBodyToCome);
+    if (isDraining()) closeAfter(response);
+    responses.write(response, result, event.isBodyToCome);
   }
 
   /** Of requests that came one behind the other without waiting, the last one's answer is the last. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type Answer, answerWith } from './answers.ts';
 
-const PATIENCE = 15_000;
+const TIMEOUT = 15_000;
 const HEAD_END = '\r\n\r\n';
 
 /** A connection to the service on which a test writes what it likes, HTTP or not. */
@@ -29,7 +29,7 @@ export async function connectTo(url: string) {
   }
 
   async function until<Value>(found: () => Value | undefined, wanted: string): Promise<Value> {
-    const deadline = Date.now() + PATIENCE;
+    const deadline = Date.now() + TIMEOUT;
     for (;;) {
       const value = found();
       if (value !== undefined) return value;

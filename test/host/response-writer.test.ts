@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createOutbox } from '../../host/outbox.ts';
+import { createResponseWriter } from '../../host/response-writer.ts';
 
 /** More than the buffers of both sides hold. */
 const body = 'x'.repeat(30_000_000);
@@ -16,7 +16,7 @@ async function isWhole(reader: Socket): Promise<boolean> {
 }
 
 test('answers are waited for until they are sent, also those that are written meanwhile', async () => {
-  const outbox = createOutbox();
+  const responseWriter = createResponseWriter();
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => responses.push(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -25,10 +25,10 @@ test('answers are waited for until they are sent, also those that are written me
   for (const reader of [first, second])
     reader.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   while (responses.length < 2) await sleep(10);
-  const write = (index: number) => outbox.write(responses[index] as ServerResponse, result, false);
+  const write = (index: number) => responseWriter.write(responses[index] as ServerResponse, result, false);
 
   let isSent = false;
-  const sent = outbox.untilSent().then(() => {
+  const sent = responseWriter.untilSent().then(() => {
     isSent = true;
   });
   write(0);

@@ -10,7 +10,7 @@ const READING_TIME = 10_000;
 const LINGER = 5000;
 
 /** Responses on their way out. */
-export type Outbox = {
+export type ResponseWriter = {
   /** Writes an endpoint's result as the HTTP response, to a client that may still be sending its body. */
   write(response: ServerResponse, result: GatewayResult, isBodyToCome: boolean): void;
   /** Resolves once clients have taken all that is written. */
@@ -18,7 +18,7 @@ export type Outbox = {
 };
 
 /** The responses of one server. */
-export function createOutbox(): Outbox {
+export function createResponseWriter(): ResponseWriter {
   const unsent = new Set<ServerResponse>();
 
   function watch(response: ServerResponse): void {
