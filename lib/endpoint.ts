@@ -74,7 +74,7 @@ export function endpoint<const R extends Route>(
 function checksOf(route: Route, { settings, verifyToken }: Service): Middleware[] {
   return [
     pathParameters(route.path),
-    ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role)]),
+    ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role, settings.oauth.rolesClaim)]),
     ...(route.body ? [demandJson(), receiveBody(settings.bodyLimit)] : []),
     validate(route),
   ];

@@ -18,13 +18,14 @@ export function principalOf(claims: Readonly<Record<string, unknown>>, rolesClai
 }
 
 /**
- * Refuses a caller without the role.
+ * Refuses a caller without the role; for the log, with the claim in which its roles were looked for.
  *
  * @throws {Problem} forbidden_error
  */
-export function demandRole({ roles, subject }: ServicePrincipal, role: Role): void {
+export function demandRole({ roles, subject }: ServicePrincipal, role: Role, rolesClaim: string): void {
   if (roles.includes(role) || roles.includes('api.superuser')) return;
-  throw missingRole(role, `${subject} lacks the role ${role}`);
+  const found = roles.length > 0 ? `the roles ${roles.join(', ')}` : 'no roles';
+  throw missingRole(role, `${subject} lacks the role ${role}: the claim ${rolesClaim} has ${found}`);
 }
 
 /** A caller without the role (RFC 6750 section 3.1). The reason is for the log alone. */

@@ -62,7 +62,7 @@ describe('app_error', () => {
     ]);
   });
 
-  test('is logged of a missing role, with the caller and the role', async () => {
+  test('is logged of a missing role, with the caller, the role, the claim and the roles found', async () => {
     const authorization = `Bearer ${await service.issuer.sign({ sub: 'svc-reader', roles: ['users.read'] })}`;
     const response = await service.call('POST', users, { email }, { headers: { authorization } });
     const requestId = response.headers.get('x-request-id');
@@ -71,7 +71,7 @@ describe('app_error', () => {
     expect(await response.text()).not.toMatch(/svc-reader|users\.write/);
     expect(await eventsOf(requestId)).toEqual([
       warning(requestId, {
-        message: 'svc-reader lacks the role users.write',
+        message: 'svc-reader lacks the role users.write: the claim roles has the roles users.read',
         status_code: 403,
         path: users,
       }),

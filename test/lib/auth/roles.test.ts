@@ -132,3 +132,31 @@ test('a role that is lacking is 403, with the role in the challenge', async () =
 
   expect(headers['www-authenticate']).toBe('Bearer error="insufficient_scope", scope="users.read"');
 });
+
+describe('why a caller is 403 is in the log: the role, the claim and the roles found', () => {
+  test.each([
+    [
+      'roles',
+      { roles: ['users.write', 'orders.read'] },
+      'the claim roles has the roles users.write, orders.read',
+    ],
+    ['roles', { roles: [] }, 'the claim roles has no roles'],
+    ['roles', {}, 'the claim roles has no roles'],
+    ['roles', { scope: 'users.read' }, 'the claim roles has no roles'],
+    ['roles', { roles: { 'users.read': true } }, 'the claim roles has no roles'],
+    ['scope', { scope: 'openid' }, 'the claim scope has the roles openid'],
+    [
+      'realm_access.roles',
+      { realm_access: { roles: ['uma'] } },
+      'the claim realm_access.roles has the roles uma',
+    ],
+  ])('in %s of %j', async (claim, claims, found) => {
+    const gate = await gateFor(claim);
+    const from = gate.lines.length;
+
+    await gate.expectForbidden(await tokenWith(gate, claims));
+
+    const message = `svc-test lacks the role users.read: ${found}`;
+    expect(gate.lines.slice(from)).toMatchObject([{ event: 'app_error', status_code: 403, message }]);
+  });
+});
