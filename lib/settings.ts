@@ -22,89 +22,103 @@ const encoding = () => choice('http/protobuf', 'http/json');
 export const Environment = z.object({
   SVC_ENV: choice('development', 'production')
     .default('development')
-    .describe('Format of the log, and whether the documentation pages exist.'),
-  SVC_LOG_LEVEL: anyCase('debug', 'info', 'warning', 'error')
-    .default('info')
-    .describe('Least level that is logged.'),
+    .describe('Log format, and whether the documentation pages are served.'),
+  SVC_LOG_LEVEL: anyCase('debug', 'info', 'warning', 'error').default('info').describe('Minimum log level.'),
   SVC_HOST: text('an address').default('0.0.0.0').describe('Address to listen on.'),
   SVC_PORT: whole(0, 65_535).default(8000).describe('Port to listen on; 0 takes a free one.'),
-  SVC_BODY_LIMIT: whole(1024, 10_485_760, 'bytes').default(65_536).describe('Size of the largest body.'),
+  SVC_BODY_LIMIT: whole(1024, 10_485_760, 'bytes')
+    .default(65_536)
+    .describe('Maximum size of a request body.'),
   SVC_REQUEST_ID_HEADER: fieldName()
     .default('X-Request-ID')
-    .describe('Header that carries the request ID, in and out.'),
+    .describe('Header that carries the request ID, in requests and responses.'),
 
-  SVC_OAUTH_JWKS_URI: httpUrl().describe("Address of the identity provider's public keys."),
-  SVC_OAUTH_ISSUER: text().describe('`iss` of every token.'),
-  SVC_OAUTH_AUDIENCE: text().describe('`aud` of every token, or one of them.'),
+  SVC_OAUTH_JWKS_URI: httpUrl().describe("URL of the identity provider's public keys (JWKS)."),
+  SVC_OAUTH_ISSUER: text().describe('Required `iss` claim of a token.'),
+  SVC_OAUTH_AUDIENCE: text().describe('Required `aud` claim of a token; of a list, one member.'),
   SVC_OAUTH_ROLES_CLAIM: text('a claim name')
     .default('roles')
-    .describe('Claim with the roles; `scope` for providers that use scopes, a dotted name for a nested one.'),
+    .describe(
+      'Claim that holds the roles; `scope` for providers that use scopes, a dotted name for a nested claim.',
+    ),
   SVC_OAUTH_ALGORITHMS: algorithms()
     .default([...ALGORITHMS])
     .describe('Signature algorithms that are accepted; a key that names none serves the first that fits it.'),
-  SVC_OAUTH_CLOCK_TOLERANCE: seconds(0, 300).default(0).describe('Tolerance for `exp` and `nbf`.'),
-  SVC_OAUTH_JWKS_REFRESH: seconds(5, 3600).default(300).describe('Time between two refreshes of the keys.'),
+  SVC_OAUTH_CLOCK_TOLERANCE: seconds(0, 300).default(0).describe('Clock skew tolerated for `exp` and `nbf`.'),
+  SVC_OAUTH_JWKS_REFRESH: seconds(5, 3600)
+    .default(300)
+    .describe('Interval at which the keys are fetched again.'),
 
-  SVC_POSTGRES_HOST: text('a host').default('localhost').describe('Host of PostgreSQL.'),
-  SVC_POSTGRES_PORT: whole(1, 65_535).default(5432).describe('Port of PostgreSQL.'),
+  SVC_POSTGRES_HOST: text('a host')
+    .default('localhost')
+    .describe('Host name or address of the PostgreSQL server.'),
+  SVC_POSTGRES_PORT: whole(1, 65_535).default(5432).describe('Port of the PostgreSQL server.'),
   SVC_POSTGRES_USER: text().default('postgres').describe('Role to connect as.'),
-  SVC_POSTGRES_PASSWORD: text().default('').describe('Its password.'),
+  SVC_POSTGRES_PASSWORD: text().default('').describe('Password of the role.'),
   SVC_POSTGRES_PASSWORD_FROM: source()
     .optional()
     .describe(
-      'File or address that the password is read from, at every connection: a mounted secret, or the AWS Parameters and Secrets extension.',
+      'File or URL that the password is read from for each new connection: a mounted secret, or the AWS Parameters and Secrets extension.',
     ),
-  AWS_SESSION_TOKEN: text().optional().describe('Set by AWS Lambda: what that extension wants to see.'),
+  AWS_SESSION_TOKEN: text().optional().describe('Set by AWS Lambda; sent to that extension.'),
   SVC_POSTGRES_DB: text().default('postgres').describe('Database to connect to.'),
   SVC_POSTGRES_SSLMODE: choice('disable', 'require', 'verify-full')
     .default('disable')
-    .describe('TLS: none, encrypted, or encrypted to a server with a valid certificate.'),
+    .describe('TLS mode: none, encrypted, or encrypted with the server certificate verified.'),
   SVC_POSTGRES_POOL_SIZE: whole(1, 200)
     .default(10)
-    .describe('Connections an instance holds at most; 1 in AWS Lambda.'),
-  SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60).default(1).describe('Longest wait for a connection.'),
-  SVC_POSTGRES_STATEMENT_TIMEOUT: seconds(0.01, 600).default(4).describe('Longest time of a statement.'),
+    .describe('Maximum number of connections of an instance; the default is 1 in AWS Lambda.'),
+  SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60).default(1).describe('Maximum time to wait for a connection.'),
+  SVC_POSTGRES_STATEMENT_TIMEOUT: seconds(0.01, 600).default(4).describe('Maximum duration of a statement.'),
   SVC_POSTGRES_MIGRATE: flag()
     .default(true)
-    .describe('Whether pending migrations run at start; of many instances one does it. Never in AWS Lambda.'),
+    .describe(
+      'Whether pending migrations run at start; of several instances one runs them. Never in AWS Lambda.',
+    ),
   SVC_POSTGRES_POOLER: choice('none', 'transaction')
     .default('none')
-    .describe('`transaction` behind PgBouncer in transaction mode or RDS Proxy; the default in AWS Lambda.'),
+    .describe(
+      'Pooler in front of PostgreSQL: `transaction` for PgBouncer in transaction mode and RDS Proxy, the default in AWS Lambda.',
+    ),
 
   SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(Number.NEGATIVE_INFINITY, LONGEST)
     .default(30)
-    .describe('Longest wait for requests in flight; 0 or less skips it.'),
+    .describe('Maximum time to wait for requests in flight at shutdown; 0 or less does not wait.'),
   SVC_SHUTDOWN_READINESS_DELAY: seconds(0, LONGEST)
     .default(0)
-    .describe('Time to keep serving between `/ready` turning 503 and the drain.'),
+    .describe(
+      'Time between the first 503 of `/ready` and the start of the drain; requests are served as before.',
+    ),
   SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, LONGEST)
     .optional()
-    .describe('Counted from the start of the drain; requests in flight are cancelled at it.'),
+    .describe('Time after the start of the drain at which requests in flight are cancelled.'),
 
   SVC_OTEL_ENABLED: flag()
     .optional()
     .meta({ shownDefault: '`true` in production, else `false`' })
-    .describe('Traces, and metrics where they are asked for.'),
+    .describe('Enables traces, and metrics if `OTEL_METRICS_EXPORTER` names an exporter.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl()
     .optional()
     .describe(
-      'OTLP receiver (HTTP); without one spans go to standard output. The other `OTEL_*` variables apply too.',
+      'URL of an OTLP receiver (HTTP); without one, spans are written to standard output. The other `OTEL_*` variables apply too.',
     ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('The same, for traces alone.'),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('The same, for traces only.'),
   OTEL_EXPORTER_OTLP_PROTOCOL: encoding()
     .optional()
     .meta({ shownDefault: '`http/protobuf`' })
-    .describe('Encoding of OTLP.'),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: encoding().optional().describe('The same, for traces alone.'),
-  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: encoding().optional().describe('The same, for metrics alone.'),
+    .describe('OTLP encoding.'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: encoding().optional().describe('The same, for traces only.'),
+  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: encoding().optional().describe('The same, for metrics only.'),
   OTEL_TRACES_EXPORTER: choice('otlp', 'console', 'none')
     .optional()
     .meta({ shownDefault: '`otlp` with an endpoint, else `console`' })
-    .describe('Where spans go; `console` prints one JSON object a line.'),
-  OTEL_METRICS_EXPORTER: choice('otlp', 'prometheus', 'none').default('none').describe('Where metrics go.'),
+    .describe('Exporter of spans; `console` writes one JSON object per line.'),
+  OTEL_METRICS_EXPORTER: choice('otlp', 'prometheus', 'none')
+    .default('none')
+    .describe('Exporter of metrics.'),
   POWERTOOLS_TRACE_ENABLED: flag()
     .default(false)
-    .describe('AWS Lambda alone: AWS X-Ray, when OpenTelemetry is off.'),
+    .describe('AWS Lambda only: enables AWS X-Ray when OpenTelemetry is off.'),
 });
 
 /** The settings of one instance. Times are in seconds, sizes in bytes. */
