@@ -14,7 +14,7 @@ import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
 import { documentation } from './docs.ts';
 import { createDrain, type Drain } from './drain.ts';
-import { keepMigrated } from './migrations.ts';
+import { keepMigrated } from './keep-migrated.ts';
 import { createResponseWriter, type ResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';

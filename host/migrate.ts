@@ -1,9 +1,9 @@
-import { migrate } from '../lib/database/migrate.ts';
+import { runMigrations } from '../lib/database/run-migrations.ts';
 import { readSettings } from '../lib/settings.ts';
 
 // For those who switch SVC_POSTGRES_MIGRATE off: runs the pending migrations once, and tells by its exit code.
 try {
-  await migrate(readSettings().postgres);
+  await runMigrations(readSettings().postgres);
   process.stdout.write('The database is migrated.\n');
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { migrate } from '../../lib/database/migrate.ts';
+import { runMigrations } from '../../lib/database/run-migrations.ts';
 import { type Settings, SettingsError } from '../../lib/settings.ts';
 import { startHost } from '../host.ts';
 import { type Addresses, banner } from './banner.ts';
@@ -59,7 +59,7 @@ async function startEverything(): Promise<Addresses> {
     ));
   const service = await start('service', async () => {
     // Here, so that nobody sees the service while it is not ready.
-    if (database && settings.postgres.migrate) await migrate(settings.postgres);
+    if (database && settings.postgres.migrate) await runMigrations(settings.postgres);
     const host = await startHost(settings);
     return { url: host.url, stop: () => host.shutDown() };
   });

@@ -2,11 +2,21 @@ import { type ClientBase, type ClientConfig, Pool, type PoolConfig } from 'pg';
 import type { Settings } from '../settings.ts';
 import { readPassword } from './password.ts';
 
+/** Parameters of PostgreSQL, for a session. */
+type Session = Readonly<Record<string, string>>;
+
 /** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
-const SESSION = '-c client_connection_check_interval=500 -c idle_in_transaction_session_timeout=10000';
+const SESSION: Session = {
+  client_connection_check_interval: '500',
+  idle_in_transaction_session_timeout: '10000',
+};
 
 /** What every connection has in common; `connectTimeout` is in seconds. Nothing may wait for ever. */
-export function clientConfig(postgres: Settings['postgres'], connectTimeout: number): ClientConfig {
+export function clientConfig(
+  postgres: Settings['postgres'],
+  connectTimeout: number,
+  session = SESSION,
+): ClientConfig {
   const { host, port, user, database, sslMode, pooler } = postgres;
   return {
     host,
@@ -21,8 +31,15 @@ export function clientConfig(postgres: Settings['postgres'], connectTimeout: num
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     // A pooler in transaction mode refuses parameters of a session it does not have.
-    ...(pooler === 'none' && { options: SESSION }),
+    ...(pooler === 'none' && { options: optionsOf(session) }),
   };
+}
+
+/** As the server takes them from a command line: a space in a value is escaped. */
+function optionsOf(session: Session): string {
+  return Object.entries(session)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+    .join(' ');
 }
 
 /** A pool that outlives its connections. */

@@ -1,9 +1,10 @@
-import { type DatabaseConnection, type Driver, Kysely, PostgresAdapter, PostgresQueryCompiler } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { clientConfig, openPool } from './connection.ts';
+import { queriesOver } from './queries.ts';
 import type { Tables } from './schema.ts';
-import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
+import { createStatements, LONGEST_IDLE } from './statements.ts';
 
 /** The database of the service: queries are written with `db`, and each is one statement. */
 export type Database = {
@@ -26,7 +27,7 @@ export function openDatabase(settings: Settings['postgres'], tracing?: Tracing):
     maxLifetimeSeconds: 1800,
   });
   const statements = createStatements(pool, settings, tracing);
-  return { db: queriesOver(statements), connections, cancel: statements.cancel, close };
+  return { db: queriesOver(statements.run), connections, cancel: statements.cancel, close };
 
   function connections() {
     const { idleCount, totalCount, waitingCount } = pool;
@@ -46,39 +47,4 @@ export function openDatabase(settings: Settings['postgres'], tracing?: Tracing):
       });
     });
   }
-}
-
-function queriesOver(statements: Statements): Kysely<Tables> {
-  return new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => singleStatementDriver(statements),
-      createIntrospector: refuse,
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  });
-}
-
-/** kysely's view of the pool: there is no session and no transaction, so that any pooler may stand behind it. */
-function singleStatementDriver(statements: Statements): Driver {
-  const connection: DatabaseConnection = {
-    async executeQuery({ sql, parameters }) {
-      const { rows, rowCount } = await statements.run({ sql, parameters });
-      return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
-    },
-    streamQuery: refuse,
-  };
-  return {
-    init: async () => {},
-    acquireConnection: async () => connection,
-    beginTransaction: refuse,
-    commitTransaction: refuse,
-    rollbackTransaction: refuse,
-    releaseConnection: async () => {},
-    destroy: async () => {},
-  };
-}
-
-function refuse(): never {
-  throw new Error('the service sends single statements, and asks for no structure');
 }

@@ -18,6 +18,20 @@ export function mayBeRetried(fault: unknown): boolean {
   return code === '40001' || code === '40P01';
 }
 
+/** The table does not exist (yet). */
+export function isMissingTable(fault: unknown): boolean {
+  return sqlStateOf(fault) === '42P01';
+}
+
+/**
+ * A change of the schema that somebody else was in the way of: a lock, a deadlock, or the same change made at the same
+ * time, which `if not exists` does not always see.
+ */
+export function isInTheWay(fault: unknown): boolean {
+  const isInCatalog = sqlStateOf(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
+  return isInCatalog || /^(55P03|40001|40P01|42P07)$/.test(sqlStateOf(fault) ?? '');
+}
+
 /** A write refused by a unique index of this name. */
 export function violatesUnique(fault: unknown, index: string): boolean {
   return sqlStateOf(fault) === '23505' && (fault as { constraint?: string }).constraint === index;

@@ -2,7 +2,8 @@ import { Client } from 'pg';
 import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
 import { abandon, clientConfig } from './connection.ts';
-import { latestMigration } from './migrations/latest.ts';
+import { isMissingTable } from './faults.ts';
+import { latestMigration } from './migrations/names.ts';
 
 /** Whether the database is connected and has the tables that this version needs. */
 export type Readiness = {
@@ -72,8 +73,6 @@ function notReady(cause: unknown) {
   return unavailable(`not ready: ${cause instanceof Error ? cause.message : cause}`, cause);
 }
 
-const UNDEFINED_TABLE = '42P01';
-
 function isUnmigrated(cause: unknown): boolean {
-  return cause === NOT_MIGRATED || (cause as { code?: string }).code === UNDEFINED_TABLE;
+  return cause === NOT_MIGRATED || isMissingTable(cause);
 }

@@ -5,9 +5,7 @@ import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
 import { abandon } from './connection.ts';
 import { breaksConnection, mayBeRetried, problemOfFault } from './faults.ts';
-
-/** One statement: its text and the values of its parameters. */
-export type Statement = { readonly sql: string; readonly parameters: readonly unknown[] };
+import type { Statement } from './queries.ts';
 
 /** Runs single statements, each on whichever connection is free. */
 export type Statements = {

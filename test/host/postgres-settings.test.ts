@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
-import { migrate } from '../../lib/database/migrate.ts';
+import { runMigrations } from '../../lib/database/run-migrations.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, probe, refusal } from '../stage/answers.ts';
@@ -16,7 +16,7 @@ describe('SVC_POSTGRES_MIGRATE', () => {
     const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
     const settings = readSettings(environmentOf(database, issuer));
 
-    await Promise.all(Array.from({ length: 8 }, () => migrate(settings.postgres)));
+    await Promise.all(Array.from({ length: 8 }, () => runMigrations(settings.postgres)));
 
     const admin = await administer(database.name);
     const ran = await admin.query('SELECT name, count(*)::int FROM kysely_migration GROUP BY name');
@@ -33,7 +33,7 @@ describe('SVC_POSTGRES_MIGRATE', () => {
     const host = await startHost(settings, { logTo: log });
     const ready = async () => answerOf(await fetch(`${host.url}/ready`));
     const before = [await ready(), await ready()];
-    await migrate(settings.postgres);
+    await runMigrations(settings.postgres);
     const after = await ready();
     await host.shutDown();
     closeSync(log);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { functions } from '../../infra/functions.ts';
-import { migrate } from '../../lib/database/migrate.ts';
+import { runMigrations } from '../../lib/database/run-migrations.ts';
 import { readSettings, type Variables } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { apiGateway } from '../stage/api-gateway.ts';
@@ -86,7 +86,7 @@ describe.each([
 async function contestant(start: (environment: Variables) => Promise<Way>): Promise<Contestant> {
   const database = await createDatabase();
   const environment = environmentOf({ ...database, host: proxy.host, port: proxy.port }, issuer);
-  await migrate(readSettings(environment).postgres);
+  await runMigrations(readSettings(environment).postgres);
   return { database, way: await start(environment), ids: [], named: new Map() };
 }
 

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
-import { hold, untilUnderWay } from '../stage/locks.ts';
+import { holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
@@ -64,14 +64,14 @@ test('a PostgreSQL that is away from the start does not hold up the exit', async
 });
 
 test('migrations that wait for another instance do not hold up the exit', async () => {
-  const service = await startBuiltService();
-  cleanUps.push(service.remove);
-  const lock = await hold(service.database, 'LOCK TABLE kysely_migration_lock IN ACCESS EXCLUSIVE MODE');
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  cleanUps.push(issuer.stop, database.drop);
+  const lock = await holdMigrations(database);
   cleanUps.push(lock.release);
-  const host = await startBuiltHost(service.environment);
+  const host = await startBuiltHost(environmentOf(database, issuer));
   cleanUps.push(host.remove);
   await host.untilListening();
-  await untilUnderWay(1, service.database);
+  await untilMigrationsAreAskedFor(database);
   const { seconds, ...exit } = await endedBy('SIGTERM', host);
 
   expect(exit).toEqual(inOrder);

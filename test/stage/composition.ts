@@ -1,4 +1,4 @@
-import { migrate } from '../../lib/database/migrate.ts';
+import { runMigrations } from '../../lib/database/run-migrations.ts';
 import { createEventLog } from '../../lib/observability/event-log.ts';
 import { composeService } from '../../lib/service.ts';
 import { readSettings, type Variables } from '../../lib/settings.ts';
@@ -13,7 +13,7 @@ export async function startComposition(variables: Variables = {}) {
   const lines: Record<string, unknown>[] = [];
   const log = createEventLog(settings, (line) => lines.push(JSON.parse(line)));
   const service = composeService({ settings, log });
-  await migrate(settings.postgres);
+  await runMigrations(settings.postgres);
 
   return {
     service,

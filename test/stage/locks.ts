@@ -18,6 +18,26 @@ export const holdUsers = (database: Database) => hold(database, 'LOCK TABLE user
 export const holdUser = (database: Database, id: string) =>
   hold(database, `SELECT FROM users WHERE id = '${id}' FOR UPDATE`);
 
+/** Holds the lock of the migrations, as an instance does that runs them. */
+export const holdMigrations = (database: Database) =>
+  hold(database, 'SELECT pg_advisory_lock(6083215794301857261)');
+
+/** Waits until an instance has found the lock of the migrations taken. */
+export async function untilMigrationsAreAskedFor(database: Database): Promise<void> {
+  const client = await connect(database);
+  try {
+    await until('the lock of the migrations is asked for', async () => {
+      const { rowCount } = await client.query(
+        "SELECT FROM pg_stat_activity WHERE datname = $1 AND query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid()",
+        [database.name],
+      );
+      return rowCount !== 0;
+    });
+  } finally {
+    await client.end();
+  }
+}
+
 /** Waits until as many statements of the service as this are under way in PostgreSQL, for `seconds` at most. */
 export async function untilUnderWay(count: number, database: Database, seconds = 10): Promise<void> {
   const client = await connect(database);

@@ -5,7 +5,8 @@ import { freePort } from '../../host/development/free-port.ts';
 /**
  * Starts a proxy on a port of 127.0.0.1, in front of PostgreSQL for one. It passes everything on, until told to
  * `stall` (connections stay, nothing moves), `reset` (every connection is cut, old and new) or `refuse` (the
- * port is closed, the connections too); `pass` makes it well again, for connections that come after.
+ * port is closed, the connections too); `pass` makes it well again, for connections that come after. `forget` lets new
+ * connections pass, while nothing moves any more on those that are there: both ends take them for alive.
  */
 export async function startProxy({ host, port }: { readonly host: string; readonly port: number }) {
   let mode: 'pass' | 'stall' | 'reset' = 'pass';
@@ -59,6 +60,10 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     stall() {
       mode = 'stall';
       for (const socket of sockets) socket.unpipe().pause();
+    },
+    forget() {
+      // Not even that one end closes is passed on.
+      for (const socket of sockets) socket.unpipe().pause().removeAllListeners('close');
     },
     reset() {
       mode = 'reset';

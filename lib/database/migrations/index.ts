@@ -1,6 +1,14 @@
-import type { Migration } from 'kysely/migration';
+import type { Kysely } from 'kysely';
 import { users } from './0001-users.ts';
-import { latestMigration } from './latest.ts';
+import type { MigrationName } from './names.ts';
 
-/** All migrations by name; the names order them and are kept for ever in `kysely_migration`. */
-export const migrations: Readonly<Record<string, Migration>> = { [latestMigration]: users };
+/**
+ * One statement or a few, outside of a transaction. Each leaves alone what is there already, for it may be sent again
+ * after any failure, and suits the version of the service that still runs beside it.
+ */
+export type Migration = (db: Kysely<unknown>) => Promise<void>;
+
+/** What each migration does, in their order. */
+export const migrations: Readonly<Record<MigrationName, Migration>> = {
+  '0001-users': users,
+};

@@ -1,4 +1,4 @@
-import { migrate } from '../lib/database/migrate.ts';
+import { runMigrations } from '../lib/database/run-migrations.ts';
 import { describe } from '../lib/observability/app-error.ts';
 import type { Service } from '../lib/service.ts';
 
@@ -6,26 +6,27 @@ const PAUSE = 500;
 
 /** Runs the migrations as soon as PostgreSQL is there, trying until they have run. */
 export function keepMigrated({ settings, log }: Service): { stop(): void } {
+  const stopping = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  let isStopped = false;
   let failures = 0;
 
   async function attempt(): Promise<void> {
     try {
-      await migrate(settings.postgres);
+      await runMigrations(settings.postgres, { signal: stopping.signal });
       log.info('database_migrated');
     } catch (cause) {
+      if (stopping.signal.aborted) return;
       failures += 1;
       if (failures === 1) log.warning('migration_failed', { cause: describe(cause) });
-      if (!isStopped) timer = setTimeout(attempt, PAUSE);
+      timer = setTimeout(attempt, PAUSE);
     }
   }
 
   void attempt();
   return {
     stop() {
-      isStopped = true;
       clearTimeout(timer);
+      stopping.abort();
     },
   };
 }

@@ -1,0 +1,83 @@
+import { Client } from 'pg';
+import type { Settings } from '../settings.ts';
+import { abandon, clientConfig } from './connection.ts';
+import type { Send } from './queries.ts';
+import { whileItRuns } from './while-it-runs.ts';
+
+/** In seconds. */
+const CONNECT_TIMEOUT = 2;
+
+/** In milliseconds: whoever uses a table queues behind a change of it that waits for its lock. */
+const LOCK_TIMEOUT = 900;
+
+/**
+ * Any number, but not that of kysely's migrator, with which the first version of the service waits: its waiting
+ * statement holds a snapshot, and `create index concurrently` waits for those.
+ */
+const LOCK = '6083215794301857261';
+
+/**
+ * A statement may take its time. But of a client that has left without a word PostgreSQL ends the session, and with it
+ * the lock: an idle one after five seconds, a busy one when TCP finds nobody there.
+ */
+const SESSION = {
+  statement_timeout: '0',
+  idle_session_timeout: '5000',
+  client_connection_check_interval: '500',
+  tcp_keepalives_idle: '3',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '2',
+};
+
+/** The connection of one run of the migrations. */
+export type MigrationConnection = {
+  readonly send: Send;
+  /** Whether this run is the one that migrates, until the connection closes. */
+  lock(): Promise<boolean>;
+  close(): void;
+};
+
+/** Connects for a run of the migrations; `signal` ends it. */
+export async function connectForMigrations(
+  postgres: Settings['postgres'],
+  signal?: AbortSignal,
+): Promise<MigrationConnection> {
+  signal?.throwIfAborted();
+  const client = new Client(clientConfig(postgres, CONNECT_TIMEOUT, SESSION));
+  const close = () => abandon(client);
+  client.on('error', () => {});
+  signal?.addEventListener('abort', close, { once: true });
+  await client.connect();
+
+  const send: Send = async ({ sql, parameters }) => {
+    const text = parameters.length === 0 ? withLockTimeout(sql) : sql;
+    const answer = client.query({ text, values: [...parameters] });
+    // Several statements in one text have several results.
+    const results = [await whileItRuns(postgres, text, answer, close)].flat();
+    return results[results.length - 1] ?? { rows: [], rowCount: 0 };
+  };
+
+  return {
+    send,
+    async lock() {
+      // A pooler would take it for a session that is somebody else's next: there PostgreSQL's own locks have to do.
+      if (postgres.pooler !== 'none') return true;
+      const { rows } = await send({ sql: 'select pg_try_advisory_lock($1) as is_ours', parameters: [LOCK] });
+      return rows[0].is_ours;
+    },
+    close() {
+      signal?.removeEventListener('abort', close);
+      close();
+    },
+  };
+}
+
+/**
+ * In one text both are one transaction, so that nothing is left set on a session that a pooler has lent. What runs
+ * concurrently may be in no transaction, and has nobody queueing behind it.
+ */
+function withLockTimeout(statement: string): string {
+  return / concurrently /.test(statement)
+    ? statement
+    : `set local lock_timeout = ${LOCK_TIMEOUT}; ${statement}`;
+}

@@ -1,0 +1,11 @@
+/**
+ * All migrations, in their order; kept for ever in `kysely_migration`. Apart from what they do, since /ready needs no
+ * more than the name of the last.
+ */
+const names = ['0001-users'] as const;
+
+/** The name of a migration. */
+export type MigrationName = (typeof names)[number];
+
+/** The migration that this version of the service needs to be there: the last one. */
+export const latestMigration: MigrationName = names[names.length - 1] as MigrationName;

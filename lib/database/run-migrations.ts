@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import type { Settings } from '../settings.ts';
+import { isInTheWay, isMissingTable } from './faults.ts';
+import { connectForMigrations } from './migration-connection.ts';
+import { type Migration, migrations } from './migrations/index.ts';
+import { queriesOver, type Send } from './queries.ts';
+
+/** What has been migrated, by name: instances of every version look here. */
+type Recorded = { kysely_migration: { name: string; timestamp: string } };
+
+/** In milliseconds. */
+const POLL = 250;
+const LONGEST_STRUGGLE = 60_000;
+
+type Migrations = Readonly<Record<string, Migration>>;
+
+type Options = {
+  readonly known?: Migrations;
+  /** Ends the run, wherever it is. */
+  readonly signal?: AbortSignal;
+};
+
+/**
+ * Runs the migrations that have not run yet. Of many instances one does it, and the others look again and again:
+ * nobody waits within a statement. Migrations that this version does not know are those of a later one, and stay.
+ *
+ * @throws whatever stopped it; the next run goes on from there
+ */
+export async function runMigrations(
+  postgres: Settings['postgres'],
+  { known = migrations, signal }: Options = {},
+): Promise<void> {
+  const connection = await connectForMigrations(postgres, signal);
+  const db = queriesOver<Recorded>(connection.send);
+  try {
+    while ((await pendingIn(db, known)).length > 0) {
+      if (await connection.lock()) await runPending(db, connection.send, known);
+      else await sleep(POLL);
+    }
+  } finally {
+    connection.close();
+  }
+}
+
+async function runPending(db: Kysely<Recorded>, send: Send, known: Migrations): Promise<void> {
+  await insistently(() => createRecord(db));
+  for (const [name, migration] of await pendingIn(db, known)) {
+    await insistently(() => migration(queriesOver(send)));
+    const timestamp = new Date().toISOString();
+    await db
+      .insertInto('kysely_migration')
+      .values({ name, timestamp })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+}
+
+async function pendingIn(db: Kysely<Recorded>, known: Migrations) {
+  const recorded = await db.selectFrom('kysely_migration').select('name').execute().catch(noneRecorded);
+  const names = new Set(recorded.map(({ name }) => name));
+  return Object.entries(known).filter(([name]) => !names.has(name));
+}
+
+function noneRecorded(fault: unknown): [] {
+  if (!isMissingTable(fault)) throw fault;
+  return [];
+}
+
+/** As kysely's migrator makes it, which the first version of the service uses. */
+async function createRecord(db: Kysely<Recorded>): Promise<void> {
+  await db.schema
+    .createTable('kysely_migration')
+    .ifNotExists()
+    .addColumn('name', 'varchar(255)', (column) => column.notNull().primaryKey())
+    .addColumn('timestamp', 'varchar(255)', (column) => column.notNull())
+    .execute();
+}
+
+/** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a minute. */
+async function insistently(run: () => Promise<void>): Promise<void> {
+  const deadline = performance.now() + LONGEST_STRUGGLE;
+  for (;;) {
+    try {
+      return await run();
+    } catch (fault) {
+      if (!isInTheWay(fault) || performance.now() > deadline) throw fault;
+    }
+    await sleep(POLL + Math.random() * 1000);
+  }
+}
