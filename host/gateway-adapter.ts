@@ -43,13 +43,16 @@ export function splitTarget(target: string): readonly [path: string, query: stri
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];
 }
 
-/** Repeated headers are joined with a comma, as API Gateway joins them; Node would keep the first alone. */
+/**
+ * Repeated headers are one value (RFC 9110 section 5.3), joined so that no token and no request ID passes for a single
+ * one; Node would keep the first alone.
+ */
 function joinedHeaders(raw: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (let index = 0; index < raw.length; index += 2) {
     const name = (raw[index] as string).toLowerCase();
     const value = raw[index + 1] as string;
-    headers[name] = name in headers ? `${headers[name]},${value}` : value;
+    headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
   }
   return headers;
 }

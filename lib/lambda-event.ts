@@ -49,13 +49,13 @@ function queryOf(parameters: Texts): string {
   return String(new URLSearchParams(parameters as Record<string, string>));
 }
 
-/** Names in lower case; what is then of one name is joined with a comma, as API Gateway joins it. */
+/** Names in lower case; what is then of one name is joined as the container joins it. */
 function joinedHeaders(given: Texts): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(given)) {
     if (value == null) continue;
     const field = name.toLowerCase();
-    headers[field] = field in headers ? `${headers[field]},${value}` : String(value);
+    headers[field] = field in headers ? `${headers[field]}, ${value}` : String(value);
   }
   return headers;
 }

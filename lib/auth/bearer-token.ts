@@ -16,7 +16,7 @@ const LAST_CHARACTER = [/[\w-]$/, /$^/, /[AQgw]$/, /[AEIMQUYcgkosw048]$/];
 export type CompactToken = { readonly token: string; readonly header: Readonly<Record<string, unknown>> };
 
 /**
- * The token of an `Authorization` header. Repeated headers arrive joined by a comma and so are refused.
+ * The token of an `Authorization` header. Repeated headers arrive joined by a comma, and so are refused.
  *
  * @throws {Problem} unauthorized_error
  */

@@ -5,7 +5,10 @@ import type { Middleware, RequestInStack } from './middleware.ts';
 /** 1 to 128 characters of visible ASCII. */
 const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
 
-/** The request ID that a header's value stands for: the value itself, or a new UUID version 4. */
+/**
+ * The request ID that a header's value stands for: the value itself, or a new UUID version 4. Repeated headers are one
+ * value, which the container joins with a space: that is not acceptable.
+ */
 export function requestIdOf(given: string | undefined): string {
   return given !== undefined && ACCEPTABLE.test(given) ? given : randomUUID();
 }

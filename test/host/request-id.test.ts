@@ -44,6 +44,29 @@ describe('the inbound value', () => {
     expect(await idFor(value)).toMatch(UUID_4);
   });
 
+  test.each([
+    ['two', ['one', 'two']],
+    ['the same twice', ['one', 'one']],
+    ['one and an empty one', ['one', '']],
+    ['an empty one and one', ['', 'one']],
+    ['three', ['one', 'two', 'three']],
+  ])('gives way to a new UUID version 4 when it is repeated: %s', async (_case, values) => {
+    const repeated = values.map(
+      (value, index) => [index === 0 ? 'X-Request-ID' : 'x-request-id', value] as const,
+    );
+    const fields = [['Host', 'localhost'] as const, ...repeated, ['Connection', 'close'] as const];
+
+    const lines = ['GET /health', `GET ${USERS}`, 'CONNECT localhost:80', 'G3T /health', 'GET /%zz'];
+    for (const line of lines) {
+      const { headers } = await lastAnswer(service.url, written(line, fields));
+      expect(headers['x-request-id']).toMatch(UUID_4);
+    }
+  });
+
+  test('is used with a comma in it', async () => {
+    expect(await idFor('one,two')).toBe('one,two');
+  });
+
   test('is asked for in any case of the name', async () => {
     const fields = [
       ['Host', 'localhost'],

@@ -160,12 +160,6 @@ const reads = [
   request(422, `GET ${USERS}a|b^c[d]\\e"f<g>`, 'an id of characters that should be encoded'),
   request(422, `GET ${USERS}${'a'.repeat(300)}`, 'a very long id'),
   request(200, `GET ${ADA}`, 'a request ID of the caller', { fields: [['X-Request-ID', 'call/7f3a;n=1']] }),
-  request(200, `GET ${ADA}`, 'two request IDs', {
-    fields: [
-      ['X-Request-ID', 'one'],
-      ['X-Request-ID', 'two'],
-    ],
-  }),
   request(404, `GET ${UNKNOWN}`, 'a request ID that is too long', {
     fields: [['X-Request-ID', 'x'.repeat(129)]],
   }),
