@@ -32,8 +32,9 @@ export function createResponseWriter(): ResponseWriter {
 
   return {
     write(response, { statusCode, headers, body }, isBodyToCome) {
-      // A 204 has no content, and so no length (RFC 9110 section 8.6); HEAD tells the length that GET would have.
-      if (statusCode !== 204) response.setHeader('Content-Length', Buffer.byteLength(body));
+      // These have no content, and so no length (RFC 9110 section 8.6); HEAD tells the length that GET would have.
+      if (statusCode !== 204 && statusCode !== 304)
+        response.setHeader('Content-Length', Buffer.byteLength(body));
       response.writeHead(statusCode, headers);
       if (isBodyToCome && isLastOfConnection(response)) endAfterRequest(response, body);
       else response.end(body);

@@ -2,11 +2,13 @@ import type * as z from 'zod';
 import type { Role, ServicePrincipal } from './auth/principal.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { authenticate } from './middleware/authenticate.ts';
+import { demandPrecondition } from './middleware/demand-precondition.ts';
 import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { pathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { type RequestSchemas, validate } from './middleware/validate.ts';
+import { isUnmodified, type Preconditions, preconditionsIn } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { serve } from './serve.ts';
@@ -23,8 +25,11 @@ export type Route = RequestSchemas &
     readonly path: `/${string}`;
     /** A probe is asked by an orchestrator: it is not counted as a request in flight, and has no span. */
     readonly kind: 'operation' | 'probe';
-    /** Whether `If-Match` is looked at. */
-    readonly conditional?: true;
+    /**
+     * Whether `If-Match` and `If-None-Match` are looked at (RFC 9110 section 13): those of a reading are evaluated for the
+     * `ETag` of its reply, those of a writing by the statement that writes.
+     */
+    readonly conditional?: 'reading' | 'writing';
     readonly success: 200 | 201 | 204;
     // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
     readonly reply: Reply<any>;
@@ -42,7 +47,8 @@ type RequestOf<R extends Route> = {
   readonly params: Output<R['params']>;
   readonly query: Output<R['query']>;
   readonly body: Output<R['body']>;
-  readonly ifMatch: string | undefined;
+  /** For a conditional route. */
+  readonly preconditions: Preconditions;
   readonly principal: R['role'] extends 'public' ? undefined : ServicePrincipal;
 };
 
@@ -64,8 +70,10 @@ export function endpoint<const R extends Route>(
         route,
         // Only a public route is bound to less than the whole service, and it asks for no token.
         checks: checksOf(route, service as Service),
-        answer: async (event, context) =>
-          resultOf(route, await answer(requestOf<R>(event, context), service)),
+        answer: async (event, context) => {
+          const request = requestOf<R>(route, event, context);
+          return resultOf(route, await answer(request, service), request.preconditions);
+        },
       }),
   };
 }
@@ -75,23 +83,33 @@ function checksOf(route: Route, { settings, verifyToken }: Service): Middleware[
   return [
     pathParameters(route.path),
     ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role, settings.oauth.rolesClaim)]),
+    ...(route.conditional === 'writing' && settings.requireIfMatch ? [demandPrecondition()] : []),
     ...(route.body ? [demandJson(), receiveBody(settings.bodyLimit)] : []),
     validate(route),
   ];
 }
 
 function requestOf<R extends Route>(
+  { conditional }: Route,
   event: GatewayEvent,
   { values, principal }: RequestContext,
 ): RequestOf<R> {
-  return { ...values, principal, ifMatch: event.headers['if-match'] } as unknown as RequestOf<R>;
+  const preconditions = conditional ? preconditionsIn(event.headers) : {};
+  return { ...values, principal, preconditions } as unknown as RequestOf<R>;
 }
 
-function resultOf({ success: statusCode, reply }: Route, value: unknown): GatewayResult {
-  return {
-    statusCode,
-    headers: replyHeaders(reply, value),
-    body: reply.write(value),
-    isBase64Encoded: false,
-  };
+function resultOf(
+  { success, reply, conditional }: Route,
+  value: unknown,
+  preconditions: Preconditions,
+): GatewayResult {
+  const headers = replyHeaders(reply, value);
+  if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
+    return notModified(headers);
+  return { statusCode: success, headers, body: reply.write(value), isBase64Encoded: false };
+}
+
+/** What a 200 would have told, but for its content and what describes that (RFC 9110 section 15.4.5). */
+function notModified({ 'Content-Type': _, ...headers }: Record<string, string>): GatewayResult {
+  return { statusCode: 304, headers, body: '', isBase64Encoded: false };
 }

@@ -70,6 +70,9 @@ export const Environment = z.object({
     .describe('Maximum number of connections of an instance; the default is 1 in AWS Lambda.'),
   SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60).default(1).describe('Maximum time to wait for a connection.'),
   SVC_POSTGRES_STATEMENT_TIMEOUT: seconds(0.01, 600).default(4).describe('Maximum duration of a statement.'),
+  SVC_REQUIRE_IF_MATCH: flag()
+    .default(false)
+    .describe('Whether PATCH and DELETE without `If-Match` are refused (428).'),
   SVC_POSTGRES_MIGRATE: flag()
     .default(true)
     .describe(
@@ -162,6 +165,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     xray: data.POWERTOOLS_TRACE_ENABLED,
     requestIdHeader: data.SVC_REQUEST_ID_HEADER,
     bodyLimit: data.SVC_BODY_LIMIT,
+    requireIfMatch: data.SVC_REQUIRE_IF_MATCH,
     host: data.SVC_HOST,
     port: data.SVC_PORT,
     postgres: {

@@ -1,8 +1,8 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { preconditionFailed } from '../../lib/preconditions.ts';
 import { composeService } from '../../lib/service.ts';
-import { preconditionOf } from '../../lib/users/precondition.ts';
-import { noSuchUser, versionChanged } from '../../lib/users/refusals.ts';
+import { noSuchUser } from '../../lib/users/refusals.ts';
 import { UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
@@ -17,13 +17,13 @@ export const deleteUser = endpoint(
     path: '/api/v1/users/{user_id}',
     role: 'users.write',
     params: UserPath,
-    conditional: true,
+    conditional: 'writing',
     success: 204,
     reply: deletedUserReply,
-    problems: [noSuchUser, versionChanged],
+    problems: [noSuchUser, preconditionFailed],
   },
-  async ({ params, ifMatch, principal }, { users, log }) => {
-    await users.delete(params.user_id, preconditionOf(ifMatch));
+  async ({ params, preconditions, principal }, { users, log }) => {
+    await users.delete(params.user_id, preconditions);
     log.info('user_deleted', { user_id: params.user_id.toLowerCase(), subject: principal.subject });
   },
 );

@@ -1,5 +1,6 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { preconditionFailed } from '../../lib/preconditions.ts';
 import { composeService } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { UserPath } from '../../lib/users/user.ts';
@@ -16,9 +17,10 @@ export const getUser = endpoint(
     path: '/api/v1/users/{user_id}',
     role: 'users.read',
     params: UserPath,
+    conditional: 'reading',
     success: 200,
     reply: userReply,
-    problems: [noSuchUser],
+    problems: [noSuchUser, preconditionFailed],
   },
   async ({ params }, { users }) => users.get(params.user_id),
 );

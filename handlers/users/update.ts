@@ -1,8 +1,8 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { preconditionFailed } from '../../lib/preconditions.ts';
 import { composeService } from '../../lib/service.ts';
-import { preconditionOf } from '../../lib/users/precondition.ts';
-import { emailTaken, noSuchUser, versionChanged } from '../../lib/users/refusals.ts';
+import { emailTaken, noSuchUser } from '../../lib/users/refusals.ts';
 import { UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
@@ -18,13 +18,13 @@ export const updateUser = endpoint(
     role: 'users.write',
     params: UserPath,
     body: UserUpdate,
-    conditional: true,
+    conditional: 'writing',
     success: 200,
     reply: userReply,
-    problems: [noSuchUser, versionChanged, emailTaken],
+    problems: [noSuchUser, preconditionFailed, emailTaken],
   },
-  async ({ params, body, ifMatch, principal }, { users, log }) => {
-    const user = await users.update(params.user_id, body, preconditionOf(ifMatch));
+  async ({ params, body, preconditions, principal }, { users, log }) => {
+    const user = await users.update(params.user_id, body, preconditions);
     log.info('user_updated', { user_id: user.id, subject: principal.subject });
     return user;
   },

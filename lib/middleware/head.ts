@@ -6,7 +6,8 @@ export function head(): Middleware {
 }
 
 function dropContent({ event, response }: RequestInStack): void {
-  if (event.requestContext.http.method !== 'HEAD') return;
+  // A 304 has no content under GET either.
+  if (event.requestContext.http.method !== 'HEAD' || response.statusCode === 304) return;
   response.headers['Content-Length'] = String(Buffer.byteLength(response.body));
   response.body = '';
 }

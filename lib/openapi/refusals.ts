@@ -11,6 +11,7 @@ import {
 import { encodedBody, notDeclaredAsJson } from '../middleware/media-type.ts';
 import { bodyTooLarge } from '../middleware/receive-body.ts';
 import { type RequestSchemas, valuesNotAllowed } from '../middleware/validate.ts';
+import { preconditionRequired } from '../preconditions.ts';
 import { asProblem, type Problem, unauthorized, unavailable } from '../problem.ts';
 import { methodNotAllowed, noSuchPath } from '../unmatched.ts';
 import { faultsOf } from './value-faults.ts';
@@ -20,6 +21,7 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
   return byStatus([
     ...[undecodablePath(), notHttp(), needsOneHost(), requestTooSlow(), headerFieldsTooLarge()],
     ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
+    ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
     ...(route.body ? [bodyBrokenOff(), notDeclaredAsJson(), encodedBody(), bodyTooLarge(bodyLimit)] : []),
     ...(hasValues(route) ? [valuesNotAllowed(faultsOf(route))] : []),
     ...route.problems.map((refusal) => refusal()),

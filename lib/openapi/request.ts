@@ -5,8 +5,18 @@ import { exampleOf } from './example.ts';
 const IF_MATCH: oas31.ParameterObject = {
   name: 'If-Match',
   in: 'header',
-  description: 'Entity tags: only a user of one of these versions is touched (RFC 9110 section 13.1.1).',
+  description:
+    'Entity tags, or `*`: only a user of one of these versions is meant (RFC 9110 section 13.1.1).',
   schema: { type: 'string' },
+  example: '"3"',
+};
+
+const IF_NONE_MATCH: oas31.ParameterObject = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'Entity tags, or `*`: only a user of another version is meant (RFC 9110 section 13.1.2).',
+  schema: { type: 'string' },
+  example: '"2"',
 };
 
 /** Every request may name itself. */
@@ -26,7 +36,7 @@ export function requestParamsOf({ params, query }: Route): ZodOpenApiParameters 
 
 /** The header parameters of its own. */
 export function preconditionsOf({ conditional }: Route): oas31.ParameterObject[] {
-  return conditional ? [IF_MATCH] : [];
+  return conditional ? [IF_MATCH, IF_NONE_MATCH] : [];
 }
 
 /** The body of a route, in every media type it is best sent as; a merge patch (RFC 7396) is what PATCH takes. */

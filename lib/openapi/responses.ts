@@ -25,6 +25,7 @@ export function responsesOf(
   const byStatus = Map.groupBy(refusalsOf(route, bodyLimit), ({ status }) => String(status));
   return {
     [route.success]: successOf(route, common),
+    ...(route.conditional === 'reading' && { 304: notModified(route, common) }),
     ...Object.fromEntries(
       [...byStatus].map(([status, refusals]) => [status, refusalOf(refusals, instance, common)]),
     ),
@@ -45,6 +46,12 @@ function successOf({ success, reply }: Route, { name, reference }: CommonHeader)
         content: { [mediaType]: { schema: reply.schema, example: exampleOf(reply.schema) } },
       }),
   };
+}
+
+/** The headers of the success, without its content. */
+function notModified(route: Route, common: CommonHeader): ZodOpenApiResponseObject {
+  const { headers = {} } = successOf(route, common);
+  return { description: 'Not Modified: the caller has this version.', headers };
 }
 
 /** Problems of one status are one response, with an example of each. */

@@ -9,10 +9,3 @@ export function noSuchUser(): Problem {
 export function emailTaken(): Problem {
   return new Problem('conflict_error', { detail: 'A user with this email exists already.' });
 }
-
-/** The user is not, or no longer, of a version that `If-Match` names (RFC 9110 section 13.1.1). */
-export function versionChanged(): Problem {
-  return new Problem('precondition_failed_error', {
-    detail: 'The user has changed: If-Match does not hold.',
-  });
-}

@@ -2,9 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { violatesUnique } from '../database/faults.ts';
 import type { Tables } from '../database/schema.ts';
-import type { Precondition } from './precondition.ts';
-import { emailTaken, noSuchUser, versionChanged } from './refusals.ts';
+import { type Preconditions, preconditionFailed } from '../preconditions.ts';
+import { emailTaken, noSuchUser } from './refusals.ts';
 import type { User, UserCreate, UserPage, UserUpdate } from './user.ts';
+import { versionsFor } from './versions.ts';
 
 /**
  * The users in PostgreSQL. Each method is one statement, so that racing writers are decided by the
@@ -18,9 +19,9 @@ export type UserRepository = {
   /** @throws {Problem} not_found_error */
   get(id: string): Promise<User>;
   /** @throws {Problem} not_found_error, precondition_failed_error, conflict_error when the email is taken */
-  update(id: string, changes: UserUpdate, precondition?: Precondition): Promise<User>;
+  update(id: string, changes: UserUpdate, preconditions: Preconditions): Promise<User>;
   /** @throws {Problem} not_found_error, precondition_failed_error */
-  delete(id: string, precondition?: Precondition): Promise<void>;
+  delete(id: string, preconditions: Preconditions): Promise<void>;
 };
 
 /** The users in `db`. */
@@ -52,23 +53,23 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
       return user;
     },
 
-    async update(id, changes, precondition) {
+    async update(id, changes, preconditions) {
       const user = await db
         .updateTable('users')
         .set({ ...givenFields(changes), updated_at: laterThanBefore, version: sql`version + 1` })
         .where('id', '=', id)
-        .where(holds(precondition))
+        .where(isOfVersions(preconditions))
         .returningAll()
         .executeTakeFirst()
         .catch(refuseTakenEmail);
       return user ?? refuseUntouched(id);
     },
 
-    async delete(id, precondition) {
+    async delete(id, preconditions) {
       const { numDeletedRows } = await db
         .deleteFrom('users')
         .where('id', '=', id)
-        .where(holds(precondition))
+        .where(isOfVersions(preconditions))
         .executeTakeFirstOrThrow();
       if (numDeletedRows === 0n) await refuseUntouched(id);
     },
@@ -77,13 +78,15 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
   /** Nothing was written: there is no such user, or it is not of the version asked for. */
   async function refuseUntouched(id: string): Promise<never> {
     const user = await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst();
-    throw user ? versionChanged() : noSuchUser();
+    throw user ? preconditionFailed() : noSuchUser();
   }
 }
 
 /** One array, empty where no version matches: `in ()` would be no SQL. */
-function holds(precondition: Precondition | undefined) {
-  return precondition ? sql<boolean>`version = any(${precondition}::bigint[])` : sql<boolean>`true`;
+function isOfVersions(preconditions: Preconditions) {
+  const { among, except } = versionsFor(preconditions);
+  return sql<boolean>`(${among}::bigint[] is null or version = any(${among}::bigint[]))
+    and (${except}::bigint[] is null or version <> all(${except}::bigint[]))`;
 }
 
 /** Also when the clock stands still, or has been set back. */

@@ -57,9 +57,9 @@ describe('the committed document', { timeout: 60_000 }, () => {
     expect(Object.fromEntries(statuses)).toEqual({
       createUser: '201 400 401 403 408 409 413 415 422 431 500 503',
       listUsers: '200 400 401 403 408 422 431 500 503',
-      getUser: '200 400 401 403 404 408 422 431 500 503',
-      updateUser: '200 400 401 403 404 408 409 412 413 415 422 431 500 503',
-      deleteUser: '204 400 401 403 404 408 412 422 431 500 503',
+      getUser: '200 304 400 401 403 404 408 412 422 431 500 503',
+      updateUser: '200 400 401 403 404 408 409 412 413 415 422 428 431 500 503',
+      deleteUser: '204 400 401 403 404 408 412 422 428 431 500 503',
       health: '200 400 408 431 500',
       ready: '200 400 408 431 500 503',
     });
@@ -99,9 +99,16 @@ describe('the committed document', { timeout: 60_000 }, () => {
     expect(Object.fromEntries(taken)).toEqual({
       createUser: [requestId, 'application/json'],
       listUsers: ['skip', 'limit', requestId],
-      getUser: ['user_id', requestId],
-      updateUser: ['user_id', 'If-Match', requestId, 'application/json', 'application/merge-patch+json'],
-      deleteUser: ['user_id', 'If-Match', requestId],
+      getUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
+      updateUser: [
+        'user_id',
+        'If-Match',
+        'If-None-Match',
+        requestId,
+        'application/json',
+        'application/merge-patch+json',
+      ],
+      deleteUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
       health: [requestId],
       ready: [requestId],
     });

@@ -150,6 +150,9 @@ const lists = [
 const reads = [
   request(200, `GET ${ADA}`, 'a user'),
   request(200, `GET ${ADA}/`, 'a user with a slash'),
+  request(304, `GET ${ADA}`, 'a version the caller has', { fields: [['If-None-Match', '"0", W/"1"']] }),
+  request(304, `HEAD ${ADA}`, 'a version the caller has, HEAD', { fields: [['If-None-Match', '*']] }),
+  request(412, `GET ${ADA}`, 'a version that is not there', { fields: [['If-Match', '"9"']] }),
   request(200, `HEAD ${ADA}`, 'HEAD of a user'),
   request(404, `GET ${UNKNOWN}`, 'an unknown user'),
   request(404, `HEAD ${UNKNOWN}`, 'HEAD of an unknown user'),

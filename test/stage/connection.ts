@@ -112,7 +112,7 @@ function firstAnswerIn(bytes: Buffer, toHead: boolean) {
     }),
   );
   const start = end + HEAD_END.length;
-  const hasContent = !toHead && status >= 200 && status !== 204;
+  const hasContent = !toHead && status >= 200 && status !== 204 && status !== 304;
   const length = start + (hasContent ? Number(headers['content-length']) : 0);
   if (!(bytes.length >= length)) return undefined;
   return { answer: answerWith(status, headers, bytes.subarray(start, length)), length };

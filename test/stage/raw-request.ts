@@ -41,7 +41,7 @@ export function answer(
   const lowerCase = [...headers].map(([name, value]) => [name.toLowerCase(), value] as const);
   const ofTheService = lowerCase.filter(([name]) => !['connection', 'date', 'keep-alive'].includes(name));
   const length: [string, string][] =
-    status === 204 ? [] : [['content-length', String(Buffer.byteLength(body))]];
+    status === 204 || status === 304 ? [] : [['content-length', String(Buffer.byteLength(body))]];
   const all = new Map([...length, ...ofTheService]);
   return { status, headers: Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1))), body };
 }

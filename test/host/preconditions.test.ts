@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerOf, freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/answers.ts';
-import { lastAnswer, written } from '../stage/connection.ts';
+import { connectTo, lastAnswer, written } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -14,10 +14,17 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const call = async (method: string, path: string, ifMatch?: string, body?: unknown) =>
-  answerOf(
-    await service.call(method, path, body, ifMatch === undefined ? {} : { headers: { 'if-match': ifMatch } }),
-  );
+const call = (method: string, path: string, ifMatch?: string, body?: unknown) =>
+  callWith(method, path, ifMatch === undefined ? {} : { 'if-match': ifMatch }, body);
+
+const callWith = async (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
+  answerOf(await service.call(method, path, body, { headers }));
+
+/** The answer 304: what a 200 would have told but for its content. */
+const notModified = (etag: string) => {
+  const { 'content-type': _, ...headers } = success(200, '', { etag }).headers;
+  return { status: 304, headers, body: '' };
+};
 
 async function stored(): Promise<UserBody> {
   return (await call('POST', USERS, undefined, { email: freshAddress() })).body as UserBody;
@@ -81,6 +88,10 @@ describe('If-Match does not hold', () => {
     ['a tag in single quotation marks', "'1'"],
     ['half a tag', '"1'],
     ['letters beyond ASCII', '"\u00e9"'],
+    ['what only holds a tag', 'x"1"'],
+    ['a tag with something behind it', '"1"x'],
+    ['nothing', ''],
+    ['commas', ',,'],
   ])('for %s: 412, and nothing is written', async (_case, ifMatch) => {
     const given = await stored();
     const path = USERS + given.id;
@@ -88,6 +99,7 @@ describe('If-Match does not hold', () => {
 
     expect(await call('PATCH', path, ifMatch, { full_name: 'Ada' })).toEqual(expected);
     expect(await call('DELETE', path, ifMatch)).toEqual(expected);
+    expect(await call('GET', path, ifMatch)).toEqual(expected);
     expect(await call('GET', path)).toEqual(success(200, given, { etag: '"1"' }));
   });
 
@@ -110,6 +122,91 @@ describe('If-Match does not hold', () => {
     );
     expect(await call('PATCH', USERS + id, '"1"', { email })).toEqual(refusal('conflict_error', USERS + id));
   });
+});
+
+describe('If-None-Match', () => {
+  test.each(['"1"', 'W/"1"', '*', ' * ', '"7", W/"1"', '"a,b","1"', ',"1",'])(
+    'that matches (%s): a reading is 304 without content, a writing 412',
+    async (ifNoneMatch) => {
+      const given = await stored();
+      const path = USERS + given.id;
+      const headers = { 'if-none-match': ifNoneMatch };
+
+      expect(await callWith('GET', path, headers)).toEqual(notModified('"1"'));
+      expect(await callWith('HEAD', path, headers)).toEqual(notModified('"1"'));
+      expect(await callWith('PATCH', path, headers, { full_name: 'Ada' })).toEqual(
+        refusal('precondition_failed_error', path),
+      );
+      expect(await callWith('DELETE', path, headers)).toEqual(refusal('precondition_failed_error', path));
+      expect(await call('GET', path)).toEqual(success(200, given, { etag: '"1"' }));
+    },
+  );
+
+  test.each(['"9"', '', '1', 'W/1', 'x"1"', '"1', '"*"', '"01"', '*, "9"'])(
+    'that does not match (%s) changes nothing',
+    async (ifNoneMatch) => {
+      const given = await stored();
+      const path = USERS + given.id;
+      const headers = { 'if-none-match': ifNoneMatch };
+
+      expect(await callWith('GET', path, headers)).toEqual(success(200, given, { etag: '"1"' }));
+      expect((await callWith('PATCH', path, headers, {})).status).toBe(200);
+      expect(await callWith('DELETE', path, headers)).toEqual(success(204, ''));
+    },
+  );
+
+  test('is looked at after If-Match: both have to hold', async () => {
+    const { id } = await stored();
+    const path = USERS + id;
+
+    expect((await callWith('GET', path, { 'if-match': '"2"', 'if-none-match': '"1"' })).status).toBe(412);
+    expect((await callWith('GET', path, { 'if-match': '"1"', 'if-none-match': '"1"' })).status).toBe(304);
+    expect((await callWith('PATCH', path, { 'if-match': '"1"', 'if-none-match': '"1"' }, {})).status).toBe(
+      412,
+    );
+    expect((await callWith('PATCH', path, { 'if-match': '"1"', 'if-none-match': '"2"' }, {})).status).toBe(
+      200,
+    );
+  });
+
+  test('a read of an unknown user is 404 whatever it asks for', async () => {
+    expect((await callWith('GET', UNKNOWN, { 'if-none-match': '*' })).status).toBe(404);
+    expect((await callWith('GET', UNKNOWN, { 'if-match': '"1"' })).status).toBe(404);
+  });
+
+  test('a 304 has no Content-Length, and the connection serves on', async () => {
+    const { id } = await stored();
+    const connection = await connectTo(service.url);
+    const fields = [
+      ['Host', 'localhost'],
+      ['Authorization', `Bearer ${await service.issuer.sign()}`],
+    ] as const;
+    const conditional = [...fields, ['If-None-Match', '"1"']] as const;
+
+    connection.send(written(`GET ${USERS}${id}`, conditional));
+    connection.send(written(`HEAD ${USERS}${id}`, conditional));
+    connection.send(written(`GET ${USERS}${id}`, [...fields, ['Connection', 'close']]));
+
+    expect(await connection.rest()).toMatch(
+      /^HTTP\/1\.1 304 (?:(?!content-length).)*HTTP\/1\.1 304 (?:(?!content-length).)*HTTP\/1\.1 200 /is,
+    );
+  });
+});
+
+test('dates are ignored', async () => {
+  const { id } = await stored();
+  const later = { 'if-modified-since': new Date(Date.now() + 86_400_000).toUTCString() };
+  const earlier = { 'if-unmodified-since': new Date(0).toUTCString() };
+
+  expect((await callWith('GET', USERS + id, later)).status).toBe(200);
+  expect((await callWith('PATCH', USERS + id, earlier, {})).status).toBe(200);
+});
+
+test('the list and a create look at neither', async () => {
+  const headers = { 'if-match': '"9"', 'if-none-match': '*' };
+
+  expect((await callWith('GET', USERS, headers)).status).toBe(200);
+  expect((await callWith('POST', USERS, headers, { email: freshAddress() })).status).toBe(201);
 });
 
 test.each(['"1"', '*', 'W/"1"', 'nonsense'])('an unknown id stays 404 with If-Match %s', async (ifMatch) => {

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { answerOf, forbidden, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService({ SVC_REQUIRE_IF_MATCH: 'yes' });
+});
+
+afterAll(() => service.stop());
+
+const call = async (method: string, path: string, init: RequestInit = {}) =>
+  answerOf(await service.call(method, path, undefined, init));
+
+test.each(['PATCH', 'DELETE'])('%s without If-Match is 428, before its body is looked at', async (method) => {
+  const path = `${USERS}42`;
+  const body = method === 'PATCH' ? { body: 'x'.repeat(70_000) } : {};
+
+  expect(await call(method, path, body)).toEqual(refusal('precondition_required_error', path));
+  expect(await call(method, path, { ...body, headers: { 'if-none-match': '"1"' } })).toEqual(
+    refusal('precondition_required_error', path),
+  );
+});
+
+test('a token without the role is refused first', async () => {
+  const authorization = `Bearer ${await service.issuer.sign({ roles: ['users.read'] })}`;
+
+  expect(await call('DELETE', `${USERS}42`, { headers: { authorization } })).toEqual(
+    forbidden('users.write', `${USERS}42`),
+  );
+});
+
+test('with If-Match it is judged as ever; an empty one does not hold', async () => {
+  const created = await service.call('POST', USERS, { email: freshAddress() });
+  const path = USERS + ((await created.json()) as UserBody).id;
+
+  expect((await call('DELETE', path, { headers: { 'if-match': '' } })).status).toBe(412);
+  expect((await call('DELETE', path, { headers: { 'if-match': '*' } })).status).toBe(204);
+});
+
+test('what only reads needs none', async () => {
+  expect((await call('GET', USERS)).status).toBe(200);
+});
