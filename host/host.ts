@@ -4,11 +4,11 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endpoints } from '../handlers/index.ts';
 import type { Readiness } from '../lib/database/readiness.ts';
-import { describe } from '../lib/observability/app-error.ts';
 import { createEventLog } from '../lib/observability/event-log.ts';
 import { createLineWriter, type LineWriter } from '../lib/observability/line-writer.ts';
 import { loadTelemetry } from '../lib/observability/load-telemetry.ts';
 import type { Readings } from '../lib/observability/metrics.ts';
+import { redactedCause } from '../lib/observability/redaction.ts';
 import { unavailable } from '../lib/problem.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
@@ -64,7 +64,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   });
   await listen(server, settings);
   // A connection that cannot be accepted, for want of a descriptor say, must not end the process.
-  server.on('error', (cause) => log.warning('accept_failed', { cause: describe(cause) }));
+  server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
   service.keySet.start();
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
   const { port } = server.address() as AddressInfo;

@@ -1,5 +1,5 @@
 import { runMigrations } from '../lib/database/run-migrations.ts';
-import { describe } from '../lib/observability/app-error.ts';
+import { redactedCause } from '../lib/observability/redaction.ts';
 import type { Service } from '../lib/service.ts';
 
 const PAUSE = 500;
@@ -17,7 +17,7 @@ export function keepMigrated({ settings, log }: Service): { stop(): void } {
     } catch (cause) {
       if (stopping.signal.aborted) return;
       failures += 1;
-      if (failures === 1) log.warning('migration_failed', { cause: describe(cause) });
+      if (failures === 1) log.warning('migration_failed', { cause: redactedCause(cause) });
       timer = setTimeout(attempt, PAUSE);
     }
   }

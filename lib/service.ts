@@ -2,8 +2,8 @@ import { createKeySet, type KeySet } from './auth/key-set.ts';
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
-import { describe } from './observability/app-error.ts';
 import type { EventLog } from './observability/event-log.ts';
+import { redactedCause } from './observability/redaction.ts';
 import type { Tracing } from './observability/tracing.ts';
 import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
@@ -67,6 +67,7 @@ export function composeService(base: BaseService): Service {
 
 /** The first failure in a row is told, and the recovery; not every one in between. */
 function logRefresh(log: EventLog, outcome: 'succeeded' | 'failed', failures: number, cause: unknown): void {
-  if (outcome === 'failed' && failures === 1) log.warning('jwks_refresh_failed', { cause: describe(cause) });
+  if (outcome === 'failed' && failures === 1)
+    log.warning('jwks_refresh_failed', { cause: redactedCause(cause) });
   else log.debug('jwks_refreshed', { outcome, failures });
 }

@@ -1,8 +1,9 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
+import { maskedEmail } from '../../lib/observability/redaction.ts';
 import { composeService } from '../../lib/service.ts';
 import { emailTaken } from '../../lib/users/refusals.ts';
-import { maskedEmail, UserCreate } from '../../lib/users/user.ts';
+import { UserCreate } from '../../lib/users/user.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 
 /** Stores a user with a new id, active from the start. */

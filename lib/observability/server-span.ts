@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { GatewayEvent, GatewayResult } from '../gateway.ts';
-import { maskedPath } from './personal-data.ts';
+import { redactedMessage, redactedPath, redactedText } from './redaction.ts';
 
 const SCOPE = 'user-management-service';
 
@@ -45,8 +45,8 @@ export async function withinServerSpan(
 
   const attributes: Attributes = {
     ...shared,
-    'url.path': maskedPath(event.rawPath),
-    ...(name === 'HTTP' && { 'http.request.method_original': method }),
+    'url.path': redactedPath(event.rawPath),
+    ...(name === 'HTTP' && { 'http.request.method_original': redactedText(method) }),
     ...clientOf(event),
   };
   const parent = propagation.extract(ROOT_CONTEXT, event.headers);
@@ -77,10 +77,10 @@ function clientOf({ headers }: GatewayEvent): Attributes {
   const address = literal ?? name;
   const agent = headers['user-agent'];
   return {
-    ...(address && { 'server.address': address }),
+    ...(address && { 'server.address': redactedMessage(address) }),
     ...(port && { 'server.port': Number(port) }),
     // Some name whom to write to.
-    ...(agent && !/@|%40/.test(agent) && { 'user_agent.original': agent }),
+    ...(agent && { 'user_agent.original': redactedText(agent) }),
   };
 }
 

@@ -13,6 +13,7 @@ import type { Settings } from '../settings.ts';
 import { databaseSpans } from './database-span.ts';
 import type { WriteLine } from './line-writer.ts';
 import { observe } from './metrics.ts';
+import { redactedPath } from './redaction.ts';
 import { withinServerSpan } from './server-span.ts';
 import { spanLines } from './span-lines.ts';
 import type { Tracing } from './tracing.ts';
@@ -39,7 +40,7 @@ export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLin
   const sdk = new NodeSDK({
     resource: defaultResource().merge(resourceFromAttributes({ 'service.name': SERVICE })),
     resourceDetectors: [envDetector],
-    instrumentations: [new UndiciInstrumentation({ startSpanHook: withoutQuery })],
+    instrumentations: [new UndiciInstrumentation({ startSpanHook: redactedUrl })],
     logRecordProcessors: [],
     ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
     ...(otel.printsSpans && {
@@ -61,8 +62,10 @@ function activeSpan() {
 }
 
 /** A key server's address may have a key of the caller's in its query. */
-function withoutQuery({ origin, path }: { readonly origin: string; readonly path: string }): Attributes {
-  return { 'url.full': origin + path.split('?', 1)[0], 'url.query': undefined };
+function redactedUrl({ origin, path }: { readonly origin: string; readonly path: string }): Attributes {
+  const [asked = ''] = path.split('?', 1);
+  const shown = redactedPath(asked);
+  return { 'url.full': origin + shown, 'url.path': shown, 'url.query': undefined };
 }
 
 const SERVICE = 'user-management-service';

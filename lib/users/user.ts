@@ -72,12 +72,6 @@ export type User = {
   readonly version: string;
 };
 
-/** An address fit for a log line: `a***@example.com`. */
-export function maskedEmail(email: string): string {
-  const at = email.indexOf('@');
-  return `${String.fromCodePoint(email.codePointAt(0) ?? 0)}***${email.slice(at)}`;
-}
-
 function isAddress(text: string): boolean {
   return /^[^@\s\p{Cc}]+@[^@\s\p{Cc}]+$/u.test(text);
 }

@@ -59,10 +59,18 @@ async function run(service: BuiltService): Promise<readonly string[]> {
   await call('GET', `${users}${PLANTED.address}/`);
   await call('GET', `/nowhere/${encodeURIComponent(PLANTED.address)}/orders`);
 
-  // What a caller says of itself; its User-Agent has a test of its own.
-  await call('GET', users, undefined, {
-    headers: { baggage: `user=${PLANTED.query}`, from: PLANTED.address },
-  });
+  await call('GET', `${users}access_token=${valid}`);
+  await call('GET', `${users}(${valid})`);
+  await call('GET', users + valid.replaceAll('.', '%2E'));
+  await call('GET', users + encodeURIComponent(encodeURIComponent(PLANTED.address)));
+  await call('GET', users + encodeURIComponent(PLANTED.address.replace('@', '\uff20')));
+
+  // What a caller says of itself.
+  for (const agent of [`billing/1.0 (+mailto:${PLANTED.address})`, `billing/1.0 ${valid}`]) {
+    await call('GET', '/nowhere', undefined, {
+      headers: { 'user-agent': agent, baggage: `user=${PLANTED.query}`, from: PLANTED.address },
+    });
+  }
 
   // What is not HTTP.
   for (const content of [
@@ -131,7 +139,8 @@ test.each(['production', 'development'])(
       expect(output).toContain(part);
     }
     const parts = tokens.flatMap((token) => token.split('.').slice(1));
-    for (const secret of [...Object.values(PLANTED), encodeURIComponent(PLANTED.address), 'eyJ', ...parts]) {
+    const [mailbox = ''] = PLANTED.address.split('@');
+    for (const secret of [...Object.values(PLANTED), `${mailbox}%`, 'eyJ', ...parts]) {
       expect(linesWith(secret, output)).toEqual([]);
     }
   },

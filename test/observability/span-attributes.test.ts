@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, written } from '../stage/connection.ts';
 import { startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
 
 const users = '/api/v1/users/';
@@ -67,5 +67,38 @@ describe('the attributes of spans', () => {
     const exported = JSON.stringify(spans, (_, value) => (typeof value === 'bigint' ? undefined : value));
     expect(exported).toContain(traceId);
     expect(exported).not.toMatch(/doe(@|%40)example/);
+  });
+
+  test('a User-Agent keeps the words that hold no address and no token', async () => {
+    const { traceId, headers } = traceOfCaller();
+    await send(users, { ...headers, 'user-agent': 'billing/1.0 (+mailto:jane.doe%2540example.com) linux' });
+    const [span] = await service.receiver.untilTrace(traceId, 1);
+
+    expect(span?.attributes['user_agent.original']).toBe('billing/1.0 *** linux');
+  });
+
+  test('a token is in no attribute, be it sent as path, User-Agent, method or Host', async () => {
+    const { traceId, headers } = traceOfCaller();
+    const token = await service.issuer.sign();
+    const connection = await connectTo(service.url);
+    connection.send(
+      written(`${token} /api/v1/users/access_token=${token}`, [
+        ['Host', token],
+        ['User-Agent', token],
+        ['traceparent', headers.traceparent],
+      ]),
+    );
+    const { status } = await connection.answer();
+    connection.close();
+    const [span] = await service.receiver.untilTrace(traceId, 1);
+
+    expect(status).toBe(405);
+    expect(span?.attributes).toMatchObject({
+      'http.request.method': '_OTHER',
+      'http.request.method_original': '***',
+      'url.path': '/api/v1/users/***',
+      'user_agent.original': '***',
+      'server.address': '***',
+    });
   });
 });
