@@ -7,18 +7,8 @@ import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Endpoint } from '../../lib/endpoint.ts';
-import {
-  answerOfResult,
-  freshAddress,
-  probe,
-  refusal,
-  success,
-  TIMESTAMP,
-  type UserBody,
-  user,
-} from '../stage/answers.ts';
+import { freshAddress, probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
-import { eventOf } from '../stage/events.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
@@ -30,14 +20,7 @@ afterAll(() => stage.stop());
 
 /** Calls an endpoint with an event and the token of a caller that holds `role`. */
 async function call(endpoint: Endpoint, name: string, role: string, particulars = {}) {
-  const token = await stage.issuer.tokenFor(role);
-  const event = await eventOf(name, { token, ...particulars });
-  return answerOfResult(await endpoint.bind(stage.service)(event));
-}
-
-async function stored(full_name: string | null = null): Promise<UserBody> {
-  const body = JSON.stringify({ email: freshAddress(), full_name });
-  return (await call(createUser, 'createUser', 'users.write', { body })).body as UserBody;
+  return stage.call(endpoint, name, { token: await stage.issuer.tokenFor(role), ...particulars });
 }
 
 describe('createUser', () => {
@@ -60,8 +43,8 @@ describe('createUser', () => {
 
 describe('listUsers', () => {
   test('returns a plain list, with no envelope', async () => {
-    const first = await stored('one');
-    const second = await stored('two');
+    const first = await stage.createUser({ full_name: 'one' });
+    const second = await stage.createUser({ full_name: 'two' });
 
     const answer = await call(listUsers, 'listUsers', 'users.read');
 
@@ -72,7 +55,7 @@ describe('listUsers', () => {
 
 describe('getUser', () => {
   test('returns the user of the id', async () => {
-    const given = await stored('Grace Hopper');
+    const given = await stage.createUser({ full_name: 'Grace Hopper' });
 
     const answer = await call(getUser, 'getUser', 'users.read', { id: given.id });
 
@@ -80,7 +63,7 @@ describe('getUser', () => {
   });
 
   test('answers HEAD with the headers of GET and no content', async () => {
-    const given = await stored();
+    const given = await stage.createUser();
 
     const answer = await call(getUser, 'getUser-head', 'users.read', { id: given.id });
 
@@ -91,7 +74,7 @@ describe('getUser', () => {
 
 describe('updateUser', () => {
   test('changes the given fields and returns the updated user', async () => {
-    const given = await stored('Ada Lovelace');
+    const given = await stage.createUser({ full_name: 'Ada Lovelace' });
 
     const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id });
 
@@ -102,7 +85,7 @@ describe('updateUser', () => {
   });
 
   test('writes when If-Match names the version', async () => {
-    const given = await stored();
+    const given = await stage.createUser();
     const headers = { 'if-match': '"1"' };
 
     const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id, headers });
@@ -114,7 +97,7 @@ describe('updateUser', () => {
 
 describe('deleteUser', () => {
   test('returns 204 with no body, and the user is gone', async () => {
-    const { id } = await stored();
+    const { id } = await stage.createUser();
 
     const answer = await call(deleteUser, 'deleteUser', 'users.write', { id });
 
@@ -136,7 +119,7 @@ describe('the probes', () => {
 });
 
 test('api.superuser is accepted on every role-protected route', async () => {
-  const { id } = await stored();
+  const { id } = await stage.createUser();
   const particulars = { id };
   const body = JSON.stringify({ email: freshAddress() });
   const statuses = [

@@ -5,17 +5,8 @@ import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
-import type { Handler } from '../../lib/gateway.ts';
 import { unmatched } from '../../lib/unmatched.ts';
-import {
-  type Answer,
-  answerOfResult,
-  forbidden,
-  freshAddress,
-  options,
-  refusal,
-  type UserBody,
-} from '../stage/answers.ts';
+import { type Answer, answerOfResult, forbidden, freshAddress, options, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 
@@ -30,16 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => stage.stop());
 
-async function call(endpoint: { bind(service: never): Handler }, name: string, particulars = {}) {
-  const token = await stage.issuer.sign();
-  const handler = endpoint.bind(stage.service as never);
-  return answerOfResult(await handler(await eventOf(name, { token, ...particulars })));
-}
-
-async function stored(email = freshAddress()): Promise<UserBody> {
-  const body = JSON.stringify({ email });
-  return (await call(createUser, 'createUser', { body })).body as UserBody;
-}
+const call = (...request: Parameters<typeof stage.call>) => stage.call(...request);
 
 describe('401', () => {
   test.each([
@@ -87,14 +69,14 @@ describe('404', () => {
 
 describe('409', () => {
   test('when the email already belongs to a user', async () => {
-    await stored('ada@example.com');
+    await stage.createUser({ email: 'ada@example.com' });
 
     expect(await call(createUser, 'refusals/409-email-taken')).toEqual(refusal('conflict_error', USERS));
   });
 
   test('when an update takes the email of another user', async () => {
-    const { id } = await stored();
-    const { email } = await stored();
+    const { id } = await stage.createUser();
+    const { email } = await stage.createUser();
     const body = JSON.stringify({ email });
 
     expect(await call(updateUser, 'updateUser', { id, body })).toEqual(refusal('conflict_error', USERS + id));
@@ -103,7 +85,7 @@ describe('409', () => {
 
 describe('412', () => {
   test('when If-Match does not hold', async () => {
-    const { id } = await stored();
+    const { id } = await stage.createUser();
 
     expect(await call(updateUser, 'refusals/412-other-version', { id })).toEqual(
       refusal('precondition_failed_error', USERS + id),

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import {
   answerOf,
@@ -12,29 +12,18 @@ import {
   type UserBody,
   user,
 } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 const UNKNOWN = '11111111-1111-1111-1111-111111111111';
 
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const service = serviceUnderTest();
+const { call, createUser } = service;
 
 const callAs = async (role: string, method: string, path: string, body?: unknown) => {
   const headers = { authorization: `Bearer ${await service.issuer.tokenFor(role)}` };
   return call(method, path, body, { headers });
 };
-
-async function stored(given: { email?: string; full_name?: string } = {}): Promise<UserBody> {
-  return (await call('POST', USERS, { email: freshAddress(), ...given })).body as UserBody;
-}
 
 describe('the users', () => {
   test('a create answers 201 with the user, Location and ETag', async () => {
@@ -57,13 +46,13 @@ describe('the users', () => {
   });
 
   test('a user is read back as it was answered', async () => {
-    const given = await stored({ full_name: 'Ada Lovelace' });
+    const given = await createUser({ full_name: 'Ada Lovelace' });
 
     expect(await call('GET', USERS + given.id)).toEqual(success(200, given, { etag: '"1"' }));
   });
 
   test('an update answers 200 with the updated user and a new ETag', async () => {
-    const given = await stored();
+    const given = await createUser();
 
     const answer = await call('PATCH', USERS + given.id, { full_name: 'Ada', is_active: false });
 
@@ -74,7 +63,7 @@ describe('the users', () => {
   });
 
   test('a delete answers 204 without content, and then 404', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
 
     expect(await call('DELETE', USERS + id)).toEqual(success(204, ''));
     expect(await call('DELETE', USERS + id)).toEqual(refusal('not_found_error', USERS + id));
@@ -82,7 +71,7 @@ describe('the users', () => {
 
   test('times are UTC with milliseconds, and those of the creation', async () => {
     const before = Date.now();
-    const { created_at, updated_at } = await stored();
+    const { created_at, updated_at } = await createUser();
 
     expect(created_at).toMatch(TIMESTAMP);
     expect(updated_at).toBe(created_at);
@@ -92,7 +81,7 @@ describe('the users', () => {
 });
 
 test('the columns keep the same precision as the answers', async () => {
-  const { id } = await stored();
+  const { id } = await createUser();
   const changed = (await call('PATCH', USERS + id, {})).body as UserBody;
   const admin = await administer(service.database.name);
   const [row] = await admin.query(`
@@ -105,7 +94,7 @@ test('the columns keep the same precision as the answers', async () => {
 
 describe('an id', () => {
   test('is read in either case', async () => {
-    const given = await stored();
+    const given = await createUser();
 
     expect((await call('GET', USERS + given.id.toUpperCase())).body).toEqual(given);
   });
@@ -145,7 +134,7 @@ describe('an id', () => {
 
 describe('the roles', () => {
   test('users.read alone is 403 on creation, update and deletion', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
     const denied = (instance: string) => forbidden('users.write', instance);
 
     expect(await callAs('users.read', 'POST', USERS, { email: freshAddress() })).toEqual(denied(USERS));
@@ -154,7 +143,7 @@ describe('the roles', () => {
   });
 
   test('users.write alone is 403 on reading', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
 
     expect(await callAs('users.write', 'GET', USERS)).toEqual(forbidden('users.read', USERS));
     expect(await callAs('users.write', 'GET', USERS + id)).toEqual(forbidden('users.read', USERS + id));
@@ -206,7 +195,10 @@ test('the documentation does not exist in production', async () => {
 });
 
 test("a conflict tells nothing of the other caller's user", async () => {
-  const { id, email, full_name } = await stored({ email: 'Secret.Person@Example.com', full_name: 'S. P.' });
+  const { id, email, full_name } = await createUser({
+    email: 'Secret.Person@Example.com',
+    full_name: 'S. P.',
+  });
 
   const { body } = await call('POST', USERS, { email: 'secret.person@example.com' });
 

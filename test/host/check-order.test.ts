@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, forbidden, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, forbidden, refusal } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
@@ -9,13 +9,13 @@ const PLAIN = { 'content-type': 'text/plain' };
 const JSON_BODY = { 'content-type': 'application/json' };
 const STALE = { ...JSON_BODY, 'if-match': '"4711"' };
 
-let service: Awaited<ReturnType<typeof startService>>;
+const service = serviceUnderTest();
+const { createUser } = service;
 let token: string;
 let reader: string;
 let foreign: string;
 
 beforeAll(async () => {
-  service = await startService();
   const { sign } = service.issuer;
   [token, reader, foreign] = await Promise.all([
     sign(),
@@ -24,18 +24,12 @@ beforeAll(async () => {
   ]);
 });
 
-afterAll(() => service.stop());
-
 type Headers = Record<string, string>;
 
 async function send(method: string, path: string, bearer = '', headers: Headers = {}, body?: string) {
   const authorization: Headers = bearer ? { authorization: `Bearer ${bearer}` } : {};
   const init = { method, headers: { ...authorization, ...headers }, ...(body !== undefined && { body }) };
   return answerOf(await fetch(`${service.url}${path}`, init));
-}
-
-async function stored(email = freshAddress()): Promise<UserBody> {
-  return (await send('POST', USERS, token, JSON_BODY, JSON.stringify({ email }))).body as UserBody;
 }
 
 describe('checks run in this order', () => {
@@ -118,7 +112,7 @@ describe('checks run in this order', () => {
   });
 
   test('existence (404), conflict (409)', async () => {
-    const { email } = await stored();
+    const { email } = await createUser();
 
     expect(await send('PATCH', UNKNOWN, token, JSON_BODY, JSON.stringify({ email }))).toEqual(
       refusal('not_found_error', UNKNOWN),
@@ -126,8 +120,8 @@ describe('checks run in this order', () => {
   });
 
   test('precondition (412), conflict (409)', async () => {
-    const { email } = await stored();
-    const { id } = await stored();
+    const { email } = await createUser();
+    const { id } = await createUser();
 
     expect(await send('PATCH', USERS + id, token, STALE, JSON.stringify({ email }))).toEqual(
       refusal('precondition_failed_error', USERS + id),
@@ -148,7 +142,7 @@ describe('a caller without a valid token', () => {
   });
 
   test('learns nothing but 401 of a user that exists', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
 
     expect(await send('GET', USERS + id, foreign)).toEqual(refusal('unauthorized_error', USERS + id));
     expect(await send('DELETE', USERS + id, foreign)).toEqual(refusal('unauthorized_error', USERS + id));

@@ -1,22 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, success, type UserBody } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { expect, test } from 'vitest';
+import { freshAddress, refusal, success, type UserBody } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
-
-async function stored(): Promise<UserBody> {
-  return (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
-}
+const { call, createUser } = serviceUnderTest();
 
 test('of 100 concurrent creates of one address, one is 201 and 99 are 409', async () => {
   const email = freshAddress();
@@ -35,7 +23,7 @@ test('of 100 concurrent creates of one address, one is 201 and 99 are 409', asyn
 });
 
 test('of 20 users that take one address at once, one gets it', async () => {
-  const users = await Promise.all(Array.from({ length: 20 }, stored));
+  const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
   const email = freshAddress();
 
   const answers = await Promise.all(users.map(({ id }) => call('PATCH', USERS + id, { email })));
@@ -46,7 +34,7 @@ test('of 20 users that take one address at once, one gets it', async () => {
 
 test('of two concurrent partial updates of different fields none is lost', async () => {
   for (let round = 0; round < 40; round += 1) {
-    const given = await stored();
+    const given = await createUser();
     const path = USERS + given.id;
     const email = freshAddress();
     const changes = [{ full_name: `name ${round}` }, { is_active: false }, { email }];
@@ -61,7 +49,7 @@ test('of two concurrent partial updates of different fields none is lost', async
 
 test('two users that swap their addresses at once get an answer each, and no 5xx', async () => {
   for (let round = 0; round < 20; round += 1) {
-    const [first, second] = [await stored(), await stored()];
+    const [first, second] = [await createUser(), await createUser()];
 
     const answers = await Promise.all([
       call('PATCH', USERS + first.id, { email: second.email }),
@@ -73,7 +61,7 @@ test('two users that swap their addresses at once get an answer each, and no 5xx
 });
 
 test('of ten concurrent deletes one is 204, and the others are 404', async () => {
-  const { id } = await stored();
+  const { id } = await createUser();
 
   const answers = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
 
@@ -84,7 +72,7 @@ test('of ten concurrent deletes one is 204, and the others are 404', async () =>
 });
 
 test('an update and a delete at once leave the user gone', async () => {
-  const { id } = await stored();
+  const { id } = await createUser();
 
   const [updated, deleted] = await Promise.all([
     call('PATCH', USERS + id, { full_name: 'x' }),
@@ -97,7 +85,7 @@ test('an update and a delete at once leave the user gone', async () => {
 });
 
 test('200 requests at once are all answered', async () => {
-  const users = await Promise.all(Array.from({ length: 200 }, stored));
+  const users = await Promise.all(Array.from({ length: 200 }, () => createUser()));
 
   expect(new Set(users.map(({ id }) => id)).size).toBe(200);
 });

@@ -1,22 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { answerOf, freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
-let service: Awaited<ReturnType<typeof startService>>;
+const { call, createUser } = serviceUnderTest();
 let path: string;
 
 beforeAll(async () => {
-  service = await startService();
-  path = USERS + ((await create({ email: freshAddress() })).body as UserBody).id;
+  path = USERS + (await createUser()).id;
 });
 
-afterAll(() => service.stop());
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
 const create = (body: unknown) => call('POST', USERS, body);
 
 /** A refusal of the email alone, with however many faults. */

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
-let service: Awaited<ReturnType<typeof startService>>;
 let path: string;
 
+const { call, createUser } = serviceUnderTest();
+
 beforeAll(async () => {
-  service = await startService();
-  path = USERS + ((await call('POST', USERS, { email: freshAddress() })).body as UserBody).id;
+  path = USERS + (await createUser()).id;
 });
-
-afterAll(() => service.stop());
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
 
 describe('a full_name is stored and returned as given', () => {
   test.each([

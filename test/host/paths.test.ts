@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { answerOf, freshAddress, options, probe, refusal, success, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
-import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const COLLECTION = 'POST, GET, HEAD, OPTIONS';
 const RESOURCE = 'GET, HEAD, PATCH, DELETE, OPTIONS';
 const PROBE = 'GET, HEAD, OPTIONS';
 
-let service: Awaited<ReturnType<typeof startService>>;
 let ada: UserBody;
 
+const service = serviceUnderTest();
+const { call, createUser } = service;
+
 beforeAll(async () => {
-  service = await startService();
-  ada = (await call('POST', '/api/v1/users/', { email: freshAddress() })).body as UserBody;
+  ada = await createUser();
 });
-
-afterAll(() => service.stop());
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
 
 /** A request with exactly this target, which fetch would tidy up. */
 async function get(target: string, method = 'GET') {

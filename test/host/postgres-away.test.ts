@@ -2,10 +2,11 @@ import { closeSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings.ts';
-import { answerOf, freshAddress, probe, refusal } from '../stage/answers.ts';
+import { type Answer, answerOf, freshAddress, probe, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
-import { environmentOf, startService } from '../stage/service.ts';
+import { environmentOf } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
@@ -13,29 +14,28 @@ const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 
 /** The answer to a request, and the milliseconds that it took. */
-async function timed(asking: Promise<Response>) {
+async function timed(asking: Promise<Answer>) {
   const start = performance.now();
-  const answer = await answerOf(await asking);
+  const answer = await asking;
   return { answer, milliseconds: performance.now() - start };
 }
 
 describe('while PostgreSQL is away', () => {
   let proxy: Awaited<ReturnType<typeof startProxy>>;
-  let service: Awaited<ReturnType<typeof startService>>;
 
   beforeAll(async () => {
     proxy = await startProxy(inject('postgres'));
-    const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
-    service = await startService(through);
   });
 
   afterAll(async () => {
-    await service.stop();
     await proxy.stop();
   });
 
-  const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+  const service = serviceUnderTest(() => ({
+    SVC_POSTGRES_HOST: proxy.host,
+    SVC_POSTGRES_PORT: String(proxy.port),
+  }));
+  const { call } = service;
 
   // The longest that the service itself waits is 4.25 seconds.
   test.each([
@@ -49,17 +49,17 @@ describe('while PostgreSQL is away', () => {
       expect((await call('POST', USERS, { email: freshAddress() })).status).toBe(201);
       await depart();
 
-      const { answer, milliseconds } = await timed(fetch(`${service.url}/ready`));
+      const { answer, milliseconds } = await timed(call('GET', '/ready'));
       expect(answer).toEqual(refusal('service_unavailable_error', '/ready'));
       expect(milliseconds).toBeLessThan(2000);
       expect(await call('GET', '/health')).toEqual(probe('healthy'));
 
       const operations = await Promise.all([
-        timed(service.call('POST', USERS, { email: freshAddress() })),
-        timed(service.call('GET', USERS)),
-        timed(service.call('GET', UNKNOWN)),
-        timed(service.call('PATCH', UNKNOWN, {})),
-        timed(service.call('DELETE', UNKNOWN)),
+        timed(call('POST', USERS, { email: freshAddress() })),
+        timed(call('GET', USERS)),
+        timed(call('GET', UNKNOWN)),
+        timed(call('PATCH', UNKNOWN, {})),
+        timed(call('DELETE', UNKNOWN)),
       ]);
       expect(operations.map((operation) => operation.answer)).toEqual(
         [USERS, USERS, UNKNOWN, UNKNOWN, UNKNOWN].map((path) => refusal('service_unavailable_error', path)),
@@ -84,7 +84,7 @@ describe('while PostgreSQL is away', () => {
     const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
     await proxy.refuse();
     const nobody = await fetch(`${service.url}${USERS}`);
-    const lacking = await service.call('POST', USERS, {}, { headers: { authorization: reader } });
+    const lacking = await call('POST', USERS, {}, { headers: { authorization: reader } });
     await proxy.pass();
 
     expect([nobody.status, lacking.status]).toEqual([401, 403]);

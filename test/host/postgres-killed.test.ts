@@ -1,25 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, refusal, type UserBody } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { refusal, type UserBody } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 const DURATION = 2500;
 
-let service: Awaited<ReturnType<typeof startService>>;
+const service = serviceUnderTest();
+const { call } = service;
 let admin: Awaited<ReturnType<typeof administer>>;
 
 beforeAll(async () => {
-  service = await startService();
   admin = await administer();
 });
 
 afterAll(async () => {
   await admin.end();
-  await service.stop();
 });
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
 
 test('backends killed under load cost at most 503s; what was acknowledged is there, once', async () => {
   const end = Date.now() + DURATION;

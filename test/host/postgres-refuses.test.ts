@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 
 let admin: Awaited<ReturnType<typeof administer>>;
-let service: Awaited<ReturnType<typeof startService>>;
 const role = `role_${randomBytes(8).toString('hex')}`;
 const database = `test_${randomBytes(8).toString('hex')}`;
 
@@ -17,21 +16,19 @@ beforeAll(async () => {
   admin = await administer();
   await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
   await admin.query(`CREATE DATABASE ${database} TEMPLATE template0 OWNER ${role} STRATEGY FILE_COPY`);
-  service = await startService({
-    SVC_POSTGRES_DB: database,
-    SVC_POSTGRES_USER: role,
-    SVC_POSTGRES_PASSWORD: 'secret',
-  });
 });
 
 afterAll(async () => {
-  await service.stop();
   await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
   await admin.query(`DROP ROLE ${role}`);
   await admin.end();
 });
 
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const { call } = serviceUnderTest(() => ({
+  SVC_POSTGRES_DB: database,
+  SVC_POSTGRES_USER: role,
+  SVC_POSTGRES_PASSWORD: 'secret',
+}));
 const create = () => call('POST', USERS, { email: freshAddress() });
 
 const untilServed = () =>

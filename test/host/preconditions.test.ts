@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/answers.ts';
+import { describe, expect, test } from 'vitest';
+import { freshAddress, refusal, success, TIMESTAMP } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
-import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
+const service = serviceUnderTest();
+const { createUser } = service;
 
 const call = (method: string, path: string, ifMatch?: string, body?: unknown) =>
   callWith(method, path, ifMatch === undefined ? {} : { 'if-match': ifMatch }, body);
 
-const callWith = async (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
-  answerOf(await service.call(method, path, body, { headers }));
+const callWith = (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
+  service.call(method, path, body, { headers });
 
 /** The answer 304: what a 200 would have told but for its content. */
 const notModified = (etag: string) => {
@@ -26,15 +21,11 @@ const notModified = (etag: string) => {
   return { status: 304, headers, body: '' };
 };
 
-async function stored(): Promise<UserBody> {
-  return (await call('POST', USERS, undefined, { email: freshAddress() })).body as UserBody;
-}
-
 describe('If-Match holds', () => {
   test.each(['"1"', '*', '"7", "1"', '"1","2","3"', '  "1"  ', 'W/"1", "1"', '"a,b", "1"', ', "1",'])(
     'for %s, and the user is written',
     async (ifMatch) => {
-      const given = await stored();
+      const given = await createUser();
       const path = USERS + given.id;
 
       const answer = await call('PATCH', path, ifMatch, { full_name: 'Ada' });
@@ -46,7 +37,7 @@ describe('If-Match holds', () => {
   );
 
   test('for a list in several headers', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
     const fields = [
       ['Host', 'localhost'],
       ['Authorization', `Bearer ${await service.issuer.sign()}`],
@@ -59,7 +50,7 @@ describe('If-Match holds', () => {
   });
 
   test('for the ETag that the user was last answered with, in whatever answer', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
     const path = USERS + id;
     const first = (await call('GET', path)).headers.etag;
     const second = (await call('PATCH', path, first, {})).headers.etag;
@@ -93,7 +84,7 @@ describe('If-Match does not hold', () => {
     ['nothing', ''],
     ['commas', ',,'],
   ])('for %s: 412, and nothing is written', async (_case, ifMatch) => {
-    const given = await stored();
+    const given = await createUser();
     const path = USERS + given.id;
     const expected = refusal('precondition_failed_error', path);
 
@@ -104,7 +95,7 @@ describe('If-Match does not hold', () => {
   });
 
   test('once the user has changed', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
     const path = USERS + id;
     await call('PATCH', path, undefined, {});
 
@@ -114,8 +105,8 @@ describe('If-Match does not hold', () => {
   });
 
   test('a taken email with it is still 412', async () => {
-    const { email } = await stored();
-    const { id } = await stored();
+    const { email } = await createUser();
+    const { id } = await createUser();
 
     expect(await call('PATCH', USERS + id, '"9"', { email })).toEqual(
       refusal('precondition_failed_error', USERS + id),
@@ -128,7 +119,7 @@ describe('If-None-Match', () => {
   test.each(['"1"', 'W/"1"', '*', ' * ', '"7", W/"1"', '"a,b","1"', ',"1",'])(
     'that matches (%s): a reading is 304 without content, a writing 412',
     async (ifNoneMatch) => {
-      const given = await stored();
+      const given = await createUser();
       const path = USERS + given.id;
       const headers = { 'if-none-match': ifNoneMatch };
 
@@ -145,7 +136,7 @@ describe('If-None-Match', () => {
   test.each(['"9"', '', '1', 'W/1', 'x"1"', '"1', '"*"', '"01"', '*, "9"'])(
     'that does not match (%s) changes nothing',
     async (ifNoneMatch) => {
-      const given = await stored();
+      const given = await createUser();
       const path = USERS + given.id;
       const headers = { 'if-none-match': ifNoneMatch };
 
@@ -156,7 +147,7 @@ describe('If-None-Match', () => {
   );
 
   test('is looked at after If-Match: both have to hold', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
     const path = USERS + id;
 
     expect((await callWith('GET', path, { 'if-match': '"2"', 'if-none-match': '"1"' })).status).toBe(412);
@@ -175,7 +166,7 @@ describe('If-None-Match', () => {
   });
 
   test('a 304 has no Content-Length, and the connection serves on', async () => {
-    const { id } = await stored();
+    const { id } = await createUser();
     const connection = await connectTo(service.url);
     const fields = [
       ['Host', 'localhost'],
@@ -194,7 +185,7 @@ describe('If-None-Match', () => {
 });
 
 test('dates are ignored', async () => {
-  const { id } = await stored();
+  const { id } = await createUser();
   const later = { 'if-modified-since': new Date(Date.now() + 86_400_000).toUTCString() };
   const earlier = { 'if-unmodified-since': new Date(0).toUTCString() };
 
@@ -215,7 +206,7 @@ test.each(['"1"', '*', 'W/"1"', 'nonsense'])('an unknown id stays 404 with If-Ma
 });
 
 test('of 20 writers with one ETag, one wins', async () => {
-  const { id } = await stored();
+  const { id } = await createUser();
   const writers = Array.from({ length: 20 }, (_, index) => `writer ${index}`);
 
   const answers = await Promise.all(

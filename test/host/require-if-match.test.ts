@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOf, forbidden, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { expect, test } from 'vitest';
+import { forbidden, refusal } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
-let service: Awaited<ReturnType<typeof startService>>;
+const service = serviceUnderTest(() => ({ SVC_REQUIRE_IF_MATCH: 'yes' }));
+const { createUser } = service;
 
-beforeAll(async () => {
-  service = await startService({ SVC_REQUIRE_IF_MATCH: 'yes' });
-});
-
-afterAll(() => service.stop());
-
-const call = async (method: string, path: string, init: RequestInit = {}) =>
-  answerOf(await service.call(method, path, undefined, init));
+const call = (method: string, path: string, init: RequestInit = {}) =>
+  service.call(method, path, undefined, init);
 
 test.each(['PATCH', 'DELETE'])('%s without If-Match is 428, before its body is looked at', async (method) => {
   const path = `${USERS}42`;
@@ -34,8 +29,7 @@ test('a token without the role is refused first', async () => {
 });
 
 test('with If-Match it is judged as ever; an empty one does not hold', async () => {
-  const created = await service.call('POST', USERS, { email: freshAddress() });
-  const path = USERS + ((await created.json()) as UserBody).id;
+  const path = USERS + (await createUser()).id;
 
   expect((await call('DELETE', path, { headers: { 'if-match': '' } })).status).toBe(412);
   expect((await call('DELETE', path, { headers: { 'if-match': '*' } })).status).toBe(204);

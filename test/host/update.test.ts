@@ -1,28 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
-
-async function stored(): Promise<UserBody> {
-  const { body } = await call('POST', USERS, { email: freshAddress(), full_name: 'Ada Lovelace' });
-  return body as UserBody;
-}
+const service = serviceUnderTest();
+const { call, createUser } = service;
 
 /** Changes a user by `changes`, and expects that it becomes `changed` and nothing else. */
 async function expectChanged(changes: unknown, changed: Partial<UserBody>): Promise<void> {
-  const given = await stored();
+  const given = await createUser({ full_name: 'Ada Lovelace' });
 
   const answer = await call('PATCH', USERS + given.id, changes);
 
@@ -57,7 +45,7 @@ describe('null', () => {
 test('an absent member leaves its field', () => expectChanged({}, {}));
 
 test('a user that was switched off can be switched on again', async () => {
-  const { id } = await stored();
+  const { id } = await createUser({ full_name: 'Ada Lovelace' });
   const states = [];
   for (const is_active of [false, true, false]) {
     states.push(((await call('PATCH', USERS + id, { is_active })).body as UserBody).is_active);
@@ -67,7 +55,7 @@ test('a user that was switched off can be switched on again', async () => {
 });
 
 test('every successful PATCH moves updated_at forward, also 50 in a row and an empty one', async () => {
-  const { id, updated_at } = await stored();
+  const { id, updated_at } = await createUser({ full_name: 'Ada Lovelace' });
   const times = [updated_at];
   for (let count = 0; count < 50; count += 1) {
     const changes = count % 2 === 0 ? {} : { full_name: `name ${count}` };
@@ -79,7 +67,7 @@ test('every successful PATCH moves updated_at forward, also 50 in a row and an e
 });
 
 test('every one of 50 PATCHes at once moves updated_at forward', async () => {
-  const { id, updated_at } = await stored();
+  const { id, updated_at } = await createUser({ full_name: 'Ada Lovelace' });
 
   const answers = await Promise.all(Array.from({ length: 50 }, () => call('PATCH', USERS + id, {})));
 
@@ -89,7 +77,7 @@ test('every one of 50 PATCHes at once moves updated_at forward', async () => {
 });
 
 test('updated_at moves forward also when the clock is behind it', async () => {
-  const { id } = await stored();
+  const { id } = await createUser({ full_name: 'Ada Lovelace' });
   const admin = await administer(service.database.name);
   await admin.query(`UPDATE users SET updated_at = '2999-01-01T00:00:00Z' WHERE id = '${id}'`);
   await admin.end();
@@ -100,8 +88,8 @@ test('updated_at moves forward also when the clock is behind it', async () => {
 });
 
 test('a refused PATCH changes nothing', async () => {
-  const given = await stored();
-  const taken = await stored();
+  const given = await createUser({ full_name: 'Ada Lovelace' });
+  const taken = await createUser({ full_name: 'Ada Lovelace' });
   const path = USERS + given.id;
 
   expect(await call('PATCH', path, { email: taken.email, full_name: 'x' })).toEqual(
@@ -114,13 +102,13 @@ test('a refused PATCH changes nothing', async () => {
 });
 
 test('an email in use by the user itself is no conflict', async () => {
-  const { id, email } = await stored();
+  const { id, email } = await createUser({ full_name: 'Ada Lovelace' });
 
   expect((await call('PATCH', USERS + id, { email })).status).toBe(200);
 });
 
 test('is_active is a boolean and nothing like one', async () => {
-  const { id } = await stored();
+  const { id } = await createUser({ full_name: 'Ada Lovelace' });
   for (const is_active of ['true', 1, 0, '', [], {}]) {
     expect(await call('PATCH', USERS + id, { is_active })).toEqual(
       refusal('validation_error', USERS + id, { errors: ['#/is_active'] }),

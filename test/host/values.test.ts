@@ -1,19 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { describe, expect, test } from 'vitest';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const { call } = serviceUnderTest();
 
 /** Posts a text as it is: with members that a literal cannot have, or has only once. */
 const post = (body: string) =>

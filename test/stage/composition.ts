@@ -1,7 +1,11 @@
+import { createUser } from '../../handlers/users/create.ts';
 import { runMigrations } from '../../lib/database/run-migrations.ts';
+import type { Handler } from '../../lib/gateway.ts';
 import { createEventLog } from '../../lib/observability/event-log.ts';
 import { composeService } from '../../lib/service.ts';
 import { readSettings, type Variables } from '../../lib/settings.ts';
+import { type Answer, answerOfResult, freshAddress, type UserBody } from './answers.ts';
+import { type EventParticulars, eventOf } from './events.ts';
 import { createDatabase } from './postgres.ts';
 import { environmentOf } from './service.ts';
 import { startIssuer } from './tokens.ts';
@@ -15,12 +19,28 @@ export async function startComposition(variables: Variables = {}) {
   const service = composeService({ settings, log });
   await runMigrations(settings.postgres);
 
+  /** The whole answer to an event, by its name, of a caller with both roles unless `particulars` has a token. */
+  async function call(
+    endpoint: { bind(service: never): Handler },
+    name: string,
+    particulars: EventParticulars = {},
+  ): Promise<Answer> {
+    const event = await eventOf(name, { token: await issuer.sign(), ...particulars });
+    return answerOfResult(await endpoint.bind(service as never)(event));
+  }
+
   return {
     service,
     issuer,
     database,
     /** The events logged so far. */
     lines: lines as readonly Record<string, unknown>[],
+    call,
+    /** A user that is there. */
+    async createUser(fields: { email?: string; full_name?: string | null } = {}): Promise<UserBody> {
+      const body = JSON.stringify({ email: freshAddress(), ...fields });
+      return (await call(createUser, 'createUser', { body })).body as UserBody;
+    },
     async stop() {
       service.keySet.stop();
       await Promise.all([service.database.close(1), service.readiness.close(), issuer.stop()]);

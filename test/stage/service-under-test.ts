@@ -1,0 +1,39 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import { answerOf, freshAddress, type UserBody } from './answers.ts';
+import { startService } from './service.ts';
+
+/**
+ * One service for all tests of a file, or of a `describe`: it starts before them and stops after them. `variables` are
+ * asked for when it starts, so that they may come from what an earlier `beforeAll` has made.
+ */
+export function serviceUnderTest(variables: () => Variables = () => ({})) {
+  let service: Awaited<ReturnType<typeof startService>>;
+  beforeAll(async () => {
+    service = await startService(variables());
+  });
+  afterAll(() => service.stop());
+
+  const call = async (...request: Parameters<typeof service.call>) =>
+    answerOf(await service.call(...request));
+
+  return {
+    get url() {
+      return service.url;
+    },
+    get issuer() {
+      return service.issuer;
+    },
+    get database() {
+      return service.database;
+    },
+    events: () => service.events(),
+    /** The whole answer to a request with a token that has both roles, and a body of JSON. */
+    call,
+    /** A user that is there. */
+    async createUser(fields: { email?: string; full_name?: string | null } = {}): Promise<UserBody> {
+      const { body } = await call('POST', '/api/v1/users/', { email: freshAddress(), ...fields });
+      return body as UserBody;
+    },
+  };
+}
