@@ -1,14 +1,17 @@
 import { runMigrations } from '../lib/database/run-migrations.ts';
-import { redactedCause } from '../lib/observability/redaction.ts';
+import { createFailureLog } from '../lib/observability/failures.ts';
 import type { Service } from '../lib/service.ts';
 
-const PAUSE = 500;
+/** In milliseconds, between two runs: twice as long after each failure. */
+const SHORTEST_PAUSE = 500;
+const LONGEST_PAUSE = 10_000;
 
 /** Runs the migrations as soon as PostgreSQL is there, trying until they have run. */
 export function keepMigrated({ settings, log }: Service): { stop(): void } {
   const stopping = new AbortController();
+  const failures = createFailureLog(log, 'migration_failed');
+  let pause = SHORTEST_PAUSE;
   let timer: NodeJS.Timeout | undefined;
-  let failures = 0;
 
   async function attempt(): Promise<void> {
     try {
@@ -16,9 +19,9 @@ export function keepMigrated({ settings, log }: Service): { stop(): void } {
       log.info('database_migrated');
     } catch (cause) {
       if (stopping.signal.aborted) return;
-      failures += 1;
-      if (failures === 1) log.warning('migration_failed', { cause: redactedCause(cause) });
-      timer = setTimeout(attempt, PAUSE);
+      failures.failed(cause);
+      timer = setTimeout(attempt, pause);
+      pause = Math.min(pause * 2, LONGEST_PAUSE);
     }
   }
 

@@ -1,9 +1,9 @@
-import { createKeySet, type KeySet } from './auth/key-set.ts';
+import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
 import type { EventLog } from './observability/event-log.ts';
-import { redactedCause } from './observability/redaction.ts';
+import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
 import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
@@ -52,7 +52,7 @@ export function composeService(base: BaseService): Service {
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,
     refreshEvery: oauth.jwksRefresh * 1000,
-    onRefresh: (outcome, failures, cause) => logRefresh(log, outcome, failures, cause),
+    onRefresh: refreshLog(log),
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   return {
@@ -65,9 +65,12 @@ export function composeService(base: BaseService): Service {
   };
 }
 
-/** The first failure in a row is told, and the recovery; not every one in between. */
-function logRefresh(log: EventLog, outcome: 'succeeded' | 'failed', failures: number, cause: unknown): void {
-  if (outcome === 'failed' && failures === 1)
-    log.warning('jwks_refresh_failed', { cause: redactedCause(cause) });
-  else log.debug('jwks_refreshed', { outcome, failures });
+/** Failures are told once for each cause, successes and all other tries at `debug`. */
+function refreshLog(log: EventLog): NonNullable<KeySetOptions['onRefresh']> {
+  const failureLog = createFailureLog(log, 'jwks_refresh_failed');
+  return (outcome, failures, cause) => {
+    if (outcome === 'succeeded') failureLog.succeeded();
+    else if (failureLog.failed(cause)) return;
+    log.debug('jwks_refreshed', { outcome, failures });
+  };
 }

@@ -40,7 +40,8 @@ type GoodSet = {
 /** By the wall clock and by that of the process, in milliseconds. */
 type Moment = { readonly time: number; readonly uptime: number };
 
-type KeySetOptions = {
+/** Where a key set comes from, and who is told. */
+export type KeySetOptions = {
   readonly uri: string;
   /** The accepted algorithms; keys for others are ignored. */
   readonly algorithms: readonly Algorithm[];

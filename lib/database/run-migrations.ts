@@ -11,7 +11,7 @@ type Recorded = { kysely_migration: { name: string; timestamp: string } };
 
 /** In milliseconds. */
 const POLL = 250;
-const LONGEST_STRUGGLE = 60_000;
+const LONGEST_STRUGGLE = 10_000;
 
 type Migrations = Readonly<Record<string, Migration>>;
 
@@ -77,7 +77,7 @@ async function createRecord(db: Kysely<Recorded>): Promise<void> {
     .execute();
 }
 
-/** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a minute. */
+/** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a while. */
 async function insistently(run: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + LONGEST_STRUGGLE;
   for (;;) {

@@ -2,10 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings.ts';
+import { administer } from '../stage/administration.ts';
 import { TIMESTAMP } from '../stage/answers.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
-import { startService } from '../stage/service.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
+import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
@@ -60,6 +63,53 @@ test('keys that cannot be fetched are one jwks_refresh_failed with the cause, no
     outcome: 'failed',
     failures: 2,
   });
+});
+
+test('keys that cannot be fetched for another reason than before are another jwks_refresh_failed', async () => {
+  const provider = await startIssuer();
+  onTestFinished(() => provider.stop());
+  provider.answer((_, response) => response.writeHead(500).end());
+  const service = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
+  const causes = async () =>
+    (await service.events())
+      .filter(({ event }) => event === 'jwks_refresh_failed')
+      .map(({ cause }) => (cause as Error).message);
+  await until('the first failure', async () => (await causes()).length === 1);
+  provider.answer((_, response) => response.end('{'));
+  await until('the second failure', async () => (await causes()).length === 2);
+
+  expect(await causes()).toEqual(['the key server answered 500', "the key server's answer is not JSON"]);
+});
+
+test('what stops the migrations is a migration_failed of its own, also after PostgreSQL was away', async () => {
+  const issuer = await startIssuer();
+  const [{ name, drop, ...server }, admin] = await Promise.all([createDatabase(), administer()]);
+  const role = `role_${name}`;
+  await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+  const proxy = await startProxy(server);
+  await proxy.refuse();
+  const host = await startBuiltHost({
+    ...environmentOf({ ...server, name, drop, host: proxy.host, port: proxy.port }, issuer),
+    SVC_POSTGRES_USER: role,
+    SVC_POSTGRES_PASSWORD: 'secret',
+  });
+  onTestFinished(async () => {
+    await host.remove();
+    await Promise.all([proxy.stop(), issuer.stop(), drop()]);
+    await admin.query(`DROP ROLE ${role}`);
+    await admin.end();
+  });
+  await host.untilEvent('migration_failed');
+  await proxy.pass();
+  const failures = await until('the second cause', () => {
+    const events = host.events('migration_failed');
+    return events.length === 2 && events;
+  });
+
+  expect(failures.map(({ cause }) => (cause as Error).message)).toEqual([
+    expect.stringContaining('ECONNREFUSED'),
+    'permission denied for schema public',
+  ]);
 });
 
 test('a database that is away at the start is one migration_failed with the cause, not one for each try', async () => {
