@@ -84,7 +84,7 @@ function checksOf(route: Route, { settings, verifyToken }: Service): Middleware[
     pathParameters(route.path),
     ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role, settings.oauth.rolesClaim)]),
     ...(route.conditional === 'writing' && settings.requireIfMatch ? [demandPrecondition()] : []),
-    ...(route.body ? [demandJson(), receiveBody(settings.bodyLimit)] : []),
+    ...(route.body ? [demandJson(route.method), receiveBody(settings.bodyLimit)] : []),
     validate(route),
   ];
 }

@@ -1,5 +1,6 @@
 import type { Route } from './endpoint.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
+import { acceptPatch } from './middleware/media-type.ts';
 import { isMatch, segmentsOf, withoutSlash } from './path.ts';
 import { Problem } from './problem.ts';
 import { serve } from './serve.ts';
@@ -17,7 +18,8 @@ export function unmatched(routes: readonly Route[]) {
     const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
     if (!resource) throw noSuchPath();
     if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
-    return { statusCode: 204, headers: { Allow: resource.allow }, body: '', isBase64Encoded: false };
+    const headers = { Allow: resource.allow, ...resource.acceptPatch };
+    return { statusCode: 204, headers, body: '', isBase64Encoded: false };
   }
 
   return {
@@ -39,14 +41,21 @@ export function methodNotAllowed(allow: string): Problem {
   });
 }
 
-type Resource = { readonly segments: readonly string[]; readonly allow: string };
+type Resource = {
+  readonly segments: readonly string[];
+  readonly allow: string;
+  readonly acceptPatch: Readonly<Record<string, string>>;
+};
 
 function resourcesOf(routes: readonly Route[]): readonly Resource[] {
   const byPath = Map.groupBy(routes, ({ path }) => withoutSlash(path));
-  return [...byPath].map(([path, group]) => ({ segments: path.split('/'), allow: allowOf(group) }));
+  return [...byPath].map(([path, group]) => {
+    const methods = group.map(({ method }) => method);
+    return { segments: path.split('/'), allow: allowOf(methods), acceptPatch: acceptPatch(methods) };
+  });
 }
 
-function allowOf(routes: readonly Route[]): string {
-  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+function allowOf(declared: readonly string[]): string {
+  const methods = declared.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return [...methods, 'OPTIONS'].join(', ');
 }

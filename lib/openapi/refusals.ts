@@ -22,13 +22,17 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
     ...[undecodablePath(), notHttp(), needsOneHost(), requestTooSlow(), headerFieldsTooLarge()],
     ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
-    ...(route.body ? [bodyBrokenOff(), notDeclaredAsJson(), encodedBody(), bodyTooLarge(bodyLimit)] : []),
+    ...(route.body ? refusalsOfBody(route.method, bodyLimit) : []),
     ...(hasValues(route) ? [valuesNotAllowed(faultsOf(route))] : []),
     ...route.problems.map((refusal) => refusal()),
     // PostgreSQL, or the identity provider's keys.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
     asProblem(undefined),
   ]);
+}
+
+function refusalsOfBody(method: string, limit: number): readonly Problem[] {
+  return [bodyBrokenOff(), notDeclaredAsJson(method), encodedBody(method), bodyTooLarge(limit)];
 }
 
 /** Every problem of these routes, and of where no route is, lowest status first. */

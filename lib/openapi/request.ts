@@ -1,5 +1,6 @@
 import type { oas31, ZodOpenApiParameters, ZodOpenApiRequestBodyObject } from 'zod-openapi';
 import type { Route } from '../endpoint.ts';
+import { mediaTypesOf } from '../middleware/media-type.ts';
 import { exampleOf } from './example.ts';
 
 const IF_MATCH: oas31.ParameterObject = {
@@ -39,15 +40,9 @@ export function preconditionsOf({ conditional }: Route): oas31.ParameterObject[]
   return conditional ? [IF_MATCH, IF_NONE_MATCH] : [];
 }
 
-/** The body of a route, in every media type it is best sent as; a merge patch (RFC 7396) is what PATCH takes. */
+/** The body of a route, in every media type it is best sent as. */
 export function requestBodyOf({ method, body }: Route): ZodOpenApiRequestBodyObject | undefined {
   if (!body) return undefined;
   const content = { schema: body, example: exampleOf(body) };
-  return {
-    required: true,
-    content: {
-      'application/json': content,
-      ...(method === 'PATCH' && { 'application/merge-patch+json': content }),
-    },
-  };
+  return { required: true, content: Object.fromEntries(mediaTypesOf(method).map((type) => [type, content])) };
 }

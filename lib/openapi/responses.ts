@@ -12,6 +12,7 @@ export type CommonHeader = { readonly name: string; readonly reference: oas31.Re
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'Problems are never kept.',
   'WWW-Authenticate': 'What the token lacks (RFC 6750 section 3).',
+  'Accept-Patch': 'The media types that PATCH takes (RFC 5789 section 3.1).',
   'Retry-After': 'Seconds after which it may be tried again.',
 };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { ACCEPT_PATCH, answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
 
@@ -58,7 +58,7 @@ describe('a body is JSON when it is declared', () => {
   });
 });
 
-describe('415', () => {
+describe('415, on PATCH with Accept-Patch', () => {
   test.each([
     'text/plain',
     'text/json',
@@ -77,7 +77,9 @@ describe('415', () => {
     expect(await send('POST', USERS, createOf(100), headers)).toEqual(
       refusal('unsupported_media_type_error', USERS),
     );
-    expect(await send('PATCH', path, '{}', headers)).toEqual(refusal('unsupported_media_type_error', path));
+    expect(await send('PATCH', path, '{}', headers)).toEqual(
+      refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
+    );
   });
 
   test('when the body is not declared, or there is none', async () => {
@@ -90,7 +92,7 @@ describe('415', () => {
       ] as const;
 
       expect(await lastAnswer(service.url, written(`PATCH ${path}`, fields, body))).toEqual(
-        refusal('unsupported_media_type_error', path),
+        refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
       );
     }
   });
@@ -106,7 +108,7 @@ describe('415', () => {
     ] as const;
 
     expect(await lastAnswer(service.url, written(`PATCH ${path}`, fields, '{}'))).toEqual(
-      refusal('unsupported_media_type_error', path),
+      refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
     );
   });
 
@@ -117,6 +119,9 @@ describe('415', () => {
 
       expect(await send('POST', USERS, createOf(100), headers)).toEqual(
         refusal('unsupported_media_type_error', USERS),
+      );
+      expect(await send('PATCH', path, '{}', headers)).toEqual(
+        refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
       );
     },
   );

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, forbidden, refusal } from '../stage/answers.ts';
+import { ACCEPT_PATCH, answerOf, forbidden, refusal } from '../stage/answers.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -81,7 +81,7 @@ describe('checks run in this order', () => {
     const path = `${USERS}42`;
 
     expect(await send('PATCH', path, token, PLAIN, '{}')).toEqual(
-      refusal('unsupported_media_type_error', path),
+      refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
     );
   });
 

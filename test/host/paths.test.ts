@@ -170,7 +170,7 @@ describe('HEAD works wherever GET does', () => {
   });
 });
 
-describe('OPTIONS on a known path is 204 with Allow', () => {
+describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch where PATCH is known', () => {
   test.each([
     ['/api/v1/users/', COLLECTION],
     ['/api/v1/users', COLLECTION],

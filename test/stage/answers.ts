@@ -140,9 +140,13 @@ export function probe(status: 'healthy' | 'ready'): Answer {
   return success(200, { status }, { 'cache-control': 'no-store' });
 }
 
+/** What a resource says that knows PATCH, on OPTIONS and on a body that it does not take. */
+export const ACCEPT_PATCH = { 'accept-patch': 'application/json, application/merge-patch+json' };
+
 /** The whole answer of OPTIONS. */
 export function options(allow: string): Answer {
-  return { status: 204, headers: { ...everyHeader(), allow }, body: '' };
+  const acceptPatch = allow.includes('PATCH') ? ACCEPT_PATCH : {};
+  return { status: 204, headers: { ...everyHeader(), allow, ...acceptPatch }, body: '' };
 }
 
 export interface UserBody {
