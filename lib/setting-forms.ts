@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isReservedHeaderName } from './reserved-header-names.ts';
 
 /** The signature algorithms that a token may be signed with: asymmetric ones alone (RFC 8725 section 3.1). */
 export const ALGORITHMS = [
@@ -16,14 +17,6 @@ export const ALGORITHMS = [
 
 /** One of ALGORITHMS. */
 export type Algorithm = (typeof ALGORITHMS)[number];
-
-/** Header fields that a request or a response of this service has of its own. */
-const OF_HTTP = new Set([
-  ...['allow', 'authorization', 'cache-control', 'connection', 'content-encoding', 'content-length'],
-  ...['content-type', 'cookie', 'date', 'etag', 'expect', 'host', 'if-match', 'keep-alive', 'location'],
-  ...['retry-after', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'www-authenticate'],
-  ...['x-content-type-options', '__proto__'],
-]);
 
 const TRUE = ['true', '1', 'yes', 'on'];
 const FALSE = ['false', '0', 'no', 'off'];
@@ -94,11 +87,11 @@ export function httpUrl() {
   });
 }
 
-/** The name of a header that is the caller's to choose: a token of RFC 9110 section 5.6.2, and of no use to HTTP. */
-export function fieldName() {
-  return setting('a header field name that HTTP has no use for', (given) => {
+/** A header name that has no other meaning: a token of RFC 9110 section 5.6.2. */
+export function headerName() {
+  return setting('a header name that HTTP, cookies, Trace Context and this API do not use', (given) => {
     const isToken = /^[!#$%&'*+\-.^_`|~\w]+$/.test(given);
-    return isToken && !OF_HTTP.has(given.toLowerCase()) ? given : undefined;
+    return isToken && !isReservedHeaderName(given) ? given : undefined;
   });
 }
 

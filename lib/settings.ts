@@ -4,8 +4,8 @@ import {
   algorithms,
   anyCase,
   choice,
-  fieldName,
   flag,
+  headerName,
   httpUrl,
   seconds,
   source,
@@ -29,7 +29,7 @@ export const Environment = z.object({
   SVC_BODY_LIMIT: whole(1024, 10_485_760, 'bytes')
     .default(65_536)
     .describe('Maximum size of a request body.'),
-  SVC_REQUEST_ID_HEADER: fieldName()
+  SVC_REQUEST_ID_HEADER: headerName()
     .default('X-Request-ID')
     .describe('Header that carries the request ID, in requests and responses.'),
 

@@ -350,3 +350,62 @@ describe('an unknown SVC_ name', () => {
     expect(read({ PATH: '/bin', NODE_ENV: 'x', MY_SVC_ENV: 'x', SVC_TYPO: '' }).unknown).toEqual([]);
   });
 });
+
+describe('SVC_REQUEST_ID_HEADER is no field', () => {
+  const lists = {
+    'of RFC 9110': [
+      ...['*', 'Accept', 'Accept-Charset', 'Accept-Encoding', 'Accept-Language', 'Accept-Ranges', 'Allow'],
+      ...['Authentication-Info', 'Authorization', 'Connection', 'Content-Encoding', 'Content-Language'],
+      ...['Content-Length', 'Content-Location', 'Content-Range', 'Content-Type', 'Date', 'ETag', 'Expect'],
+      ...['From', 'Host', 'If-Match', 'If-Modified-Since', 'If-None-Match', 'If-Range'],
+      ...['If-Unmodified-Since', 'Keep-Alive', 'Last-Modified', 'Location', 'Max-Forwards'],
+      ...['Proxy-Authenticate', 'Proxy-Authentication-Info', 'Proxy-Authorization', 'Proxy-Connection'],
+      ...[
+        'Range',
+        'Referer',
+        'Retry-After',
+        'Server',
+        'TE',
+        'Trailer',
+        'Upgrade',
+        'User-Agent',
+        'Vary',
+        'Via',
+      ],
+      'WWW-Authenticate',
+    ],
+    'of RFC 9111': ['Age', 'Cache-Control', 'Expires', 'Pragma', 'Warning'],
+    'of RFC 9112': ['Close', 'MIME-Version', 'Transfer-Encoding'],
+    'of cookies': ['Cookie', 'Cookie2', 'Set-Cookie', 'Set-Cookie2'],
+    'of Trace Context': ['traceparent', 'tracestate'],
+    'of this API': [
+      ...['Accept-Patch', 'Content-Security-Policy', 'Idempotency-Key', 'Idempotency-Replayed', 'Link'],
+      ...['Referrer-Policy', 'X-Content-Type-Options', 'X-Forwarded-Proto'],
+    ],
+  };
+
+  test.each(Object.entries(lists))('%s, in any case', (_list, names) => {
+    const refused = names
+      .flatMap((name) => [name, name.toLowerCase(), name.toUpperCase()])
+      .map((name) => refusalOf({ ...REQUIRED, SVC_REQUEST_ID_HEADER: name }));
+
+    expect(new Set(refused)).toEqual(
+      new Set([
+        'The settings are not valid.\n  SVC_REQUEST_ID_HEADER is not valid: it accepts a header name that HTTP, ' +
+          'cookies, Trace Context and this API do not use',
+      ]),
+    );
+  });
+
+  test.each([
+    'X-Request-ID',
+    'X-Correlation-ID',
+    'Request-Id',
+    'Traceparent-2',
+    'Hosts',
+    'x-amzn-trace-id',
+    '-',
+  ])('which %s is not', (name) => {
+    expect(REQUEST_ID(read({ SVC_REQUEST_ID_HEADER: name }))).toBe(name);
+  });
+});
