@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { Problem, type ValueFault } from '../problem.ts';
 import { detailOf } from './fault-detail.ts';
 import type { Middleware, RequestInStack } from './middleware.ts';
+import { queryParameters } from './query-parameters.ts';
 
 /** The schemas of what a request carries. */
 export type RequestSchemas = {
@@ -21,7 +22,7 @@ export function validate({ params, query, body }: RequestSchemas): Middleware {
     before(request) {
       const { pathParameters, rawQueryString } = request.event;
       const path = params ? checkParameters(params, pathParameters ?? {}) : NOTHING;
-      const search = query ? checkQuery(query, queryParametersIn(rawQueryString)) : NOTHING;
+      const search = query ? checkQuery(query, rawQueryString) : NOTHING;
       const content = body ? checkBody(body, request) : NOTHING;
       const errors = [...path.faults, ...search.faults, ...content.faults];
       if (errors.length > 0) throw valuesNotAllowed(errors);
@@ -35,11 +36,6 @@ export function valuesNotAllowed(errors: readonly ValueFault[]): Problem {
   return new Problem('validation_error', { detail: 'Some values are not allowed: see errors.', errors });
 }
 
-/** URLSearchParams would take a question mark at the beginning for the one before the query. */
-function queryParametersIn(query: string): URLSearchParams {
-  return new URLSearchParams(`&${query}`);
-}
-
 function checkParameters(schema: z.ZodObject, given: Readonly<Record<string, unknown>>): Checked {
   const { data, error } = schema.safeParse(given, { error: detailOf });
   if (!error) return { value: data, faults: [] };
@@ -48,14 +44,10 @@ function checkParameters(schema: z.ZodObject, given: Readonly<Record<string, unk
   };
 }
 
-function checkQuery(schema: z.ZodObject, given: URLSearchParams): Checked {
-  const repeated = Object.keys(schema.shape).filter((name) => given.getAll(name).length > 1);
-  const once = Object.fromEntries([...given].filter(([name]) => !repeated.includes(name)));
-  const { value, faults } = checkParameters(schema, once);
-  return {
-    value,
-    faults: [...repeated.map((parameter) => ({ parameter, detail: 'must be given once' })), ...faults],
-  };
+function checkQuery(schema: z.ZodObject, query: string): Checked {
+  const { given, faults } = queryParameters(query, Object.keys(schema.shape));
+  const checked = checkParameters(schema, given);
+  return { value: checked.value, faults: [...faults, ...checked.faults] };
 }
 
 function checkBody(schema: z.ZodObject, request: RequestInStack): Checked {
