@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { users } from './0001-users.ts';
+import { inactiveUsers } from './0002-inactive-users.ts';
 import type { MigrationName } from './names.ts';
 
 /**
@@ -11,4 +12,5 @@ export type Migration = (db: Kysely<unknown>) => Promise<void>;
 /** What each migration does, in their order. */
 export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0001-users': users,
+  '0002-inactive-users': inactiveUsers,
 };
