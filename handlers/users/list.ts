@@ -1,20 +1,20 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
-import { UserPage } from '../../lib/users/user.ts';
+import { UserListQuery } from '../../lib/users/list-query.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
-/** Lists users, oldest first. */
+/** Lists the users that the filters let through, page by page. */
 export const listUsers = endpoint(
   {
     operationId: 'listUsers',
-    summary: 'List users, oldest first',
+    summary: 'List users, oldest first unless asked otherwise',
     kind: 'operation',
     needs: 'users',
     method: 'GET',
     path: '/api/v1/users/',
     role: 'users.read',
-    query: UserPage,
+    query: UserListQuery,
     success: 200,
     reply: userListReply,
     problems: [],

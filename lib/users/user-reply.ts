@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
 import { type User, UserRead } from './user.ts';
+import type { UserPage } from './user-list.ts';
 
 const personal = cacheControl('private, no-cache');
 
@@ -24,12 +25,19 @@ export const createdUserReply: Reply<User> = {
   },
 };
 
-/** A page of users: a plain list. */
-export const userListReply: Reply<readonly User[]> = {
+/** A page of users: a plain list, and the way to the next page where there is one. */
+export const userListReply: Reply<UserPage> = {
   mediaType: JSON_TYPE,
   schema: z.array(UserRead),
-  write: (users) => JSON.stringify(users.map(representation)),
-  headers: personal,
+  write: ({ users }) => JSON.stringify(users.map(representation)),
+  headers: {
+    ...personal,
+    Link: {
+      description: 'Where the next page is (RFC 8288); without it this is the last one.',
+      example: '</api/v1/users/?sort=created_at&limit=100&skip=100>; rel="next"',
+      of: ({ next }) => (next === undefined ? undefined : `</api/v1/users/?${next}>; rel="next"`),
+    },
+  },
 };
 
 /** The user is gone. */

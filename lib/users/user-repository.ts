@@ -3,8 +3,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { violatesUnique } from '../database/faults.ts';
 import type { Tables } from '../database/schema.ts';
 import { type Preconditions, preconditionFailed } from '../preconditions.ts';
+import type { UserListQuery } from './list-query.ts';
 import { emailTaken, noSuchUser } from './refusals.ts';
-import type { User, UserCreate, UserPage, UserUpdate } from './user.ts';
+import type { User, UserCreate, UserUpdate } from './user.ts';
+import { readPage, type UserPage } from './user-list.ts';
 import { versionsFor } from './versions.ts';
 
 /**
@@ -14,8 +16,7 @@ import { versionsFor } from './versions.ts';
 export type UserRepository = {
   /** @throws {Problem} conflict_error when the email is taken */
   create(user: UserCreate): Promise<User>;
-  /** Oldest first. */
-  list(page: UserPage): Promise<readonly User[]>;
+  list(query: UserListQuery): Promise<UserPage>;
   /** @throws {Problem} not_found_error */
   get(id: string): Promise<User>;
   /** @throws {Problem} not_found_error, precondition_failed_error, conflict_error when the email is taken */
@@ -36,16 +37,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
         .catch(refuseTakenEmail);
     },
 
-    async list({ skip, limit }) {
-      return db
-        .selectFrom('users')
-        .selectAll()
-        .orderBy('created_at')
-        .orderBy('id')
-        .offset(skip)
-        .limit(limit)
-        .execute();
-    },
+    list: (query) => readPage(db, query),
 
     async get(id) {
       const user = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();

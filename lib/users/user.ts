@@ -1,10 +1,11 @@
 import * as z from 'zod';
-import { boundedText, integerParameter } from '../text.ts';
+import { boundedText } from '../text.ts';
 
 const EMAIL_LENGTH = 255;
 const FULL_NAME_LENGTH = 255;
 
-const Email = boundedText(1, EMAIL_LENGTH)
+/** An address that a user may have. */
+export const Email = boundedText(1, EMAIL_LENGTH)
   .refine(isAddress, 'must have one @ with something on both sides, and no white space or control characters')
   .meta({
     description:
@@ -53,13 +54,6 @@ export const UserPath = z.object({
     .regex(/^[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}$/, 'must be a UUID')
     .meta({ format: 'uuid', description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
-
-/** A page of the list. */
-export const UserPage = z.object({
-  skip: integerParameter(0, 2_147_483_647, 0).meta({ description: 'How many users to pass over.' }),
-  limit: integerParameter(1, 1000, 100).meta({ description: 'How many users to return at most.' }),
-});
-export type UserPage = z.output<typeof UserPage>;
 
 /** A user, as the database keeps it; `version` counts its writes. */
 export type User = {

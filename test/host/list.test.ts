@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { type Answer, answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -17,6 +17,12 @@ afterAll(() => service.stop());
 
 const list = async (query = '') => answerOf(await service.call('GET', `${USERS}${query}`));
 const listed = async (query = '') => (await list(query)).body as UserBody[];
+
+/** A page that is not the last, or the last one. */
+function page(from: number, to: number): Answer {
+  const link = { link: expect.stringMatching(/^<\/api\/v1\/users\/\?[!-;=?-~]+>; rel="next"$/) };
+  return success(200, all.slice(from, to), to < all.length ? link : {});
+}
 
 /** 1,005 users, some of the same millisecond, stored in another order than that of the list. */
 async function fill(): Promise<readonly UserBody[]> {
@@ -35,7 +41,7 @@ async function fill(): Promise<readonly UserBody[]> {
 
 describe('the list', () => {
   test('is plain, ordered by created_at, then id, oldest first, and holds 100 users by default', async () => {
-    expect(await list()).toEqual(success(200, all.slice(0, 100)));
+    expect(await list()).toEqual(page(0, 100));
   });
 
   test('has an order among users of the same millisecond, of which there are some', () => {
@@ -53,7 +59,7 @@ describe('the list', () => {
     ['?skip=0005&limit=0003', 5, 8],
     ['?skip=%35&li%6Dit=3', 5, 8],
   ])('%s is users %i to %i', async (query, from, to) => {
-    expect(await list(query)).toEqual(success(200, all.slice(from, to)));
+    expect(await list(query)).toEqual(page(from, to));
   });
 
   test.each(['?skip=1005', '?skip=2147483647', '?skip=2147483647&limit=1000'])(
@@ -90,7 +96,7 @@ describe('an unknown query parameter is ignored', () => {
     '?%zz',
     '??limit=x',
   ])('%s', async (query) => {
-    expect(await list(query)).toEqual(success(200, all.slice(0, 100)));
+    expect(await list(query)).toEqual(page(0, 100));
   });
 });
 

@@ -98,7 +98,10 @@ describe('the committed document', { timeout: 60_000 }, () => {
     expect(committed.components.parameters.RequestId).toMatchObject({ name: 'X-Request-ID', in: 'header' });
     expect(Object.fromEntries(taken)).toEqual({
       createUser: [requestId, 'application/json'],
-      listUsers: ['skip', 'limit', requestId],
+      listUsers: [
+        ...['email', 'is_active', 'ids', 'created_after', 'created_before'],
+        ...['sort', 'cursor', 'skip', 'limit', requestId],
+      ],
       getUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
       updateUser: [
         'user_id',
@@ -178,7 +181,7 @@ describe('the service answers as documented', () => {
 
   test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
     ['createUser', 201, () => create({ email: 'new@example.com' })],
-    ['listUsers', 200, () => service.call('GET', '/api/v1/users/')],
+    ['listUsers', 200, () => service.call('GET', '/api/v1/users/?limit=1')],
     ['getUser', 200, () => service.call('GET', user)],
     ['updateUser', 200, () => service.call('PATCH', user, { full_name: 'Ada' })],
     ['deleteUser', 204, async () => service.call('DELETE', await pathOfNew('gone@example.com'))],
@@ -204,7 +207,15 @@ describe('the service answers as documented', () => {
     ['createUser', 413, () => create({ email: 'x'.repeat(70_000) })],
     ['createUser', 415, () => create({}, { headers: { 'content-type': 'text/plain' } })],
     ['createUser', 422, () => create({ email: `${'a'.repeat(250)}@b.com`, full_name: 'a'.repeat(256) })],
-    ['listUsers', 422, () => service.call('GET', '/api/v1/users/?skip=-&limit=-')],
+    [
+      'listUsers',
+      422,
+      () =>
+        service.call(
+          'GET',
+          '/api/v1/users/?email=-&is_active=-&ids=-&created_after=-&created_before=-&sort=-&cursor=-&skip=-&limit=-',
+        ),
+    ],
     ['getUser', 422, () => service.call('GET', '/api/v1/users/-')],
     [
       'updateUser',

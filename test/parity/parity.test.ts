@@ -19,7 +19,7 @@ const WAYS = { handlers: startHandlers, host: startHost, functions: startFunctio
 type Contestant = {
   readonly database: Awaited<ReturnType<typeof createDatabase>>;
   readonly way: Way;
-  /** The ids that have been seen, in order, and those that have got a name. */
+  /** The ids that have been seen, in order; and what has got a name: ids, and the last link to a next page. */
   readonly ids: string[];
   readonly named: Map<string, string>;
 };
@@ -108,6 +108,8 @@ async function askAll(cases: readonly Case[]): Promise<void> {
 async function ask({ way, ids, named }: Contestant, { request, keeps }: Case): Promise<RawAnswer> {
   const given = await way.send(filledIn(request, { ...tokens, ...Object.fromEntries(named) }));
   if (keeps) named.set(keeps, JSON.parse(given.body).id);
+  const [, next] = /^<(.*)>/.exec(given.headers.link ?? '') ?? [];
+  if (next) named.set('next', next);
   return comparable(given, ids);
 }
 
@@ -122,15 +124,19 @@ function filledIn(request: RawRequest, values: Readonly<Record<string, string>>)
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const GENERATED_ID = /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/g;
+const CURSOR = /(?<=[?&]cursor=)[\w-]+/g;
 const GENERATED_REQUEST_ID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 /** With what differs from run to run, and must, replaced by texts of the same length. */
 function comparable({ status, headers, body }: RawAnswer, ids: string[]): RawAnswer {
   const replace = (text: string) =>
-    text.replace(TIME, 'a time, of ISO 8601, UTC').replace(GENERATED_ID, (id) => {
-      if (!ids.includes(id)) ids.push(id);
-      return `the id of ${ids.indexOf(id)}`.padEnd(id.length);
-    });
+    text
+      .replace(TIME, 'a time, of ISO 8601, UTC')
+      .replace(CURSOR, (cursor) => 'a cursor'.padEnd(cursor.length))
+      .replace(GENERATED_ID, (id) => {
+        if (!ids.includes(id)) ids.push(id);
+        return `the id of ${ids.indexOf(id)}`.padEnd(id.length);
+      });
   const replaced = Object.entries(headers).map(([name, value]) => [
     name,
     name === 'x-request-id' ? value.replace(GENERATED_REQUEST_ID, 'generated') : replace(value),

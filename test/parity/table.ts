@@ -1,6 +1,9 @@
 import type { RawRequest } from '../stage/raw-request.ts';
 
-/** A request, and the status of its answer wherever the service runs. Names in braces stand for tokens and ids. */
+/**
+ * A request, and the status of its answer wherever the service runs. Names in braces stand for tokens and ids, `{next}`
+ * for the last link to a next page.
+ */
 export type Case = {
   readonly title: string;
   readonly status: number;
@@ -137,7 +140,26 @@ const callers = [
 const lists = [
   request(200, `GET ${USERS}`, 'all users'),
   request(200, 'GET /api/v1/users?skip=1&limit=2', 'a page'),
-  request(200, `GET ${USERS}?limit=%31&sort=name&sort=email`, 'encoded and unknown parameters'),
+  request(200, `GET ${USERS}?limit=%31&order=name&order=email`, 'encoded and unknown parameters'),
+  request(200, `GET ${USERS}?limit=2`, 'the first page, and the way to the next'),
+  request(200, 'GET {next}', 'the next page'),
+  request(422, 'GET {next}&is_active=true', 'a cursor beside another filter'),
+  request(200, `GET ${USERS}?limit=2&skip=1`, 'a page by skip, and the way to the next'),
+  request(200, `GET ${USERS}?sort=-created_at&is_active=true`, 'active users, newest first'),
+  request(200, `GET ${USERS}?email=ADA%40Example.com`, 'the user with an email'),
+  request(200, `GET ${USERS}?email=ZO%C3%8B@example.com`, 'the user with an email beyond ASCII'),
+  request(200, `GET ${USERS}?ids={ada},{grace}`, 'users by id'),
+  request(
+    200,
+    `GET ${USERS}?created_after=2020-01-01T00:00:00Z&created_before=2020-01-01t00:00:00.0001-01:30`,
+    'nobody of a time',
+  ),
+  request(
+    422,
+    `GET ${USERS}?email=a+b@example.com&is_active=1&ids=,&created_after=2026-02-30T00:00:00Z&sort=id&cursor=x&skip=0`,
+    'filters, order and cursor that are not allowed',
+  ),
+  request(422, `GET ${USERS}?email=%ff@example.com`, 'an email that is no UTF-8'),
   request(200, `GET ${USERS}?skip=1000`, 'past the end'),
   request(200, `HEAD ${USERS}`, 'HEAD of the list'),
   request(422, `GET ${USERS}?skip=-1&limit=1e3`, 'values that are not allowed'),

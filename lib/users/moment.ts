@@ -1,0 +1,27 @@
+/** A moment that may lie between two milliseconds: the one at or before it, and the one at or after it, since 1970. */
+export type Moment = { readonly floor: number; readonly ceiling: number };
+
+/** RFC 3339 section 5.6; `T` and `Z` in either case, no leap second, at most nanoseconds. */
+const DATE_TIME =
+  /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
+
+const YEAR_1 = Date.parse('0001-01-01T00:00:00.000Z');
+const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
+
+/** The moment that an RFC 3339 date-time names; undefined for any other text, and outside of the years 1 to 9999 in UTC. */
+export function momentOf(text: string): Moment | undefined {
+  const [, date = '', time, fraction = '', offset = ''] = DATE_TIME.exec(text) ?? [];
+  const local = Date.parse(`${date}T${time}Z`);
+  // Date.parse takes 30 February for 2 March.
+  if (Number.isNaN(local) || !new Date(local).toISOString().startsWith(date)) return undefined;
+  const floor = local + Number(fraction.slice(0, 3).padEnd(3, '0')) - millisecondsOf(offset);
+  if (floor < YEAR_1 || floor >= YEAR_10000) return undefined;
+  return { floor, ceiling: /[1-9]/.test(fraction.slice(3)) ? floor + 1 : floor };
+}
+
+/** Of an offset such as `+05:30`, or `Z`. */
+function millisecondsOf(offset: string): number {
+  if (/z/i.test(offset)) return 0;
+  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4));
+  return (offset.startsWith('-') ? -minutes : minutes) * 60_000;
+}
