@@ -7,8 +7,6 @@ import { unmatched } from '../lib/unmatched.ts';
 /** What answers a request: the handler, and the parameters of its path. */
 export type Match = {
   readonly handler: Handler;
-  /** The path as declared; undefined where no endpoint answers. */
-  readonly route: string | undefined;
   readonly params: Readonly<Record<string, string | undefined>>;
   /** Probes are not counted as requests in flight. */
   readonly isProbe: boolean;
@@ -25,12 +23,11 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PARAMETER });
   for (const { route, bind } of endpoints) {
     const path = route.path.replace(/\{(\w+)\}/g, ':$1');
-    const store = { handler: bind(service), route: route.path, isProbe: route.kind === 'probe' };
+    const store = { handler: bind(service), isProbe: route.kind === 'probe' };
     router.on(route.method === 'GET' ? ['GET', 'HEAD'] : [route.method], path, () => {}, store);
   }
-  const rest = {
+  const noMatch = {
     handler: unmatched(endpoints.map(({ route }) => route)).bind(service),
-    route: undefined,
     params: {},
     isProbe: false,
   };
@@ -39,6 +36,6 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
     const found = router.find(method as 'GET', path);
     // An empty segment is no parameter: `/api/v1/users//` is an unknown path.
     const isWhole = found !== null && Object.values(found.params).every((value) => value !== '');
-    return isWhole ? { ...(found.store as Omit<Match, 'params'>), params: found.params } : rest;
+    return isWhole ? { ...(found.store as Omit<Match, 'params'>), params: found.params } : noMatch;
   };
 }

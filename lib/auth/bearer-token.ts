@@ -12,9 +12,6 @@ const COMPACT = /^(?!77u_)[\w-]+\.(?!77u_)[\w-]+\.[\w-]+$/;
 /** What the last character of a part may be, by the part's length modulo 4: unused bits have to be zero. */
 const LAST_CHARACTER = [/[\w-]$/, /$^/, /[AQgw]$/, /[AEIMQUYcgkosw048]$/];
 
-/** A JSON Web Token in compact form: its header's members and the token itself. */
-export type CompactToken = { readonly token: string; readonly header: Readonly<Record<string, unknown>> };
-
 /**
  * The token of an `Authorization` header. Repeated headers arrive joined by a comma, and so are refused.
  *
@@ -33,17 +30,17 @@ export function bearerTokenOf(authorization: string | undefined): string {
  *
  * @throws {Problem} unauthorized_error
  */
-export function readCompactToken(token: string): CompactToken {
+export function readTokenHeader(token: string): Readonly<Record<string, unknown>> {
   if (!COMPACT.test(token)) throw unauthorized('the token is not in compact form');
   if (!token.split('.').every(isCanonical)) throw unauthorized('the token is not canonical base64url');
-  return { token, header: headerOf(token) };
+  return decodedHeader(token);
 }
 
 function isCanonical(part: string): boolean {
   return LAST_CHARACTER[part.length % 4]?.test(part) ?? false;
 }
 
-function headerOf(token: string): Record<string, unknown> {
+function decodedHeader(token: string): Record<string, unknown> {
   try {
     const bytes = Buffer.from(token.slice(0, token.indexOf('.')), 'base64url');
     const header: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

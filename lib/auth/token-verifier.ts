@@ -5,7 +5,7 @@ import type { Algorithm } from '../setting-forms.ts';
 import type { Settings } from '../settings.ts';
 import { isStorable } from '../text.ts';
 import { algorithmNamed, namesOf } from './algorithms.ts';
-import { readCompactToken } from './bearer-token.ts';
+import { readTokenHeader } from './bearer-token.ts';
 import type { KeySet } from './key-set.ts';
 import { principalOf, type ServicePrincipal } from './principal.ts';
 
@@ -57,7 +57,7 @@ export function createTokenVerifier(
   const hasExpired = (exp: number) => exp <= Math.floor(Date.now() / 1000) - clockTolerance;
 
   async function prove(token: string): Promise<ServicePrincipal> {
-    const header = acceptableHeader(readCompactToken(token).header, algorithms);
+    const header = acceptableHeader(readTokenHeader(token), algorithms);
     const keys = await keySet.keysFor(header);
     const judgedUnder = keySet.generation;
     const claims = await verifiedBy(keys, token);

@@ -15,7 +15,6 @@ export type ResponseDraft = {
   statusCode: number;
   headers: Record<string, string>;
   body: string;
-  isBase64Encoded: boolean;
 };
 
 /** A request on its way through middy's stack. */

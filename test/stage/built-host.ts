@@ -43,7 +43,6 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
     openSync(errorFile, 'a'),
   ];
   const [command = '', ...rest] = [...runBy, process.execPath, '--enable-source-maps', main];
-  const begun = performance.now();
   const child = spawn(command, rest, {
     env: { ...variables },
     stdio: ['ignore', standardOutput, standardError],
@@ -74,9 +73,6 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
     });
 
   return {
-    processId: child.pid as number,
-    /** When it was started, by this process's clock. */
-    begun,
     outputFile,
     exited,
     isAlive,

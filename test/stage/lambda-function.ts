@@ -64,7 +64,6 @@ export async function startFunction(
   for (const descriptor of descriptors) closeSync(descriptor);
 
   return {
-    processId: child.pid as number,
     invoke: api.invoke,
     /** The result of an invocation; throws what the function failed with. */
     async call(event: unknown, options?: Parameters<typeof api.invoke>[1]): Promise<GatewayResult> {

@@ -69,13 +69,6 @@ export async function startOtlpReceiver() {
     received,
     spans,
     points: () => received.filter(({ path }) => path === '/v1/metrics').flatMap(pointsOf),
-    /** The first span of this kind and name; waits for it. */
-    untilSpan: (wanted: Partial<ReceivedSpan>) =>
-      until(`a span with ${JSON.stringify(wanted)}`, () =>
-        spans().find((span) =>
-          Object.entries(wanted).every(([name, value]) => span[name as keyof ReceivedSpan] === value),
-        ),
-      ),
     /** All spans of the trace, once there are `count` of them. */
     untilTrace: (traceId: string, count: number) =>
       until(`${count} spans of the trace`, () => {

@@ -84,9 +84,6 @@ export async function startIssuer() {
     sign,
     tokenFor: (...roles: string[]) => sign({ roles }),
     addKey,
-    removeKey(kid: string) {
-      keys = keys.filter((key) => key.kid !== kid);
-    },
     /** Replaces all keys by a new one. */
     async rotate(alg?: string) {
       const key = await addKey(alg);
