@@ -9,8 +9,8 @@ type UsersTable = {
   email: string;
   full_name: string | null;
   is_active: Generated<boolean>;
-  created_at: ColumnType<Date, never, never>;
-  updated_at: ColumnType<Date, never, unknown>;
+  created_at: ColumnType<never, never, never>;
+  updated_at: ColumnType<never, never, unknown>;
   /** bigint, which pg reads as text; every write increments it. */
   version: ColumnType<string, never, unknown>;
 };

@@ -4,6 +4,7 @@ import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
 import { LARGEST_SKIP, type UserListQuery } from './list-query.ts';
 import { momentOf } from './moment.ts';
 import type { User } from './user.ts';
+import { userColumns } from './user-columns.ts';
 
 /** A page of the list, and the query of the next one; undefined at the end. */
 export type UserPage = { readonly users: readonly User[]; readonly next: string | undefined };
@@ -28,9 +29,9 @@ function selectUsers(db: Kysely<Tables>, query: UserListQuery) {
   const direction = isDescending(query) ? 'desc' : 'asc';
   return db
     .selectFrom('users')
-    .selectAll()
+    .select(userColumns)
     .where((where) => where.and(conditionsOf(query)))
-    .orderBy('created_at', direction)
+    .orderBy('users.created_at', direction)
     .orderBy('id', direction)
     .limit(query.limit + 1)
     .offset(query.skip ?? 0);

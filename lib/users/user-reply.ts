@@ -43,7 +43,11 @@ export const userListReply: Reply<UserPage> = {
 /** The user is gone. */
 export const deletedUserReply: Reply<void> = { write: () => '', headers: personal };
 
-/** Dates are written by JSON.stringify as UTC with milliseconds and Z, which is what the column keeps. */
 function representation({ id, email, full_name, is_active, created_at, updated_at }: User) {
-  return { id, email, full_name, is_active, created_at, updated_at };
+  return { id, email, full_name, is_active, created_at: utc(created_at), updated_at: utc(updated_at) };
+}
+
+/** ISO 8601 with milliseconds and Z, which is what the column keeps. */
+function utc(milliseconds: string): string {
+  return new Date(Number(milliseconds)).toISOString();
 }

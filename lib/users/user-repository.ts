@@ -6,6 +6,7 @@ import { type Preconditions, preconditionFailed } from '../preconditions.ts';
 import type { UserListQuery } from './list-query.ts';
 import { emailTaken, noSuchUser } from './refusals.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
+import { userColumns } from './user-columns.ts';
 import { readPage, type UserPage } from './user-list.ts';
 import { versionsFor } from './versions.ts';
 
@@ -32,7 +33,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
       return db
         .insertInto('users')
         .values({ id: uuidv7(), email, full_name })
-        .returningAll()
+        .returning(userColumns)
         .executeTakeFirstOrThrow()
         .catch(refuseTakenEmail);
     },
@@ -40,7 +41,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
     list: (query) => readPage(db, query),
 
     async get(id) {
-      const user = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
+      const user = await db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirst();
       if (!user) throw noSuchUser();
       return user;
     },
@@ -51,7 +52,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
         .set({ ...givenFields(changes), updated_at: laterThanBefore, version: sql`version + 1` })
         .where('id', '=', id)
         .where(isOfVersions(preconditions))
-        .returningAll()
+        .returning(userColumns)
         .executeTakeFirst()
         .catch(refuseTakenEmail);
       return user ?? refuseUntouched(id);

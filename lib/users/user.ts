@@ -55,14 +55,14 @@ export const UserPath = z.object({
     .meta({ format: 'uuid', description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
 
-/** A user, as the database keeps it; `version` counts its writes. */
+/** A user, as the database gives it: times in milliseconds since 1970, and `version`, which counts its writes. */
 export type User = {
   readonly id: string;
   readonly email: string;
   readonly full_name: string | null;
   readonly is_active: boolean;
-  readonly created_at: Date;
-  readonly updated_at: Date;
+  readonly created_at: string;
+  readonly updated_at: string;
   readonly version: string;
 };
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Variables } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
+import { TIMESTAMP } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
@@ -60,6 +61,24 @@ test('functions share one session of PostgreSQL behind PgBouncer in transaction 
   expect(await Promise.all(lives)).toEqual(lives.map(() => [201, 200, 200, 200, 200, 204, 404]));
   expect(await sessionsOfPooler()).toBe(1);
   await Promise.all([create, get, update, remove, list, ready].map((instance) => instance.stop()));
+});
+
+test('times are UTC with milliseconds and Z, whatever is set for the session that PgBouncer lends', async () => {
+  const { name } = stage.database;
+  const administrator = await administer();
+  await administrator.query(`ALTER DATABASE ${name} SET datestyle = 'German'`);
+  await administrator.query(`ALTER DATABASE ${name} SET timezone = 'Asia/Kathmandu'`);
+  await administrator.terminate(name);
+  await administrator.end();
+  const [create, get] = await Promise.all([start('createUser'), start('getUser')]);
+
+  const { content: created } = await call(create, 'createUser', { body: '{"email":"german@example.com"}' });
+  const { content: read } = await call(get, 'getUser', { id: created.id });
+  await Promise.all([create.stop(), get.stop()]);
+
+  expect(created.created_at).toMatch(TIMESTAMP);
+  expect(Math.abs(Date.now() - Date.parse(created.created_at))).toBeLessThan(60_000);
+  expect(read).toEqual(created);
 });
 
 test('without the setting PgBouncer refuses what a session of its own would be given', async () => {

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { success, type UserBody } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+const service = serviceUnderTest();
+const { call } = service;
+
+/** What sets how PostgreSQL writes and reads times; a role or a database gives it to every session. */
+const settings = [
+  ['datestyle', 'German'],
+  ['datestyle', 'SQL, DMY'],
+  ['datestyle', 'Postgres, MDY'],
+  ['timezone', 'Asia/Kathmandu'],
+  ['timezone', 'America/St_Johns'],
+  ['timezone', '<+0030>-00:30'],
+  ['intervalstyle', 'sql_standard'],
+  ['extra_float_digits', '-15'],
+] as const;
+
+describe('timestamps are UTC with milliseconds and Z', () => {
+  test.each(settings)('where %s is %s', async (name, value) => {
+    await setOfSessions(name, value);
+    const created = await createUser();
+    // A moment of standard time and one of daylight saving time, each with all its digits.
+    const user = {
+      ...created,
+      created_at: '2001-02-03T04:05:06.789Z',
+      updated_at: '2001-07-08T09:10:11.120Z',
+    };
+    await setTimes(user);
+
+    const etag = '"1"';
+    expect(await call('GET', USERS + user.id)).toEqual(success(200, user, { etag }));
+    expect((await call('GET', USERS)).body).toContainEqual(user);
+    const { body } = await call('PATCH', USERS + user.id, {});
+    expect(body).toEqual({ ...user, updated_at: await timeOfUpdate(user) });
+  });
+});
+
+/** A user; the connections that were ended may cost the first tries. */
+function createUser(): Promise<UserBody> {
+  return until('a user is created', async () => {
+    const { id } = await service.createUser();
+    return id !== undefined && ((await call('GET', USERS + id)).body as UserBody);
+  });
+}
+
+/** For every session of the service from now on; nothing else is set. */
+async function setOfSessions(name: string, value: string): Promise<void> {
+  const admin = await administer(service.database.name);
+  await admin.query(`ALTER DATABASE ${service.database.name} RESET ALL`);
+  await admin.query(`ALTER DATABASE ${service.database.name} SET ${name} = '${value}'`);
+  await admin.terminate(service.database.name);
+  await admin.end();
+}
+
+async function setTimes({ id, created_at, updated_at }: UserBody): Promise<void> {
+  const admin = await administer(service.database.name);
+  await admin.query(
+    `UPDATE users SET created_at = '${created_at}', updated_at = '${updated_at}' WHERE id = '${id}'`,
+  );
+  await admin.end();
+}
+
+/** As PostgreSQL itself writes it. */
+async function timeOfUpdate({ id }: UserBody): Promise<unknown> {
+  const admin = await administer(service.database.name);
+  const [row] = await admin.query(
+    `SELECT to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS text FROM users WHERE id = '${id}'`,
+  );
+  await admin.end();
+  return row?.text;
+}
