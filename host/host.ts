@@ -12,6 +12,7 @@ import { redactedCause } from '../lib/observability/redaction.ts';
 import { unavailable } from '../lib/problem.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
+import packageJson from '../package.json' with { type: 'json' };
 import { documentation } from './docs.ts';
 import { createDrain, type Drain } from './drain.ts';
 import { keepMigrated } from './keep-migrated.ts';
@@ -68,7 +69,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   service.keySet.start();
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
   const { port } = server.address() as AddressInfo;
-  log.info('listening', { host: settings.host, port });
+  log.info('listening', { version: packageJson.version, host: settings.host, port });
 
   let shuttingDown: Promise<void> | undefined;
 

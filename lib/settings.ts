@@ -119,6 +119,9 @@ export const Environment = z.object({
   OTEL_METRICS_EXPORTER: choice('otlp', 'prometheus', 'none')
     .default('none')
     .describe('Exporter of metrics.'),
+  OTEL_LOG_LEVEL: anyCase('none', 'error', 'warn', 'info', 'debug', 'verbose', 'all')
+    .default('none')
+    .describe("Minimum level of OpenTelemetry's own diagnostics, which are written to the log."),
   POWERTOOLS_TRACE_ENABLED: flag()
     .default(false)
     .describe('AWS Lambda only: enables AWS X-Ray when OpenTelemetry is off.'),
@@ -152,6 +155,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       enabled: data.SVC_OTEL_ENABLED ?? data.SVC_ENV === 'production',
       printsSpans: printsSpans(data),
       exportsMetrics: data.OTEL_METRICS_EXPORTER !== 'none',
+      logLevel: data.OTEL_LOG_LEVEL,
     },
     oauth: {
       jwksUri: data.SVC_OAUTH_JWKS_URI,
@@ -191,6 +195,20 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     /** `SVC_*` names that no setting has: a typo should not be silent. */
     unknown: Object.keys(given).filter((name) => name.startsWith('SVC_') && !(name in Environment.shape)),
   } as const;
+}
+
+/**
+ * Runs `make` as if no variable with such a name were set: for libraries that read the environment by themselves, and
+ * would do so behind the settings' back.
+ */
+export function withoutVariables<Made>(named: RegExp, make: () => Made): Made {
+  const { env } = process;
+  process.env = Object.fromEntries(Object.entries(env).filter(([name]) => !named.test(name)));
+  try {
+    return make();
+  } finally {
+    process.env = env;
+  }
 }
 
 /** Without a receiver spans are printed, unless they are asked to go elsewhere. */

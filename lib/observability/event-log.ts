@@ -1,19 +1,22 @@
-import { Logger } from '@aws-lambda-powertools/logger';
-import type { Settings } from '../settings.ts';
-import { formatterFor } from './formats.ts';
+import { Logger, LogItem } from '@aws-lambda-powertools/logger';
+import type { LogAttributes } from '@aws-lambda-powertools/logger/types';
+import { currentRequest } from '../request-scope.ts';
+import { type Settings, withoutVariables } from '../settings.ts';
+import { forPeople } from './for-people.ts';
 import type { WriteLine } from './line-writer.ts';
 import type { Tracing } from './tracing.ts';
 
 /** An event's fields; a field that is undefined is left out. */
 export type EventFields = Readonly<Record<string, unknown>>;
 
-/** The event log: one event, one line. Events are named in snake_case. */
-export type EventLog = Readonly<
-  Record<'debug' | 'info' | 'warning' | 'error', (event: string, fields?: EventFields) => void>
->;
+/** How grave an event is. */
+export type Level = 'debug' | 'info' | 'warning' | 'error';
 
-/** Powertools' name of each level. */
-const LEVELS = { debug: 'DEBUG', info: 'INFO', warning: 'WARN', error: 'ERROR' } as const;
+/** The event log: one event, one line. Events are named in snake_case. */
+export type EventLog = Readonly<Record<Level, (event: string, fields?: EventFields) => void>>;
+
+/** Powertools' number of each level. */
+const NUMBERS = { debug: 8, info: 12, warning: 16, error: 20 } as const satisfies Record<Level, number>;
 
 /** The event log of an instance: JSON in production, lines for people in development; with the ids of `tracing`. */
 export function createEventLog(
@@ -21,14 +24,36 @@ export function createEventLog(
   write: WriteLine,
   tracing?: Tracing,
 ): EventLog {
-  const { formatter, print } = formatterFor(environment, write, tracing?.activeSpan);
-  const logger = new Logger({ logLevel: LEVELS[logLevel], logFormatter: formatter });
+  const logger = withoutVariables(/./, () => new EventLogger());
   // All levels go to one place; by itself the logger would split them over two streams.
+  const print = environment === 'production' ? write : (line: string) => write(forPeople(JSON.parse(line)));
   Object.assign(logger, { console: { debug: print, info: print, warn: print, error: print } });
-  return {
-    debug: (event, fields = {}) => logger.debug(event, { fields }),
-    info: (event, fields = {}) => logger.info(event, { fields }),
-    warning: (event, fields = {}) => logger.warn(event, { fields }),
-    error: (event, fields = {}) => logger.error(event, { fields }),
-  };
+
+  function logged(level: Level) {
+    if (NUMBERS[level] < NUMBERS[logLevel]) return () => {};
+    return (event: string, fields: EventFields = {}) => {
+      const line = {
+        timestamp: new Date().toISOString(),
+        level,
+        event,
+        request_id: currentRequest()?.requestId,
+        // The ids of the request and the span that are active at this moment.
+        ...tracing?.activeSpan(),
+        ...fields,
+      };
+      logger.printLog(NUMBERS[level], new LogItem({ attributes: line as LogAttributes }));
+    };
+  }
+
+  return { debug: logged('debug'), info: logged('info'), warning: logged('warning'), error: logged('error') };
+}
+
+/**
+ * Powertools' logger, asked to print and nothing else: its own way there looks into the environment at each line, for
+ * levels and fields of an invocation.
+ */
+class EventLogger extends Logger {
+  override printLog(level: number, item: LogItem): void {
+    super.printLog(level, item);
+  }
 }

@@ -1,10 +1,9 @@
-import type { Settings } from '../settings.ts';
 import type { WriteLine } from './line-writer.ts';
-import type { Telemetry } from './telemetry.ts';
+import type { Telemetry, TelemetrySettings } from './telemetry.ts';
 
 /** Loads and starts the SDK where telemetry is on; elsewhere nothing of it is even loaded. */
 export async function loadTelemetry(
-  settings: Pick<Settings, 'otel'>,
+  settings: TelemetrySettings,
   write: WriteLine,
 ): Promise<Telemetry | undefined> {
   if (!settings.otel.enabled) return undefined;

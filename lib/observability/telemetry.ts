@@ -9,8 +9,11 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
-import type { Settings } from '../settings.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { type Settings, withoutVariables } from '../settings.ts';
 import { databaseSpans } from './database-span.ts';
+import { logDiagnostics } from './diagnostics.ts';
+import { createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
 import { observe } from './metrics.ts';
 import { redactedPath } from './redaction.ts';
@@ -29,6 +32,9 @@ export type Telemetry = {
   shutDown(): Promise<void>;
 };
 
+/** What the SDK and its own log are made from. */
+export type TelemetrySettings = Pick<Settings, 'otel' | 'logLevel' | 'environment'>;
+
 /** In milliseconds; a collector that is away must not hold up the exit. */
 const LAST_EXPORT = 1000;
 
@@ -36,20 +42,27 @@ const LAST_EXPORT = 1000;
  * Starts the SDK. Nothing of it is loaded where this module is not. The standard OTEL_* variables apply;
  * without an endpoint spans are printed, and without OTEL_METRICS_EXPORTER there are no metrics.
  */
-export function startTelemetry({ otel }: Pick<Settings, 'otel'>, write: WriteLine): Telemetry {
-  const sdk = new NodeSDK({
-    resource: defaultResource().merge(resourceFromAttributes({ 'service.name': SERVICE })),
-    resourceDetectors: [envDetector],
-    instrumentations: [new UndiciInstrumentation({ startSpanHook: redactedUrl })],
-    logRecordProcessors: [],
-    ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
-    ...(otel.printsSpans && {
-      spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
-    }),
-  });
+export function startTelemetry(settings: TelemetrySettings, write: WriteLine): Telemetry {
+  const { otel } = settings;
+  const tracing = { withinServerSpan, databaseSpans, activeSpan };
+  logDiagnostics(createEventLog(settings, write, tracing), otel);
+  const sdk = withoutVariables(
+    /^OTEL_LOG_LEVEL$/,
+    () =>
+      new NodeSDK({
+        resource: defaultResource().merge(resourceFromAttributes(IDENTITY)),
+        resourceDetectors: [envDetector],
+        instrumentations: [new UndiciInstrumentation({ startSpanHook: redactedUrl })],
+        logRecordProcessors: [],
+        ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
+        ...(otel.printsSpans && {
+          spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
+        }),
+      }),
+  );
   sdk.start();
   return {
-    tracing: { withinServerSpan, databaseSpans, activeSpan },
+    tracing,
     observe,
     flush: (milliseconds) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),
     shutDown: () => within(LAST_EXPORT, sdk.shutdown()),
@@ -68,7 +81,8 @@ function redactedUrl({ origin, path }: { readonly origin: string; readonly path:
   return { 'url.full': origin + shown, 'url.path': shown, 'url.query': undefined };
 }
 
-const SERVICE = 'user-management-service';
+/** OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before. */
+const IDENTITY = { 'service.name': 'user-management-service', 'service.version': packageJson.version };
 
 /** The API hands out a proxy of the provider that does the work; for metrics it hands out the provider itself. */
 async function forceFlush(): Promise<void> {

@@ -1,4 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
+import { forPeople } from '../../lib/observability/for-people.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { until } from '../stage/until.ts';
 
@@ -37,15 +39,47 @@ test('in development each event is a line for people: time, level, name, and its
   );
 });
 
-test('in development the stack of a cause stands below its line, frame by frame', async () => {
+test('in development a cause and its stack follow on lines of their own, set in', async () => {
   service = await startBuiltService(DEVELOPMENT);
   await service.database.drop();
   await service.call('GET', '/api/v1/users/');
   const printed = await until('the stack', () =>
-    /status_code=503 .*\n.+\n +at .+\n +at /.test(service.printed()),
+    /status_code=503 .*\n {2}error: .+\n {6}at .+\n {6}at /.test(service.printed()),
   );
 
   expect(printed).toBe(true);
+  for (const line of service.printed().split('\n')) expect(line).toMatch(/^(\d\d:| {2}|$)/);
+});
+
+test('so does the cause of a cause, and each line of its message', async () => {
+  service = await startBuiltService(DEVELOPMENT);
+  service.issuer.answer((_, response) => response.destroy());
+  const [variables, lines] = [{ ...service.environment, SVC_LOG_LEVEL: 'warning' }, /jwks_refresh_failed\n/];
+  const other = await startBuiltHost(variables);
+  const printed = await until('the stack', () => lines.test(other.printed()) && other.printed());
+  await other.remove();
+
+  expect(printed).toMatch(
+    /jwks_refresh_failed\n {2}TypeError: fetch failed\n( {6}at .+\n)* {2}caused by [^\n]*Error: .+\n {6}at /,
+  );
+  for (const line of String(printed).split('\n')) expect(line).toMatch(/^(\d\d:| {2}|$)/);
+});
+
+test('what takes several lines is set in on each of them', () => {
+  const cause = { name: 'Error', message: 'one\ntwo\r\nthree' };
+  const outer = { name: 'Error', message: 'four', stack: 'Error: four\n    at five', cause };
+  const event = { timestamp: '2026-01-02T03:04:05.678Z', level: 'error', event: 'app_error', cause: outer };
+
+  expect(forPeople(event)).toBe(
+    [
+      '03:04:05.678 error   app_error',
+      '  Error: four',
+      '      at five',
+      '  caused by Error: one',
+      '  two',
+      '  three',
+    ].join('\n'),
+  );
 });
 
 test('away from a terminal there are no colours', async () => {

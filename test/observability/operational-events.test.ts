@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { administer } from '../stage/administration.ts';
 import { TIMESTAMP } from '../stage/answers.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
@@ -19,6 +20,8 @@ async function start(variables: Variables = {}) {
   return service;
 }
 
+const { version } = packageJson;
+
 const common = { timestamp: expect.stringMatching(TIMESTAMP) };
 
 test('a start is listening and database_migrated, with exactly their fields', async () => {
@@ -26,7 +29,7 @@ test('a start is listening and database_migrated, with exactly their fields', as
 
   const events = (await service.events()).filter(({ path }) => path !== '/ready');
   expect(events).toEqual([
-    { ...common, level: 'info', event: 'listening', host: '127.0.0.1', port: service.host.port },
+    { ...common, level: 'info', event: 'listening', version, host: '127.0.0.1', port: service.host.port },
     { ...common, level: 'info', event: 'database_migrated' },
   ]);
 });
@@ -121,7 +124,7 @@ test('a database that is away at the start is one migration_failed with the caus
   await sleep(1500);
 
   expect(host.events()).toEqual([
-    { ...common, level: 'info', event: 'listening', host: '127.0.0.1', port: expect.any(Number) },
+    { ...common, level: 'info', event: 'listening', version, host: '127.0.0.1', port: expect.any(Number) },
     {
       ...common,
       level: 'warning',

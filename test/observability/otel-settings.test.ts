@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { isServer, traceOfCaller } from '../stage/traced-service.ts';
@@ -64,6 +65,15 @@ test('spans go to the path of OTLP in protobuf, with headers, name and attribute
     'service.name': 'users-blue',
     'service.version': '1.2.3',
     'deployment.environment.name': 'staging',
+  });
+});
+
+test('by default spans are of this service, in its version', async () => {
+  await run(on);
+
+  expect(receiver.spans()[0]?.resource).toMatchObject({
+    'service.name': 'user-management-service',
+    'service.version': packageJson.version,
   });
 });
 

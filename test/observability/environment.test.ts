@@ -1,0 +1,127 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Environment, type Variables } from '../../lib/settings.ts';
+import { startBuiltService } from '../stage/built-service.ts';
+
+const PACKAGES = join(import.meta.dirname, '../../node_modules');
+
+const NAME = /\b(?:(?:OTEL|POWERTOOLS|AWS|_X_AMZN)_[A-Z][A-Z\d_]*)\b|(?<=key: ')[A-Z_]+(?=')/g;
+
+/** The variables that the logger and the SDK of OpenTelemetry read by themselves, as their sources tell. */
+const named = (pattern: string): readonly string[] => [
+  ...new Set(
+    globSync(pattern, { cwd: PACKAGES })
+      .flatMap((file) => readFileSync(join(PACKAGES, file), 'utf8').match(NAME) ?? [])
+      .filter((name) => !name.endsWith('_')),
+  ),
+];
+const OF_LOGGER = named('{@aws-lambda-powertools/{logger,commons}/lib/esm,@aws/lambda-invoke-store}/**/*.js');
+const OF_TELEMETRY = named('@opentelemetry/*/dist/**/*.mjs');
+
+/** Those that are settings of ours refuse what they do not accept. */
+const ours = (name: string) => name in Environment.shape;
+
+const allOf = (names: readonly string[], value: string): Variables =>
+  Object.fromEntries(names.filter((name) => !ours(name)).map((name) => [name, value]));
+
+/** Starts with the variables, creates a user, is refused, and ends in order. */
+async function run(variables: Variables) {
+  const service = await startBuiltService(variables);
+  onTestFinished(service.remove);
+  const created = await service.call('POST', '/api/v1/users/', { email: 'ada@example.com' });
+  const refused = await service.call('GET', '/nowhere');
+  service.signal('SIGTERM');
+
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  expect([created.status, refused.status]).toEqual([201, 404]);
+  expect(service.errors()).toBe('');
+  return service;
+}
+
+const EVENTS = [
+  ['info', 'listening'],
+  ['info', 'database_migrated'],
+  ['info', 'user_created'],
+  ['warning', 'app_error'],
+  ['info', 'shutdown_drained'],
+];
+
+test('the names are found that are known to be read', () => {
+  expect(OF_LOGGER).toEqual(
+    expect.arrayContaining([
+      'POWERTOOLS_DEV',
+      'POWERTOOLS_LOG_LEVEL',
+      'POWERTOOLS_LOGGER_SAMPLE_RATE',
+      'POWERTOOLS_LOGGER_LOG_EVENT',
+      'POWERTOOLS_SERVICE_NAME',
+      'AWS_LAMBDA_LOG_LEVEL',
+      'AWS_LAMBDA_MAX_CONCURRENCY',
+      'LOG_LEVEL',
+      'ENVIRONMENT',
+    ]),
+  );
+  expect(OF_TELEMETRY).toEqual(expect.arrayContaining(['OTEL_LOG_LEVEL', 'OTEL_LOGS_EXPORTER']));
+});
+
+test.each(['true', '1', '0.5', 'DEBUG', 'SILENT', 'FATAL', 'ERROR', 'often'])(
+  'the variables that the logger reads by itself change nothing, all set to %s',
+  async (value) => {
+    const { lines } = await run({ LOG_LEVEL: value, NODE_ENV: value, ...allOf(OF_LOGGER, value) });
+
+    const logged = lines().filter(({ path }) => path !== '/ready');
+    expect(logged.map(({ level, event }) => [level, event])).toEqual(EVENTS);
+    for (const line of logged) expect(line).not.toHaveProperty('service');
+  },
+);
+
+test('nor do they change the lines of development', async () => {
+  const { printed } = await run({ SVC_ENV: 'development', ...allOf(OF_LOGGER, 'true') });
+
+  const lines = printed()
+    .split('\n')
+    .filter((line) => !line.includes('/ready') && /^\d/.test(line));
+  expect(lines.map((line) => line.split(/ +/).slice(1, 3))).toEqual(EVENTS);
+});
+
+test.each(['true', '1', 'debug', 'console', 'none', '%'])(
+  'all that OpenTelemetry reads set to %s, standard output has events and spans alone, a JSON object a line',
+  async (value) => {
+    const { lines } = await run({
+      SVC_OTEL_ENABLED: 'true',
+      OTEL_LOG_LEVEL: 'all',
+      ...allOf(OF_TELEMETRY, value),
+    });
+
+    const logged = lines().filter(({ path, event }) => path !== '/ready' && event !== 'otel_diagnostic');
+    const events = logged.filter(({ event }) => event !== undefined);
+    expect(events.map(({ level, event }) => [level, event])).toEqual(EVENTS);
+    for (const line of logged)
+      expect(line).toEqual(
+        expect.objectContaining(line.event ? { level: line.level } : { kind: expect.anything() }),
+      );
+  },
+);
+
+test('what OpenTelemetry says of itself is in the log, at its level, when both levels ask for it', async () => {
+  const asked = { SVC_OTEL_ENABLED: 'true', SVC_LOG_LEVEL: 'debug' };
+  const [unset, warn, all] = await Promise.all([
+    run({ ...asked, OTEL_PROPAGATORS: 'unheard-of' }),
+    run({ ...asked, OTEL_PROPAGATORS: 'unheard-of', OTEL_LOG_LEVEL: 'WARN' }),
+    run({ ...asked, OTEL_LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_HEADERS: 'api-key=planted-key' }),
+  ]);
+
+  expect(unset?.events('otel_diagnostic')).toEqual([]);
+  expect(warn?.events('otel_diagnostic')).toEqual([
+    {
+      timestamp: expect.any(String),
+      level: 'warning',
+      event: 'otel_diagnostic',
+      message: 'Propagator "unheard-of" requested through environment variable is unavailable.',
+    },
+  ]);
+  expect(all?.events('otel_diagnostic')).toContainEqual(
+    expect.objectContaining({ level: 'debug', message: expect.stringContaining('Registered a global') }),
+  );
+  expect(all?.printed()).not.toContain('planted-key');
+});
