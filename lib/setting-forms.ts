@@ -62,19 +62,19 @@ export function flag() {
 }
 
 /** A whole number in decimal digits. */
-export function whole(least: number, most: number, unit = '') {
-  return setting(`a whole number from ${least} to ${most} ${unit}`.trim(), (given) => {
+export function whole(min: number, max: number, unit = '') {
+  return setting(`a whole number from ${min} to ${max} ${unit}`.trim(), (given) => {
     const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
-    return value >= least && value <= most ? value : undefined;
+    return value >= min && value <= max ? value : undefined;
   });
 }
 
 /** A length of time in seconds, as any number may be written in decimal. */
-export function seconds(least: number, most: number) {
-  const range = least === Number.NEGATIVE_INFINITY ? `at most ${most}` : `${least} to ${most}`;
+export function seconds(min: number, max: number) {
+  const range = min === Number.NEGATIVE_INFINITY ? `at most ${max}` : `${min} to ${max}`;
   return setting(`seconds, ${range}`, (given) => {
     const value = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(given) ? Number(given) : Number.NaN;
-    return value >= least && value <= most ? value : undefined;
+    return value >= min && value <= max ? value : undefined;
   });
 }
 

@@ -2,8 +2,8 @@ import { importJWK, type JWK } from 'jose';
 import type { Algorithm } from '../setting-forms.ts';
 import { algorithmOf } from './algorithms.ts';
 
-const LEAST_RSA_BITS = 2048;
-const LEAST_RSA_EXPONENT = 65_537n;
+const MIN_RSA_BITS = 2048;
+const MIN_RSA_EXPONENT = 65_537n;
 
 /**
  * The keys of a JWK Set (RFC 7517 section 5) that may verify a token: public, asymmetric, meant for signatures with
@@ -34,7 +34,7 @@ function isForVerification({ use, key_ops }: JWK): boolean {
 
 function isStrongRsa({ n, e }: JWK): boolean {
   if (typeof n !== 'string' || typeof e !== 'string') return false;
-  return bitLength(n) >= LEAST_RSA_BITS && integerOf(e) >= LEAST_RSA_EXPONENT;
+  return bitLength(n) >= MIN_RSA_BITS && integerOf(e) >= MIN_RSA_EXPONENT;
 }
 
 const bitLength = (base64url: string): number => integerOf(base64url).toString(2).length;
