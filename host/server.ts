@@ -1,15 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Handler } from '../lib/gateway.ts';
-import { needsOneHost } from '../lib/http-refusals.ts';
-import { type Problem, unavailable } from '../lib/problem.ts';
+import { unavailable } from '../lib/problem.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
+import { createConnectionClose } from './connection-close.ts';
 import type { Drain } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
+import { faultOfHostHeader } from './host-header.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Router } from './router.ts';
+import type { Shutdown } from './shutdown.ts';
 
 /** Node's own limits: slow clients are gone within 12 seconds; balancers close idle connections before we do. */
 const LIMITS = {
@@ -29,23 +31,21 @@ type Options = {
   readonly router: Router;
   readonly drain: Drain;
   readonly responses: ResponseWriter;
-  /** Whether the drain has begun: connections end with their next response. */
-  readonly isDraining: () => boolean;
+  readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
 
 /** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
-export function createHttpServer({ service, router, drain, responses, isDraining }: Options): Server {
+export function createHttpServer({ service, router, drain, responses, shutdown }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
-  const closing = new WeakSet<Socket>();
+  const connections = createConnectionClose(exchanges);
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    // Its client has been told that the last answer was the last one (RFC 9112 section 9.6).
-    if (closing.has(request.socket)) return;
+    if (connections.isClosing(request.socket)) return;
     const event = new RequestEvent(request, response);
     exchanges.set(request.socket, { event, request, response });
     const match = router(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
-    const fault = faultOfHost(request, event);
+    const fault = faultOfHostHeader(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
     // A handler never rejects: whatever fails here is a connection that cannot be written to.
     answer(handler, event, response, match.isProbe).catch(() => response.destroy());
@@ -55,16 +55,8 @@ export function createHttpServer({ service, router, drain, responses, isDraining
     const leave = isProbe ? undefined : drain.enter(() => event.refuseBody(cancelled()));
     const result = await handler(event).finally(leave);
     if (response.destroyed) return;
-    if (isDraining()) closeAfter(response);
+    if (shutdown.isDraining) connections.closeAfter(response);
     responses.write(response, result, event.isBodyToCome);
-  }
-
-  /** Of requests that came one behind the other without waiting, the last one's answer is the last. */
-  function closeAfter(response: ServerResponse): void {
-    const { socket } = response.req;
-    if (exchanges.get(socket)?.response !== response) return;
-    response.setHeader('Connection', 'close');
-    closing.add(socket);
   }
 
   const server = Object.assign(createServer(LIMITS, receive), HALF_OPEN);
@@ -76,17 +68,3 @@ export function createHttpServer({ service, router, drain, responses, isDraining
 }
 
 const cancelled = () => unavailable('the request was cancelled by the shutdown');
-
-/** RFC 9112 section 3.2: exactly one Host header from HTTP/1.1 on. */
-function faultOfHost(
-  { httpVersion, rawHeaders }: IncomingMessage,
-  { headers }: RequestEvent,
-): Problem | undefined {
-  const isMissing = headers.host === undefined && httpVersion !== '1.0';
-  const isRepeated = headers.host?.includes(',') === true && countOf('host', rawHeaders) > 1;
-  return isMissing || isRepeated ? needsOneHost() : undefined;
-}
-
-function countOf(name: string, rawHeaders: readonly string[]): number {
-  return rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
-}

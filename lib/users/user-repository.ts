@@ -5,7 +5,7 @@ import type { Tables } from '../database/schema.ts';
 import { type Preconditions, preconditionFailed } from '../preconditions.ts';
 import type { UserListQuery } from './list-query.ts';
 import { emailTaken, noSuchUser } from './refusals.ts';
-import type { User, UserCreate, UserUpdate } from './user.ts';
+import { changedFields, type User, type UserCreate, type UserUpdate } from './user.ts';
 import { userColumns } from './user-columns.ts';
 import { readPage, type UserPage } from './user-list.ts';
 import { versionsFor } from './versions.ts';
@@ -49,7 +49,7 @@ export function userRepository(db: Kysely<Tables>): UserRepository {
     async update(id, changes, preconditions) {
       const user = await db
         .updateTable('users')
-        .set({ ...givenFields(changes), updated_at: laterThanBefore, version: sql`version + 1` })
+        .set({ ...changedFields(changes), updated_at: laterThanBefore, version: sql`version + 1` })
         .where('id', '=', id)
         .where(isOfVersions(preconditions))
         .returning(userColumns)
@@ -84,15 +84,6 @@ function isOfVersions(preconditions: Preconditions) {
 
 /** Also when the clock stands still, or has been set back. */
 const laterThanBefore = sql<Date>`greatest(clock_timestamp(), updated_at + interval '1 millisecond')`;
-
-/** Null clears `full_name`; the other fields cannot be null, so there it leaves them. */
-function givenFields({ email, full_name, is_active }: UserUpdate) {
-  return {
-    ...(email != null && { email }),
-    ...(full_name !== undefined && { full_name }),
-    ...(is_active != null && { is_active }),
-  };
-}
 
 function refuseTakenEmail(fault: unknown): never {
   throw violatesUnique(fault, 'users_email_key') ? emailTaken() : fault;

@@ -35,6 +35,15 @@ export const UserUpdate = z
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
+/** The columns that an update writes: null clears `full_name`; the other fields cannot be null, so there it leaves them. */
+export function changedFields({ email, full_name, is_active }: UserUpdate) {
+  return {
+    ...(email != null && { email }),
+    ...(full_name !== undefined && { full_name }),
+    ...(is_active != null && { is_active }),
+  };
+}
+
 /** A user, as callers read it. */
 export const UserRead = z
   .object({

@@ -1,0 +1,18 @@
+import type { IncomingMessage } from 'node:http';
+import type { GatewayEvent } from '../lib/gateway.ts';
+import { needsOneHost } from '../lib/http-refusals.ts';
+import type { Problem } from '../lib/problem.ts';
+
+/** What a request without exactly one Host header is refused with (RFC 9112 section 3.2); HTTP/1.0 needs none. */
+export function faultOfHostHeader(
+  { httpVersion, rawHeaders }: IncomingMessage,
+  { headers }: GatewayEvent,
+): Problem | undefined {
+  const isMissing = headers.host === undefined && httpVersion !== '1.0';
+  const isRepeated = headers.host?.includes(',') === true && countOf('host', rawHeaders) > 1;
+  return isMissing || isRepeated ? needsOneHost() : undefined;
+}
+
+function countOf(name: string, rawHeaders: readonly string[]): number {
+  return rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
+}
