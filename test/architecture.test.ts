@@ -1,0 +1,26 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const ROOT = new URL('../', import.meta.url);
+
+const files = globSync('{handlers,lib,host,infra,events,test}/**', {
+  cwd: ROOT,
+  exclude: (name) => name === 'node_modules',
+});
+
+test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('every file and folder that %s names is there', (page) => {
+  const named = [
+    ...readFileSync(new URL(page, ROOT), 'utf8').matchAll(
+      /`([\w./-]+\.ts|(?:handlers|lib|host|infra|events|test)\/[\w./-]*)`/g,
+    ),
+  ];
+  const missing = named.map(([, name = '']) => name).filter((name) => !isThere(name.replace(/\/$/, '')));
+
+  expect(named).not.toEqual([]);
+  expect(missing).toEqual([]);
+});
+
+/** In full, or as the end of a path. */
+function isThere(name: string): boolean {
+  return files.some((file) => `/${file}`.endsWith(`/${name}`));
+}
