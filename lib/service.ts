@@ -57,7 +57,7 @@ export function composeService(base: BaseService): Service {
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   return {
     ...composeProbes(base),
-    users: userRepository(database.db),
+    users: userRepository(database.statements),
     verifyToken,
     tokenCache: counts,
     keySet,

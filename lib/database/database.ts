@@ -1,14 +1,11 @@
-import type { Kysely } from 'kysely';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { clientConfig, openPool } from './connection.ts';
-import { queriesOver } from './queries.ts';
-import type { Tables } from './schema.ts';
-import { createStatements, LONGEST_IDLE } from './statements.ts';
+import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
 
 /** The database of the service: queries are written with `db`, and each is one statement. */
 export type Database = {
-  readonly db: Kysely<Tables>;
+  readonly statements: Statements;
   /** How many connections there are, and how many statements wait for one. */
   connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
   /** Gives up all statements, for good. */
@@ -27,7 +24,7 @@ export function openDatabase(settings: Settings['postgres'], tracing?: Tracing):
     maxLifetimeSeconds: 1800,
   });
   const statements = createStatements(pool, settings, tracing);
-  return { db: queriesOver(statements.run), connections, cancel: statements.cancel, close };
+  return { statements, connections, cancel: statements.cancel, close };
 
   function connections() {
     const { idleCount, totalCount, waitingCount } = pool;

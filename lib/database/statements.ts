@@ -7,10 +7,13 @@ import { abandon } from './connection.ts';
 import { breaksConnection, mayBeRetried, problemOfFault } from './faults.ts';
 import type { Statement } from './queries.ts';
 
+/** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
+export type NamedStatement = Statement & { readonly summary: string };
+
 /** Runs single statements, each on whichever connection is free. */
 export type Statements = {
   /** @throws {Problem} service_unavailable_error when PostgreSQL does not answer in time */
-  run(statement: Statement): Promise<QueryResult>;
+  run(statement: NamedStatement): Promise<QueryResult>;
   /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
   cancel(): void;
 };
@@ -38,11 +41,11 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
   const timeLimit = settings.statementTimeout * 1000 + GRACE;
   const mostWaiting = settings.poolSize * WAITING_PER_CONNECTION;
 
-  async function run(statement: Statement): Promise<QueryResult> {
+  async function run(statement: NamedStatement): Promise<QueryResult> {
     const deadline = deadlineOf(currentRequest());
     for (let left = TRIES; ; left -= 1) {
       try {
-        return await withinSpan(statement.sql, () => runOnce(statement, deadline));
+        return await withinSpan(statement, () => runOnce(statement, deadline));
       } catch (fault) {
         if (left === 0 || !mayBeRetried(fault)) throw problemOfFault(fault);
       }

@@ -6,7 +6,10 @@ const SQLSTATE = /^[0-9A-Z]{5}$/;
 const tracer = trace.getTracer('user-management-service');
 
 /** Runs statements, each within a span that names it and holds none of its values. */
-export type WithinDatabaseSpan = <Result>(sql: string, run: () => Promise<Result>) => Promise<Result>;
+export type WithinDatabaseSpan = <Result>(
+  statement: { readonly sql: string; readonly summary: string },
+  run: () => Promise<Result>,
+) => Promise<Result>;
 
 /**
  * Spans of statements at this database. Outside of a request, which has a span, there are none.
@@ -14,29 +17,28 @@ export type WithinDatabaseSpan = <Result>(sql: string, run: () => Promise<Result
  * @see OpenTelemetry semantic conventions for database client spans, stable since 1.33
  */
 export function databaseSpans({ host, port, database }: Settings['postgres']): WithinDatabaseSpan {
-  const known = new Map<string, { name: string; attributes: Attributes }>();
+  const known = new Map<string, Attributes>();
 
-  function describe(sql: string) {
-    const [operation = '', collection = ''] = operationOf(sql);
-    const name = `${operation} ${collection}`.trim();
+  function describe(sql: string, summary: string): Attributes {
+    const [operation = '', collection = ''] = summary.split(' ');
     const attributes: Attributes = {
       'db.system.name': 'postgresql',
       'db.namespace': database,
       'db.operation.name': operation,
       'db.collection.name': collection,
-      'db.query.summary': name,
+      'db.query.summary': summary,
       'db.query.text': sql,
       'server.address': host,
       'server.port': port,
     };
-    known.set(sql, { name, attributes });
-    return { name, attributes };
+    known.set(sql, attributes);
+    return attributes;
   }
 
-  return async (sql, run) => {
+  return async ({ sql, summary }, run) => {
     if (!trace.getActiveSpan()?.isRecording()) return run();
-    const { name, attributes } = known.get(sql) ?? describe(sql);
-    const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes });
+    const attributes = known.get(sql) ?? describe(sql, summary);
+    const span = tracer.startSpan(summary, { kind: SpanKind.CLIENT, attributes });
     try {
       return await context.with(trace.setSpan(context.active(), span), run);
     } catch (fault) {
@@ -48,11 +50,4 @@ export function databaseSpans({ host, port, database }: Settings['postgres']): W
       span.end();
     }
   };
-}
-
-/** Our statements are few and of one form: the operation first, and one table in double quotes. */
-function operationOf(sql: string): readonly string[] {
-  const [operation = ''] = sql.split(' ', 1);
-  const [, table = ''] = /(?:from|into|update) "(\w+)"/.exec(sql) ?? [];
-  return [operation.toUpperCase(), table];
 }

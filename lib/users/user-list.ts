@@ -1,82 +1,102 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Tables } from '../database/schema.ts';
-import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { type Prepared, prepare } from '../database/prepared.ts';
+import type { Statements } from '../database/statements.ts';
+import { foldedEmail } from './folded-email.ts';
+import { cursorAfter, positionIn } from './list-cursor.ts';
 import { LARGEST_SKIP, type UserListQuery } from './list-query.ts';
 import { momentOf } from './moment.ts';
 import type { User } from './user.ts';
-import { userColumns } from './user-columns.ts';
+import { type UserRow, userColumns, userIn } from './user-row.ts';
 
 /** A page of the list, and the query of the next one; undefined at the end. */
 export type UserPage = { readonly users: readonly User[]; readonly next: string | undefined };
 
-/** Reads one page, and one user more, who tells whether there is another page. */
-export async function readPage(db: Kysely<Tables>, query: UserListQuery): Promise<UserPage> {
-  const found = await selectUsers(db, query).execute();
-  const users = found.slice(0, query.limit);
-  const last = users.at(-1);
-  return { users, next: last && found.length > users.length ? nextQuery(query, last) : undefined };
+/** What a query asks for, as the statement takes it. Moments are in milliseconds since 1970. */
+type Given = ReturnType<typeof valuesOf>;
+
+/** Reads a page, and one user more, who tells whether there is another page. */
+export function listingUsers(statements: Statements) {
+  const known = new Map<string, Prepared<Given, UserRow>>();
+
+  function prepareFor(query: UserListQuery, shape: string): Prepared<Given, UserRow> {
+    const select = prepare<Given, UserRow>(statements, 'SELECT users', (given) => selectUsers(query, given));
+    known.set(shape, select);
+    return select;
+  }
+
+  return async (query: UserListQuery): Promise<UserPage> => {
+    const shape = shapeOf(query);
+    const select = known.get(shape) ?? prepareFor(query, shape);
+    const found = await select(valuesOf(query));
+    const users = found.slice(0, query.limit).map(userIn);
+    const last = users.at(-1);
+    return { users, next: last && found.length > users.length ? nextQuery(query, last) : undefined };
+  };
+}
+
+/** What the text of the statement depends on: which parameters there are, and the values of those that have two. */
+function shapeOf({ skip: _, limit: __, is_active, sort, ...filters }: UserListQuery): string {
+  return JSON.stringify([
+    is_active,
+    sort,
+    ...Object.entries(filters).map(([name, value]) => value !== undefined && name),
+  ]);
+}
+
+function valuesOf(query: UserListQuery) {
+  const { email, ids, created_after, created_before, cursor, skip = 0, limit } = query;
+  const position = cursor === undefined ? undefined : positionIn(cursor, query);
+  return {
+    email,
+    ids: ids?.split(','),
+    after: created_after === undefined ? undefined : momentOf(created_after)?.floor,
+    before: created_before === undefined ? undefined : momentOf(created_before)?.ceiling,
+    last_created_at: position?.created_at,
+    last_id: position?.id,
+    skip,
+    limit: limit + 1,
+  };
 }
 
 /**
- * One statement, whose text depends on which parameters there are and never on their values. What it rests on:
+ * One statement. What it rests on:
  *
  * - without a filter, with `created_after`, `created_before` and with a cursor: `users_created_at_id_idx`, either way
  * - `is_active=false`: the same over inactive users alone, `users_inactive_created_at_id_idx`
  * - `is_active=true`: the first, passing over inactive users; most users are active, so an index of these saves nothing
  * - `email`: `users_email_key`, one row at most; `ids`: the primary key, 100 rows at most; all else is then a filter
  */
-function selectUsers(db: Kysely<Tables>, query: UserListQuery) {
-  const direction = isDescending(query) ? 'desc' : 'asc';
-  return db
-    .selectFrom('users')
-    .select(userColumns)
-    .where((where) => where.and(conditionsOf(query)))
-    .orderBy('users.created_at', direction)
-    .orderBy('id', direction)
-    .limit(query.limit + 1)
-    .offset(query.skip ?? 0);
-}
-
-function conditionsOf(query: UserListQuery): RawBuilder<boolean>[] {
-  const { email, is_active, ids, created_after, created_before, cursor } = query;
-  const after = created_after === undefined ? undefined : momentOf(created_after);
-  const before = created_before === undefined ? undefined : momentOf(created_before);
-  const position = cursor === undefined ? undefined : positionIn(cursor, query);
-  return [
-    email !== undefined && hasEmail(email),
-    is_active === 'true' && sql<boolean>`is_active`,
-    is_active === 'false' && sql<boolean>`not is_active`,
-    ids !== undefined && sql<boolean>`id = any(${ids.split(',')}::uuid[])`,
-    after && sql<boolean>`created_at > ${timestamp(after.floor)}`,
-    before && sql<boolean>`created_at < ${timestamp(before.ceiling)}`,
-    position && isBeyond(position, query),
-  ].filter((condition) => typeof condition === 'object');
-}
-
-/** Folded under the collation of the column, whichever that is: it alone knows what is one address. */
-function hasEmail(email: string) {
-  return sql<boolean>`lower(upper(email)) = lower(upper(coalesce((select email from users where false), ${email})))`;
-}
-
-/** A comparison of rows, which the index answers as a whole. */
-function isBeyond({ created_at, id }: Position, query: UserListQuery) {
-  const beyond = isDescending(query) ? sql.raw('<') : sql.raw('>');
-  return sql<boolean>`(created_at, id) ${beyond} (${timestamp(created_at)}, ${id}::uuid)`;
+function selectUsers(query: UserListQuery, given: Given): RawBuilder<UserRow> {
+  const [direction, beyond] = query.sort === '-created_at' ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
+  const conditions = [
+    sql`true`,
+    ...(query.email === undefined ? [] : [sql`lower(upper(users.email)) = ${foldedEmail(given.email)}`]),
+    ...(query.is_active === undefined
+      ? []
+      : [query.is_active === 'true' ? sql`is_active` : sql`not is_active`]),
+    ...(query.ids === undefined ? [] : [sql`users.id = any(${given.ids}::uuid[])`]),
+    ...(query.created_after === undefined ? [] : [sql`users.created_at > ${timestamp(given.after)}`]),
+    ...(query.created_before === undefined ? [] : [sql`users.created_at < ${timestamp(given.before)}`]),
+    // A comparison of rows, which the index answers as a whole.
+    ...(query.cursor === undefined
+      ? []
+      : [
+          sql`(users.created_at, users.id) ${beyond} (${timestamp(given.last_created_at)}, ${given.last_id}::uuid)`,
+        ]),
+  ];
+  return sql`select ${userColumns} from users where ${sql.join(conditions, sql` and `)}
+    order by users.created_at ${direction}, users.id ${direction} limit ${given.limit} offset ${given.skip}`;
 }
 
 /** From milliseconds since 1970: a number means the same whatever DateStyle and TimeZone are. */
-function timestamp(milliseconds: number) {
-  return sql<Date>`to_timestamp(${milliseconds}::float8 / 1000)::timestamptz(3)`;
-}
-
-function isDescending({ sort }: UserListQuery): boolean {
-  return sort === '-created_at';
+function timestamp(milliseconds: number | undefined): RawBuilder<unknown> {
+  return sql`to_timestamp(${milliseconds}::float8 / 1000)::timestamptz(3)`;
 }
 
 /** A page by `skip` leads to a page by `skip`, as far as that can be said; any other to one by cursor. */
 function nextQuery(query: UserListQuery, last: User): string {
   const { skip, limit, cursor: _, ...selection } = query;
-  const position = { created_at: Number(last.created_at), id: last.id };
+  const position = { created_at: last.created_at, id: last.id };
   const place =
     skip !== undefined && skip + limit <= LARGEST_SKIP
       ? { skip: skip + limit }

@@ -43,11 +43,11 @@ export const userListReply: Reply<UserPage> = {
 /** The user is gone. */
 export const deletedUserReply: Reply<void> = { write: () => '', headers: personal };
 
-function representation({ id, email, full_name, is_active, created_at, updated_at }: User) {
-  return { id, email, full_name, is_active, created_at: utc(created_at), updated_at: utc(updated_at) };
-}
-
-/** ISO 8601 with milliseconds and Z, which is what the column keeps. */
-function utc(milliseconds: string): string {
-  return new Date(Number(milliseconds)).toISOString();
+/** Moments as UTC with milliseconds and `Z`: the column has the same precision. */
+function representation({ created_at, updated_at, version: _, ...user }: User): z.output<typeof UserRead> {
+  return {
+    ...user,
+    created_at: new Date(created_at).toISOString(),
+    updated_at: new Date(updated_at).toISOString(),
+  };
 }

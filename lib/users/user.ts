@@ -35,13 +35,9 @@ export const UserUpdate = z
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
-/** The columns that an update writes: null clears `full_name`; the other fields cannot be null, so there it leaves them. */
-export function changedFields({ email, full_name, is_active }: UserUpdate) {
-  return {
-    ...(email != null && { email }),
-    ...(full_name !== undefined && { full_name }),
-    ...(is_active != null && { is_active }),
-  };
+/** What an update sets: null clears `full_name`; the other fields cannot be null, so there it leaves them. */
+export function fieldsToSet({ email = null, full_name, is_active = null }: UserUpdate) {
+  return { email, is_active, full_name: full_name ?? null, sets_full_name: full_name !== undefined };
 }
 
 /** A user, as callers read it. */
@@ -70,8 +66,9 @@ export type User = {
   readonly email: string;
   readonly full_name: string | null;
   readonly is_active: boolean;
-  readonly created_at: string;
-  readonly updated_at: string;
+  /** Milliseconds since 1970. */
+  readonly created_at: number;
+  readonly updated_at: number;
   readonly version: string;
 };
 

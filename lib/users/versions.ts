@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { EntityTags, Preconditions } from '../preconditions.ts';
 
 /** The versions that a statement may write: one of `among` and none of `except`; null asks for nothing. */
@@ -9,12 +10,18 @@ export type Versions = {
 /** An entity tag of a user is its version, a bigint of PostgreSQL; any other tag is of no version. */
 const VERSION_TAG = /^"([1-9]\d{0,17})"$/;
 
-/** The preconditions of a write, as the versions that they leave. Whoever refuses them all (`*`) leaves none. */
+/** The preconditions of a write, as the versions that they leave. `If-None-Match: *` leaves none. */
 export function versionsFor({ ifMatch = '*', ifNoneMatch = [] }: Preconditions): Versions {
   return {
     among: ifNoneMatch === '*' ? [] : ifMatch === '*' ? null : versionsIn(ifMatch),
     except: ifNoneMatch.length === 0 ? null : versionsIn(ifNoneMatch),
   };
+}
+
+/** The condition that a row is of such a version. */
+export function isOfVersions({ among, except }: Versions): RawBuilder<boolean> {
+  return sql`(${among}::bigint[] is null or version = any(${among}::bigint[]))
+    and (${except}::bigint[] is null or version <> all(${except}::bigint[]))`;
 }
 
 function versionsIn(tags: EntityTags): readonly string[] {

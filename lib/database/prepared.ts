@@ -1,0 +1,50 @@
+import type { RawBuilder } from 'kysely';
+import { queriesOver, type Statement } from './queries.ts';
+import type { Statements } from './statements.ts';
+
+/** Compiles and sends nothing. */
+const nowhere = () => Promise.reject(new Error('a prepared statement is sent by its function'));
+
+/** Sends the statement with these values, and resolves with the rows it returned. */
+export type Prepared<Values, Row> = (values: Values) => Promise<Row[]>;
+
+/** Where a value goes, while the statement is written. */
+class Placeholder {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/**
+ * A statement that is written with kysely, compiled at its first use, and sent as often as wanted: to compile it each
+ * time would cost this process a fifth of a request. `given` stands for the values while it is written; `summary`, the
+ * operation and its table, is what spans call it.
+ */
+export function prepare<Values extends Record<string, unknown>, Row>(
+  statements: Statements,
+  summary: string,
+  write: (given: Values) => RawBuilder<Row>,
+): Prepared<Values, Row> {
+  let compiled: Statement | undefined;
+
+  return async (values) => {
+    compiled ??= compile(write(placeholders()));
+    const parameters = compiled.parameters.map((parameter) =>
+      parameter instanceof Placeholder ? values[parameter.name] : parameter,
+    );
+    const { rows } = await statements.run({ sql: compiled.sql, parameters, summary });
+    return rows;
+  };
+}
+
+/** On one line, as logs and traces show it: no text within it has more than one space in a row. */
+function compile(written: RawBuilder<unknown>): Statement {
+  const { sql, parameters } = written.compile(queriesOver(nowhere));
+  return { sql: sql.replace(/\s+/g, ' ').trim(), parameters };
+}
+
+function placeholders<Values extends Record<string, unknown>>(): Values {
+  return new Proxy({} as Values, { get: (_, name) => new Placeholder(String(name)) });
+}
