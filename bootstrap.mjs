@@ -1,35 +1,65 @@
-// Runs before the npm scripts, on Node 20 or later with nothing installed: plain JavaScript, no packages.
+// Runs before the npm scripts, on Node 20 or later with nothing installed: plain JavaScript, no packages, and one file,
+// so that a folder with nothing but this and dist/ can be started too.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 const programs = join(root, 'node_modules', '.bin');
+const runtime = join(programs, 'node');
+const built = join(root, 'dist', 'host', 'main.mjs');
 const lock = join(root, '.data', 'bootstrap.lock');
 // biome-ignore lint/style/noProcessEnv: npm tells its own place here
 const environment = process.env;
 
-const isInstalled = () => missingPackages().length === 0;
-const isBuilt = () => !process.argv.includes('--built') || existsSync(join(root, 'dist', 'host', 'main.mjs'));
+const isToBeBuilt = process.argv.includes('--built');
+const hasSources = existsSync(join(root, 'host', 'main.ts'));
 
 try {
-  if (!isInstalled() || !isBuilt()) await alone(prepare);
+  if (!isPrepared()) await alone(prepare);
 } catch (error) {
   say(`\n${error.message}\n`);
   process.exitCode = 1;
 }
 
+function isPrepared() {
+  return hasPackages() && (!isToBeBuilt || isBuilt());
+}
+
 async function prepare() {
-  if (!isInstalled()) await install();
-  if (!isBuilt()) build();
+  if (!hasPackages() && !(isInstalled() && mendRuntime())) {
+    await install();
+    if (!mendRuntime()) throw new Error(`Node 24 is needed, and this system has ${process.version}.`);
+  }
+  if (isToBeBuilt && !isBuilt()) build();
+}
+
+/** What is built already needs no packages but the runtime. */
+function hasPackages() {
+  if (isToBeBuilt && !hasSources) return isFit('node');
+  return isInstalled() && isFit(runtime);
+}
+
+function isInstalled() {
+  return missingPackages().length === 0;
 }
 
 /** Names what package-lock.json asks for and node_modules lacks; a cut off installation has no list at all. */
 function missingPackages() {
   const wanted = packagesOf(join(root, 'package-lock.json'));
-  const present = packagesOf(join(root, 'node_modules', '.package-lock.json'));
+  const present = presentPackages();
   // Of the optional packages only those count that this project itself names: the runtime and PostgreSQL.
   const named = Object.keys(wanted['']?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`);
   return Object.keys(wanted).filter((path) => {
@@ -40,6 +70,15 @@ function missingPackages() {
 
 function packagesOf(file) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
+}
+
+function presentPackages() {
+  try {
+    return packagesOf(join(root, 'node_modules', '.package-lock.json'));
+  } catch {
+    // npm was cut off while it wrote the list.
+    return {};
+  }
 }
 
 function isForThisMachine({ os = [process.platform], cpu = [process.arch] }) {
@@ -54,7 +93,14 @@ async function install() {
     if (process.stderr.isTTY) say(`\r  ${seconds()} s `);
     else if (seconds() % 15 === 0) say(`  still installing after ${seconds()} s\n`);
   }, 1000);
-  const { code, output } = await run(['ci', '--include=dev', '--include=optional']);
+  // No package needs its scripts; older versions of npm would run them all, some of them compilers.
+  const { code, output } = await run([
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--ignore-scripts',
+    '--loglevel=error',
+  ]);
   clearInterval(progress);
   if (process.stderr.isTTY) say('\r');
   if (code === null) throw new Error('The installation was interrupted.');
@@ -63,7 +109,6 @@ async function install() {
 
   const missing = missingPackages();
   if (missing.length > 0) throw new Error(`"npm ci" left out ${missing.join(', ')}.`);
-  refuseUnfitRuntime();
   say(`  installed in ${seconds()} s\n`);
 }
 
@@ -92,19 +137,71 @@ function npm() {
   return [environment.npm_node_execpath ?? process.execPath, cli];
 }
 
-function refuseUnfitRuntime() {
-  const inside = spawnSync('node', ['--version'], withPrograms({ encoding: 'utf8' }));
-  if (inside.status !== 0 || Number.parseInt(inside.stdout.slice(1), 10) < 24) {
-    throw new Error(
-      `Node 24 is needed, and this system has ${inside.stdout?.trim() || inside.stderr?.trim()}.`,
-    );
-  }
+/**
+ * Links node_modules/.bin/node to a Node 24; gives whether there is one. npm before 11.6 removes the link that it has
+ * made, together with those of the packages for other systems, which have the same name.
+ */
+function mendRuntime() {
+  const own = environment.npm_node_execpath ?? process.execPath;
+  const fit = [...packagedRuntimes(), own].filter((program) => program !== runtime && isFit(program));
+  // What is packaged for Apple Silicon is newer: there a Node 24 of one's own goes first.
+  const program = fit.find((candidate) => majorOf(candidate) === 24) ?? fit[0];
+  if (program === undefined) return false;
+  const draft = `${runtime}.${process.pid}`;
+  mkdirSync(programs, { recursive: true });
+  rmSync(draft, { force: true });
+  symlinkSync(program.startsWith(root) ? relative(programs, program) : program, draft);
+  renameSync(draft, runtime);
+  return true;
+}
+
+function packagedRuntimes() {
+  return Object.entries(presentPackages())
+    .filter(([, wanted]) => wanted.bin?.node && isForThisMachine(wanted))
+    .map(([path, { bin }]) => join(root, path, bin.node));
+}
+
+function isFit(program) {
+  return majorOf(program) >= 24;
+}
+
+/** NaN of what is not there or does not run here. */
+function majorOf(program) {
+  const { stdout } = spawnSync(program, ['--version'], withPrograms({ encoding: 'utf8' }));
+  return Number.parseInt(stdout?.slice(1), 10);
+}
+
+/** Whether the last build was begun after the last change of what it is made from. */
+function isBuilt() {
+  const stamp = join(root, 'dist', 'built');
+  if (!hasSources) return existsSync(built);
+  if (!existsSync(built) || !existsSync(stamp)) return false;
+  const sources = [
+    'handlers',
+    'host',
+    'lib',
+    'infra',
+    'esbuild.config.mjs',
+    'package.json',
+    'package-lock.json',
+  ];
+  const since = statSync(stamp).mtimeMs;
+  return sources.every((name) => changedAt(join(root, name)) <= since);
+}
+
+/** Of a folder the latest of all in it; its own time tells of a file that is gone. */
+function changedAt(path) {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isDirectory()) return found?.mtimeMs ?? 0;
+  const names = readdirSync(path).filter((name) => name !== 'node_modules');
+  return Math.max(found.mtimeMs, ...names.map((name) => changedAt(join(path, name))));
 }
 
 function build() {
+  if (!hasSources) throw new Error('There is neither dist/host/main.mjs nor a source to build it from.');
   say('Building dist/\n');
-  spawnSync('node', ['esbuild.config.mjs'], withPrograms({ stdio: 'inherit' }));
-  if (!isBuilt()) throw new Error('The build failed: see its words above.');
+  const { status } = spawnSync('node', ['esbuild.config.mjs'], withPrograms({ stdio: 'inherit' }));
+  if (status !== 0) throw new Error('The build failed: see its words above.');
 }
 
 function withPrograms(options) {

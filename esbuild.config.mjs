@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import { copyAssets } from './host/docs/assets.ts';
 import { archive } from './infra/archive.ts';
@@ -69,6 +69,7 @@ const common = {
   logLevel: 'warning',
 };
 
+const begun = new Date();
 rmSync('dist', { recursive: true, force: true });
 await build({
   ...common,
@@ -90,3 +91,6 @@ for (const { operationId, file } of await functions()) {
   });
   writeFileSync(`${outdir}.zip`, archive(outdir));
 }
+// Tells that the build is whole, and that a source changed from its beginning on is not in it.
+writeFileSync('dist/built', '');
+utimesSync('dist/built', begun, begun);

@@ -1,0 +1,130 @@
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { npm, openFolder, removeProject } from '../stage/project-copy.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+const FOUND = { code: 0, stdout: `${process.version}\n` };
+const INSTALLED = /^Installing the packages with "npm ci"/;
+
+let folder: string;
+let runtime: string;
+
+/** A project with the real bootstrap and one package, which brings this Node and comes without a network. */
+beforeAll(async () => {
+  folder = openFolder();
+  runtime = join(folder, 'node_modules/.bin/node');
+  const write = (name: string, content: object | string) =>
+    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+
+  mkdirSync(join(folder, 'runtime/bin'), { recursive: true });
+  write('runtime/package.json', { name: 'runtime', version: '24.0.0', bin: { node: 'bin/node' } });
+  write('runtime/bin/node', `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
+  chmodSync(join(folder, 'runtime/bin/node'), 0o755);
+  await npm(folder, ['pack', './runtime']);
+  write('package.json', {
+    name: 'newcomer',
+    version: '1.0.0',
+    scripts: { predev: scripts.predev, dev: 'node --version' },
+    optionalDependencies: { runtime: 'file:runtime-24.0.0.tgz' },
+  });
+  copyFileSync(join(ROOT, 'bootstrap.mjs'), join(folder, 'bootstrap.mjs'));
+  await npm(folder, ['install', '--package-lock-only', '--offline']);
+});
+
+afterAll(() => removeProject(folder));
+
+const dev = () => npm(folder, ['run', '--silent', 'dev']);
+
+test('the first run installs what is missing, and the scripts run with the Node that the project brings', async () => {
+  const first = await dev();
+  const second = await dev();
+
+  expect(first).toEqual({ ...FOUND, stderr: expect.stringMatching(INSTALLED) });
+  expect(second).toEqual({ ...FOUND, stderr: '' });
+});
+
+describe('every run mends, without installing anew,', () => {
+  beforeEach(async () => {
+    await dev();
+    rmSync(runtime);
+  });
+
+  test('a runtime without its link, as npm 10 leaves it', async () => {
+    expect(await dev()).toEqual({ ...FOUND, stderr: '' });
+  });
+
+  test('a link that leads nowhere', async () => {
+    symlinkSync('../gone/bin/node', runtime);
+
+    expect(await dev()).toEqual({ ...FOUND, stderr: '' });
+  });
+
+  test.each([
+    ['an older Node in its place', '#!/bin/sh\necho v20.20.2\n'],
+    ['a program of another system in its place', '\xcf\xfa\xed\xfe'],
+    ['a program that fails in its place', '#!/bin/sh\nexit 1\n'],
+  ])('%s', async (_what, content) => {
+    writeFileSync(runtime, content, { mode: 0o755 });
+
+    expect(await dev()).toEqual({ ...FOUND, stderr: '' });
+  });
+});
+
+describe('every run installs anew', () => {
+  beforeEach(dev);
+
+  test.each([
+    ['where the list of packages was cut off', () => writeFileSync(list(), '{"packages":{"node_mod')],
+    ['where there is no list of packages', () => rmSync(list())],
+  ])('%s', async (_what, damage) => {
+    damage();
+
+    expect(await dev()).toEqual({ ...FOUND, stderr: expect.stringMatching(INSTALLED) });
+  });
+
+  function list(): string {
+    return join(folder, 'node_modules/.package-lock.json');
+  }
+});
+
+test('of two runs that start at once one installs, and both find it', async () => {
+  rmSync(join(folder, 'node_modules'), { recursive: true });
+
+  const both = await Promise.all([dev(), dev()]);
+
+  expect(both).toEqual([expect.objectContaining(FOUND), expect.objectContaining(FOUND)]);
+  expect(both.filter(({ stderr }) => stderr.includes('  installed in '))).toHaveLength(1);
+});
+
+test('what npm says of an installation that fails is told, and the next run tries anew', async () => {
+  const lists = ['package.json', 'package-lock.json'].map((name) => join(folder, name));
+  const contents = lists.map((file) => readFileSync(file, 'utf8'));
+  const [project, lock] = contents.map((content) => JSON.parse(content));
+  project.dependencies = { absent: '1.0.0' };
+  lock.packages[''].dependencies = project.dependencies;
+  lock.packages['node_modules/absent'] = { version: '1.0.0', resolved: 'http://127.0.0.1:1/absent.tgz' };
+  for (const [index, list] of [project, lock].entries()) {
+    writeFileSync(lists[index] as string, JSON.stringify(list));
+  }
+
+  const failed = await npm(folder, ['run', '--silent', 'dev'], { npm_config_fetch_retries: '0' });
+  for (const [index, content] of contents.entries()) writeFileSync(lists[index] as string, content);
+  const next = await dev();
+
+  expect(failed).toMatchObject({ code: 1, stdout: '' });
+  expect(failed.stderr).toMatch(
+    /ECONNREFUSED.*"npm ci" failed with exit code \d+: see its words above\.\n$/s,
+  );
+  expect(next).toMatchObject(FOUND);
+});

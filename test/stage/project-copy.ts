@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What the project is started and built from; its packages are linked. */
+const SOURCES = ['handlers', 'host', 'lib', 'infra', 'esbuild.config.mjs', 'bootstrap.mjs', '.npmrc'];
+const PACKAGE = ['package.json', 'package-lock.json'];
+
+/** A folder of a name of its own that every account can enter. */
+export function openFolder(): string {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'user-management-project-'));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+/** A copy of the project, so that a test can change it, and its data are apart from the developer's. */
+export function copyOfProject(): string {
+  const folder = openFolder();
+  const filter = (source: string) => !source.includes('node_modules');
+  for (const name of [...SOURCES, ...PACKAGE]) {
+    cpSync(join(ROOT, name), join(folder, name), {
+      recursive: true,
+      filter: (source) => filter(source.slice(ROOT.length)),
+    });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+/** Removes a folder of the project, and the database's files, wherever these had to go. */
+export function removeProject(folder: string): void {
+  const data = join(folder, '.data/postgres');
+  try {
+    rmSync(realpathSync(data), { recursive: true, force: true });
+  } catch {
+    // There never was a database.
+  }
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** What a program has printed, and its exit code, once it has ended. */
+export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+
+/** Runs npm in `folder`, as a shell would that no npm script has started. */
+export function npm(
+  folder: string,
+  options: readonly string[],
+  variables: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|SVC_)/i.test(name));
+  const child = spawn('npm', options, {
+    cwd: folder,
+    env: { ...Object.fromEntries(inherited), ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (part: string) => {
+      output[name] += part;
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, ...output }));
+  });
+}
