@@ -1,7 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The request being served: its ID, and by when its statements have to be done (of `performance.now()`). */
-export type RequestScope = { readonly requestId: string; statementsUntil?: number };
+/** The request being served. Moments are those of `performance.now()`. */
+export type RequestScope = {
+  readonly requestId: string;
+  /** When it is answered, whatever it still waits for; never, but in a function. */
+  readonly answeredBy: number;
+  /** By when its statements have to be done. */
+  statementsUntil?: number;
+};
 
 const scopes = new AsyncLocalStorage<RequestScope>();
 

@@ -1,7 +1,7 @@
 import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
-import { DEADLINE_MARGIN, refuseAtDeadline, withDeadline } from './middleware/deadline.ts';
+import { DEADLINE_MARGIN, refuseAtDeadline, timeUntilDeadline, withDeadline } from './middleware/deadline.ts';
 import { head } from './middleware/head.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { noSniffing } from './middleware/no-sniffing.ts';
@@ -37,8 +37,12 @@ export function serve({ settings, log, tracing }: BaseService, pipeline: Pipelin
   const run = stack as unknown as (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
   return (event, invocation) => {
-    const scope = { requestId: requestIdOf(event.headers[header.toLowerCase()]) };
-    const answered = () => run(event, contextOf(invocation));
+    const context = contextOf(invocation);
+    const scope = {
+      requestId: requestIdOf(event.headers[header.toLowerCase()]),
+      answeredBy: performance.now() + timeUntilDeadline(context),
+    };
+    const answered = () => run(event, context);
     const traced = withinServerSpan && (() => withinServerSpan(event, route?.path, answered));
     return withinRequest(scope, traced ?? answered);
   };

@@ -5,8 +5,12 @@ import { readPassword } from './password.ts';
 /** Parameters of PostgreSQL, for a session. */
 type Session = Readonly<Record<string, string>>;
 
-/** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
+/**
+ * PostgreSQL notices within half a second that we gave up on a statement, and stops it. Nothing rests on what a stricter
+ * isolation would give, so none is taken over from the role or the database: it costs conflicts.
+ */
 const SESSION: Session = {
+  default_transaction_isolation: 'read committed',
   client_connection_check_interval: '500',
   idle_in_transaction_session_timeout: '10000',
 };

@@ -3,16 +3,20 @@ import { Problem, unavailable } from '../problem.ts';
 /**
  * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean: not now.
  * A connection lost or refused, a timeout, a lock not to be had, resources used up, a read-only server, tables that
- * the migrations have not made yet.
+ * the migrations have not made yet, a conflict of transactions that lasts, an outcome that is not known.
  */
-const UNAVAILABLE = /^(08...|53...|58...|57014|57P0.|55P03|25006|28...|3D000|42P01|40001|40P01|E[A-Z_]+)$/;
+const UNAVAILABLE =
+  /^(08...|53...|58...|57014|57P0.|55P03|25006|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
 
 /** What pg says, without a code, of a connection that it lost, gave up or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
 
 const READ_ONLY = '25006';
 
-/** A serialization failure or a deadlock: nothing was written, so the statement may be sent again. */
+/**
+ * A serialization failure or a deadlock: nothing was written, so the statement may be sent again. What was written after
+ * 40003 (statement completion unknown) nobody knows: that one never.
+ */
 export function mayBeRetried(fault: unknown): boolean {
   const code = sqlStateOf(fault);
   return code === '40001' || code === '40P01';

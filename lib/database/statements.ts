@@ -1,11 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import { unavailable } from '../problem.ts';
 import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
 import { abandon } from './connection.ts';
-import { breaksConnection, mayBeRetried, problemOfFault } from './faults.ts';
+import { breaksConnection, problemOfFault } from './faults.ts';
 import type { Statement } from './queries.ts';
+import { pauseBeforeRetry } from './retry.ts';
 
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
 export type NamedStatement = Statement & { readonly summary: string };
@@ -18,9 +20,8 @@ export type Statements = {
   cancel(): void;
 };
 
-/** How much longer than PostgreSQL's own limit we wait: it answers first, unless it cannot. */
+/** In milliseconds, how much longer than PostgreSQL's own limit we wait: it answers first, unless it cannot. */
 const GRACE = 250;
-const TRIES = 3;
 
 /** So many may wait for each connection; one more would only wait in vain. */
 const WAITING_PER_CONNECTION = 32;
@@ -31,7 +32,7 @@ const WAITING_PER_CONNECTION = 32;
  */
 export const LONGEST_IDLE = 60_000;
 
-/** Statements over a pool. A request waits for connection and answer together no longer than the two limits say. */
+/** Statements over a pool. A request waits for connections and answers together no longer than its time. */
 export function createStatements(pool: Pool, settings: Settings['postgres'], tracing?: Tracing): Statements {
   const busy = new Set<PoolClient>();
   const waiting = new Set<(reason: Error) => void>();
@@ -39,29 +40,32 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
   let isCancelled = false;
   const withinSpan = tracing?.databaseSpans(settings) ?? ((_, run) => run());
   const timeLimit = settings.statementTimeout * 1000 + GRACE;
+  const poolTimeLimit = settings.poolTimeout * 1000;
   const mostWaiting = settings.poolSize * WAITING_PER_CONNECTION;
 
   async function run(statement: NamedStatement): Promise<QueryResult> {
     const deadline = deadlineOf(currentRequest());
-    for (let left = TRIES; ; left -= 1) {
+    for (let attempts = 1; ; attempts += 1) {
       try {
         return await withinSpan(statement, () => runOnce(statement, deadline));
       } catch (fault) {
-        if (left === 0 || !mayBeRetried(fault)) throw problemOfFault(fault);
+        const pause = pauseBeforeRetry(fault, attempts);
+        if (pause === undefined || performance.now() + pause >= deadline) throw problemOfFault(fault);
+        await sleep(pause);
       }
     }
   }
 
-  /** The statements of one request share one time limit. */
+  /** The statements of one request share one time limit, which begins with the first. */
   function deadlineOf(request: RequestScope | undefined): number {
-    const deadline = request?.statementsUntil ?? performance.now() + timeLimit;
-    if (request) request.statementsUntil = deadline;
-    return deadline;
+    if (!request) return performance.now() + timeLimit;
+    request.statementsUntil ??= Math.min(performance.now() + timeLimit, request.answeredBy);
+    return request.statementsUntil;
   }
 
   async function runOnce({ sql, parameters }: Statement, deadline: number): Promise<QueryResult> {
     if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
-    const client = await freshConnection();
+    const client = await freshConnection(deadline);
     busy.add(client);
     let fault: unknown;
     try {
@@ -80,25 +84,40 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
     }
   }
 
-  async function freshConnection(): Promise<PoolClient> {
+  async function freshConnection(deadline: number): Promise<PoolClient> {
     for (;;) {
-      const client = await freeConnection();
+      const client = await freeConnection(deadline);
       if (Date.now() - (idleSince.get(client) ?? Date.now()) <= LONGEST_IDLE) return client;
       abandon(client);
       client.release(true);
     }
   }
 
-  function freeConnection(): Promise<PoolClient> {
+  /** The pool itself waits no longer than SVC_POSTGRES_POOL_TIMEOUT. */
+  function freeConnection(deadline: number): Promise<PoolClient> {
     return new Promise((resolve, reject) => {
       if (isCancelled) return reject(cancelled());
-      waiting.add(reject);
+      if (pool.ending) return reject(closed());
+      const left = deadline - performance.now();
+      if (left <= 0) return reject(outOfTime());
+      const timer = left < poolTimeLimit ? setTimeout(giveUp, left) : undefined;
+      waiting.add(refuse);
       pool.connect((error, client) => {
-        // Cancelled in the meantime: nobody waits for it any more.
-        if (!waiting.delete(reject)) client?.release();
+        clearTimeout(timer);
+        // Given up in the meantime: nobody waits for it any more.
+        if (!waiting.delete(refuse)) client?.release();
         else if (client) resolve(client);
         else reject(noConnection(error));
       });
+
+      function refuse(reason: Error): void {
+        clearTimeout(timer);
+        reject(reason);
+      }
+
+      function giveUp(): void {
+        if (waiting.delete(refuse)) reject(outOfTime());
+      }
     });
   }
 
@@ -107,7 +126,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
     cancel() {
       isCancelled = true;
       for (const client of busy) abandon(client);
-      for (const reject of waiting) reject(cancelled());
+      for (const refuse of waiting) refuse(cancelled());
       waiting.clear();
     },
   };
@@ -115,5 +134,9 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
 
 /** Whatever the reason, TLS and passwords included, nothing has been sent yet. */
 const noConnection = (cause: Error | undefined) => unavailable(`no connection: ${cause?.message}`, cause);
+
+const outOfTime = () => unavailable('the time of the request is up');
+
+const closed = () => unavailable('the connections are closed, for the service is shutting down');
 
 const cancelled = () => unavailable('the statement was cancelled by the shutdown');

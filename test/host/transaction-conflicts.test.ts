@@ -1,0 +1,132 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { freshAddress, refusal, success, user } from '../stage/answers.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const USERS = '/api/v1/users/';
+
+type UnderTest = ReturnType<typeof serviceUnderTest>;
+
+/** Runs statements in the database of the service. */
+async function inDatabase({ database }: UnderTest, ...statements: readonly string[]) {
+  const admin = await administer(database.name);
+  try {
+    for (const statement of statements.slice(0, -1)) await admin.query(statement);
+    return await admin.query(statements.at(-1) ?? '');
+  } finally {
+    await admin.end();
+  }
+}
+
+/** From now on the first `count` tries to create a user end in `sqlState`. */
+async function failCreates(service: UnderTest, sqlState: string, count: number): Promise<void> {
+  await inDatabase(
+    service,
+    'CREATE SEQUENCE IF NOT EXISTS tries',
+    'ALTER SEQUENCE tries RESTART',
+    `CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF nextval('tries') <= ${count} THEN RAISE EXCEPTION 'a fault' USING ERRCODE = '${sqlState}'; END IF;
+       RETURN new;
+     END $$`,
+    'CREATE OR REPLACE TRIGGER fail BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION fail()',
+  );
+}
+
+async function countTries(service: UnderTest): Promise<number> {
+  const [row] = await inDatabase(service, 'SELECT last_value::int AS count FROM tries');
+  return Number(row?.count);
+}
+
+describe('a statement', () => {
+  const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1.5' }));
+  const create = (email: string) => service.call('POST', USERS, { email });
+
+  test('whose outcome PostgreSQL does not know is 503, and is not sent again', async () => {
+    await failCreates(service, '40003', 1);
+
+    expect(await create(freshAddress())).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await countTries(service)).toBe(1);
+  });
+
+  test.each([['40001'], ['40P01']])(
+    'that met a conflict is sent again until it succeeds: %s',
+    async (code) => {
+      await failCreates(service, code, 6);
+      const email = freshAddress();
+
+      const { status, body } = await create(email);
+      expect({ status, body }).toEqual({ status: 201, body: user({ email }) });
+      expect(await countTries(service)).toBe(7);
+    },
+  );
+
+  test('whose conflict lasts is 503 when the time of the request is up', async () => {
+    await failCreates(service, '40001', 1_000_000);
+    const start = performance.now();
+
+    expect(await create(freshAddress())).toEqual(refusal('service_unavailable_error', USERS));
+    expect(performance.now() - start).toBeLessThan(1750 + 1000);
+    // With pauses that grow to a fifth of a second.
+    expect(await countTries(service)).toBeGreaterThan(8);
+    expect(await countTries(service)).toBeLessThan(150);
+  });
+});
+
+describe('where all transactions are serializable by default', () => {
+  const direct = serviceUnderTest();
+  // As behind a pooler, which takes no wish for a session.
+  const pooled = serviceUnderTest(() => ({
+    SVC_POSTGRES_POOLER: 'transaction',
+    SVC_POSTGRES_POOL_SIZE: '32',
+  }));
+
+  beforeAll(async () => {
+    for (const service of [direct, pooled]) {
+      const { name } = service.database;
+      await inDatabase(service, `ALTER DATABASE ${name} SET default_transaction_isolation = serializable`);
+      const admin = await administer(name);
+      await admin.terminate(name);
+      await admin.end();
+    }
+  });
+
+  test('the service asks for READ COMMITTED', async () => {
+    await inDatabase(
+      direct,
+      `CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         new.full_name = current_setting('transaction_isolation'); RETURN new;
+       END $$`,
+      'CREATE TRIGGER tell BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION tell()',
+    );
+    const given = await direct.createUser();
+    const answer = await direct.call('PATCH', USERS + given.id, {});
+
+    const updated_at = expect.any(String);
+    expect(answer).toEqual(
+      success(200, { ...given, full_name: 'read committed', updated_at }, { etag: '"2"' }),
+    );
+  });
+
+  test.each([
+    ['one row', 1, 0.02],
+    ['1,000 rows', 1000, 0],
+  ])('32 writers on %s are served, behind a pooler too', async (_rows, count, mostRefused) => {
+    const ids: string[] = [];
+    for (let index = 0; index < count; index += 1) ids.push((await pooled.createUser()).id);
+    let turn = 0;
+    const statuses: number[] = [];
+    const write = async () => {
+      for (let round = 0; round < 20; round += 1) {
+        turn += 7;
+        const { status } = await pooled.call('PATCH', USERS + ids[turn % count], { full_name: `${turn}` });
+        statuses.push(status);
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, write));
+
+    const refused = statuses.filter((status) => status !== 200);
+    expect(statuses).toHaveLength(640);
+    expect(refused.length).toBeLessThanOrEqual(640 * mostRefused);
+    expect(refused).toEqual(refused.map(() => 503));
+  });
+});
