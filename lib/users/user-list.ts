@@ -18,39 +18,44 @@ type Given = ReturnType<typeof valuesOf>;
 export function listingUsers(statements: Statements) {
   const known = new Map<string, Prepared<Given, UserRow>>();
 
-  function prepareFor(query: UserListQuery, shape: string): Prepared<Given, UserRow> {
-    const select = prepare<Given, UserRow>(statements, 'SELECT users', (given) => selectUsers(query, given));
-    known.set(shape, select);
+  function prepareFor(words: string): Prepared<Given, UserRow> {
+    const select = prepare<Given, UserRow>(statements, 'SELECT users', (given) =>
+      selectUsers(new Set(words.split(' ')), given),
+    );
+    known.set(words, select);
     return select;
   }
 
   return async (query: UserListQuery): Promise<UserPage> => {
-    const shape = shapeOf(query);
-    const select = known.get(shape) ?? prepareFor(query, shape);
-    const found = await select(valuesOf(query));
+    const values = valuesOf(query);
+    const words = wordsFor(query, values);
+    const select = known.get(words) ?? prepareFor(words);
+    const found = await select(values);
     const users = found.slice(0, query.limit).map(userIn);
     const last = users.at(-1);
     return { users, next: last && found.length > users.length ? nextQuery(query, last) : undefined };
   };
 }
 
-/** What the text of the statement depends on: which parameters there are, and the values of those that have two. */
-function shapeOf({ skip: _, limit: __, is_active, sort, ...filters }: UserListQuery): string {
-  return JSON.stringify([
-    is_active,
-    sort,
-    ...Object.entries(filters).map(([name, value]) => value !== undefined && name),
-  ]);
+/** What the text of the statement depends on: the names of the values that there are, and values that are part of it. */
+function wordsFor({ sort, is_active }: UserListQuery, values: Given): string {
+  const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  return [sort, is_active, ...names].join(' ');
 }
 
+/** Without the bound that the cursor has passed: PostgreSQL would begin there, and walk all the way to the cursor. */
 function valuesOf(query: UserListQuery) {
-  const { email, ids, created_after, created_before, cursor, skip = 0, limit } = query;
+  const { email, ids, created_after = '', created_before = '', cursor, skip = 0, limit } = query;
   const position = cursor === undefined ? undefined : positionIn(cursor, query);
+  const after = momentOf(created_after)?.floor;
+  const before = momentOf(created_before)?.ceiling;
+  const way = query.sort === 'created_at' ? 1 : -1;
+  const hasPassed = (bound = NaN) => position !== undefined && (position.created_at - bound) * way > 0;
   return {
     email,
     ids: ids?.split(','),
-    after: created_after === undefined ? undefined : momentOf(created_after)?.floor,
-    before: created_before === undefined ? undefined : momentOf(created_before)?.ceiling,
+    after: way === 1 && hasPassed(after) ? undefined : after,
+    before: way === -1 && hasPassed(before) ? undefined : before,
     last_created_at: position?.created_at,
     last_id: position?.id,
     skip,
@@ -66,26 +71,24 @@ function valuesOf(query: UserListQuery) {
  * - `is_active=true`: the first, passing over inactive users; most users are active, so an index of these saves nothing
  * - `email`: `users_email_key`, one row at most; `ids`: the primary key, 100 rows at most; all else is then a filter
  */
-function selectUsers(query: UserListQuery, given: Given): RawBuilder<UserRow> {
-  const [direction, beyond] = query.sort === '-created_at' ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
+function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<UserRow> {
+  const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const conditions = [
     sql`true`,
-    ...(query.email === undefined ? [] : [sql`lower(upper(users.email)) = ${foldedEmail(given.email)}`]),
-    ...(query.is_active === undefined
-      ? []
-      : [query.is_active === 'true' ? sql`is_active` : sql`not is_active`]),
-    ...(query.ids === undefined ? [] : [sql`users.id = any(${given.ids}::uuid[])`]),
-    ...(query.created_after === undefined ? [] : [sql`users.created_at > ${timestamp(given.after)}`]),
-    ...(query.created_before === undefined ? [] : [sql`users.created_at < ${timestamp(given.before)}`]),
+    words.has('email') && sql`lower(upper(users.email)) = ${foldedEmail(given.email)}`,
+    words.has('true') && sql`users.is_active`,
+    words.has('false') && sql`not users.is_active`,
+    words.has('ids') && sql`users.id = any(${given.ids}::uuid[])`,
+    words.has('after') && sql`users.created_at > ${timestamp(given.after)}`,
+    words.has('before') && sql`users.created_at < ${timestamp(given.before)}`,
     // A comparison of rows, which the index answers as a whole.
-    ...(query.cursor === undefined
-      ? []
-      : [
-          sql`(users.created_at, users.id) ${beyond} (${timestamp(given.last_created_at)}, ${given.last_id}::uuid)`,
-        ]),
-  ];
+    words.has('last_id') &&
+      sql`(users.created_at, users.id) ${beyond} (${timestamp(given.last_created_at)}, ${given.last_id}::uuid)`,
+  ].filter((condition) => condition !== false);
+  // For a few of many ids PostgreSQL would rather walk the whole list than look them up, if an index had its order.
+  const moment = words.has('ids') ? sql`users.created_at + interval '0'` : sql`users.created_at`;
   return sql`select ${userColumns} from users where ${sql.join(conditions, sql` and `)}
-    order by users.created_at ${direction}, users.id ${direction} limit ${given.limit} offset ${given.skip}`;
+    order by ${moment} ${direction}, users.id ${direction} limit ${given.limit} offset ${given.skip}`;
 }
 
 /** From milliseconds since 1970: a number means the same whatever DateStyle and TimeZone are. */

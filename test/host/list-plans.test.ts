@@ -1,0 +1,196 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Statement } from '../../lib/database/queries.ts';
+import { runMigrations } from '../../lib/database/run-migrations.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { cursorAfter } from '../../lib/users/list-cursor.ts';
+import { UserListQuery } from '../../lib/users/list-query.ts';
+import { listingUsers } from '../../lib/users/user-list.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+
+/** A node of a plan, as EXPLAIN tells it in JSON, and what was really read for it. */
+type PlanNode = {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
+  readonly Plans?: readonly PlanNode[];
+};
+
+const BEGIN = Date.parse('2026-01-01T00:00:00Z');
+const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let client: pg.Client;
+
+/** 100,000 users, one a second, of whom one in 100 is inactive. */
+beforeAll(async () => {
+  database = await createDatabase();
+  await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
+  client = new pg.Client({ ...database, ssl: false });
+  await client.connect();
+  await client.query(`
+    INSERT INTO users (id, email, is_active, created_at, updated_at)
+    SELECT md5(n::text)::uuid, 'user-' || n || '@example.com', n % 100 <> 0, t, t
+    FROM generate_series(0, 99999) AS n,
+         LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 second' AS t) AS times
+  `);
+  await client.query('VACUUM ANALYZE users');
+}, 60_000);
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** The moment at which the user of this number was created. */
+const momentOf = (number: number) => new Date(BEGIN + number * 1000).toISOString();
+
+/** A query of ten users, after the user of this number when that is given. */
+function queryOf(parameters: Readonly<Record<string, string>>, after?: number): UserListQuery {
+  const selection = { sort: 'created_at', ...parameters };
+  const position = { created_at: BEGIN + Number(after) * 1000, id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
+  const cursor = after === undefined ? {} : { cursor: cursorAfter(position, selection) };
+  return UserListQuery.parse({ limit: '10', ...selection, ...cursor });
+}
+
+/** What the list sends to PostgreSQL for a query. */
+async function statementOf(query: UserListQuery): Promise<Statement> {
+  const sent: Statement[] = [];
+  const list = listingUsers({
+    run: async (statement) => {
+      sent.push(statement);
+      return { rows: [], rowCount: 0, command: '', oid: 0, fields: [] };
+    },
+    cancel() {},
+  });
+  await list(query);
+  expect(sent).toHaveLength(1);
+  return sent[0] as Statement;
+}
+
+/** How PostgreSQL runs it, knowing the values. */
+async function planOf({ sql, parameters }: Statement): Promise<PlanNode> {
+  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, [...parameters]);
+  return rows[0]['QUERY PLAN'][0].Plan;
+}
+
+/** How PostgreSQL runs it as a named statement, whose plan holds for all values. */
+async function genericPlanOf({ sql, parameters }: Statement): Promise<PlanNode> {
+  const values = parameters.map((value) =>
+    pg.escapeLiteral(Array.isArray(value) ? `{${value}}` : `${value}`),
+  );
+  await client.query(`SET plan_cache_mode = force_generic_plan; PREPARE list AS ${sql}`);
+  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE list (${values})`);
+  await client.query('DEALLOCATE list; RESET plan_cache_mode');
+  return rows[0]['QUERY PLAN'][0].Plan;
+}
+
+function nodesOf(plan: PlanNode): readonly PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
+
+/** The indexes that a plan reads, how many rows it reads in vain, and how many pages of 8 KB it looks at. */
+function costOf(plan: PlanNode) {
+  const nodes = nodesOf(plan);
+  return {
+    indexes: nodes.flatMap((node) => node['Index Name'] ?? []),
+    wholeTables: nodes.filter((node) => node['Node Type'] === 'Seq Scan').length,
+    inVain: nodes.reduce((sum, node) => sum + (node['Rows Removed by Filter'] ?? 0), 0),
+    pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'],
+  };
+}
+
+const ALL = 'users_created_at_id_idx';
+const INACTIVE = 'users_inactive_created_at_id_idx';
+const EMAIL = 'users_email_key';
+const ID = 'users_pkey';
+
+const IDS = Array.from(
+  { length: 100 },
+  (_, n) => `00000000-0000-0000-0000-0000000000${String(n).padStart(2, '0')}`,
+);
+
+describe.each([
+  ['with the values known', planOf],
+  ['as a named statement', genericPlanOf],
+])('of 100,000 users ten cost no more than a few pages, %s:', (_case, plan) => {
+  test.each<readonly [string, Readonly<Record<string, string>>, number | undefined, string]>([
+    ['the first', {}, undefined, ALL],
+    ['the last', {}, 99_989, ALL],
+    ['the newest', { sort: '-created_at' }, undefined, ALL],
+    ['the oldest, newest first', { sort: '-created_at' }, 10, ALL],
+    ['the first active', { is_active: 'true' }, undefined, ALL],
+    ['the last active', { is_active: 'true' }, 99_980, ALL],
+    ['the first inactive', { is_active: 'false' }, undefined, INACTIVE],
+    ['the last inactive', { is_active: 'false' }, 98_999, INACTIVE],
+    ['the newest inactive', { is_active: 'false', sort: '-created_at' }, undefined, INACTIVE],
+    ['the oldest inactive, newest first', { is_active: 'false', sort: '-created_at' }, 1000, INACTIVE],
+    ['the first after a moment', { created_after: momentOf(50_000) }, undefined, ALL],
+    ['the last after a moment', { created_after: momentOf(10) }, 99_989, ALL],
+    ['the newest after a moment', { created_after: momentOf(10), sort: '-created_at' }, undefined, ALL],
+    [
+      'the oldest after a moment, newest first',
+      { created_after: momentOf(10), sort: '-created_at' },
+      20,
+      ALL,
+    ],
+    ['the first before a moment', { created_before: momentOf(99_990) }, undefined, ALL],
+    ['the last before a moment', { created_before: momentOf(99_990) }, 99_980, ALL],
+    ['the newest before a moment', { created_before: momentOf(50_000), sort: '-created_at' }, undefined, ALL],
+    [
+      'the oldest before a moment, newest first',
+      { created_before: momentOf(99_990), sort: '-created_at' },
+      10,
+      ALL,
+    ],
+    [
+      'the last between two moments',
+      { created_after: momentOf(10), created_before: momentOf(99_990) },
+      99_980,
+      ALL,
+    ],
+    [
+      'the last inactive between two moments',
+      { is_active: 'false', created_after: momentOf(10), created_before: momentOf(99_990) },
+      98_999,
+      INACTIVE,
+    ],
+    ['of an email', { email: 'USER-5@example.com' }, undefined, EMAIL],
+    [
+      'of an email and all else',
+      { email: 'USER-5@example.com', is_active: 'true', created_after: momentOf(1) },
+      2,
+      EMAIL,
+    ],
+    ['of two ids', { ids: `${IDS[0]},${IDS[1]}` }, undefined, ID],
+  ])('%s', async (_title, parameters, after, index) => {
+    const cost = costOf(await plan(await statementOf(queryOf(parameters, after))));
+
+    expect(cost).toEqual({
+      indexes: [index],
+      wholeTables: 0,
+      inVain: expect.any(Number),
+      pages: expect.any(Number),
+    });
+    expect(cost.inVain).toBeLessThanOrEqual(1);
+    expect(cost.pages).toBeLessThanOrEqual(25);
+  });
+
+  test('of 100 ids no more than these are looked up', async () => {
+    const cost = costOf(await plan(await statementOf(queryOf({ ids: IDS.join() }))));
+
+    expect(cost).toEqual({ indexes: [ID], wholeTables: 0, inVain: 0, pages: expect.any(Number) });
+    expect(cost.pages).toBeLessThanOrEqual(310);
+  });
+});
+
+test('the text of the statement depends on which parameters there are, and not on their values', async () => {
+  const one = await statementOf(queryOf({ ids: IDS.join(), created_after: momentOf(1), email: 'a@b' }, 5));
+  const other = await statementOf(queryOf({ ids: `${IDS[0]}`, created_after: momentOf(2), email: 'c@d' }, 6));
+
+  expect(one.sql).toBe(other.sql);
+  expect(one.sql).not.toContain('00000000');
+});
