@@ -15,6 +15,7 @@ beforeAll(async () => {
 });
 
 const create = (body: unknown) => call('POST', USERS, body);
+const find = (email: string) => call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
 
 /** A refusal of the email alone, with however many faults. */
 async function expectRefused(email: unknown): Promise<void> {
@@ -115,7 +116,7 @@ describe('an email is 422', () => {
   });
 });
 
-describe('an email is unique without regard to case', () => {
+describe('an email is unique, and looked up, without regard to case', () => {
   test.each([
     ['Ada@Example.com', 'aDA@eXAMPLE.COM'],
     ['zoë@Ünïcode.example', 'ZOË@üNÏCODE.EXAMPLE'],
@@ -132,6 +133,7 @@ describe('an email is unique without regard to case', () => {
     expect([created.status, (created.body as UserBody).email]).toEqual([201, first]);
     expect(await create({ email: second })).toEqual(refusal('conflict_error', USERS));
     expect(await call('PATCH', path, { email: second })).toEqual(refusal('conflict_error', path));
+    expect(await find(second)).toEqual(success(200, [created.body]));
   });
 
   test.each([
@@ -143,8 +145,10 @@ describe('an email is unique without regard to case', () => {
     ['a%@example.net', 'a%%@example.net'],
   ])('but with regard to all else: %s and %s', async (first, second) => {
     await create({ email: first });
+    const created = await create({ email: second });
 
-    expect((await create({ email: second })).status).toBe(201);
+    expect(created.status).toBe(201);
+    expect(await find(second)).toEqual(success(200, [created.body]));
   });
 
   test('so that its owner may change its case', async () => {

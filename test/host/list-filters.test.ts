@@ -156,6 +156,26 @@ describe('filters are joined by "and"', () => {
   });
 });
 
+test('times mean the same whatever DateStyle and TimeZone the role has', async () => {
+  const { name, user } = service.database;
+  await inDatabase(
+    service.database,
+    `ALTER ROLE ${user} IN DATABASE ${name} SET datestyle = 'SQL, DMY'`,
+    `ALTER ROLE ${user} IN DATABASE ${name} SET timezone = 'Asia/Kathmandu'`,
+  );
+  const other = await startService({ SVC_POSTGRES_DB: name });
+  const query = 'created_after=2026-01-02T03:04:05.677Z&created_before=2026-01-02T03:04:05.679Z&limit=1';
+
+  const response = await other.call('GET', `${USERS}?${query}`);
+  const next = response.headers.get('link')?.match(/<(.*)>/)?.[1] ?? '';
+  const found = [await answerOf(response), await answerOf(await other.call('GET', next))].flatMap(
+    ({ body }) => body as UserBody[],
+  );
+  await other.stop();
+
+  expect(found.map(({ email }) => email)).toEqual(['C@Example.COM', 'd@example.com']);
+});
+
 describe('422', () => {
   const TIMES = ['created_after', 'created_before'];
 

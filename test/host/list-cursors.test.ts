@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cursorAfter } from '../../lib/users/list-cursor.ts';
+import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { startService } from '../stage/service.ts';
+
+const PATH = '/api/v1/users/';
+
+let service: Awaited<ReturnType<typeof startService>>;
+let all: readonly UserBody[];
+
+beforeAll(async () => {
+  service = await startService();
+  // Of two milliseconds, and every other one inactive.
+  const rows = await inDatabase(
+    service.database,
+    `INSERT INTO users (id, email, is_active, created_at, updated_at)
+     SELECT ('00000000-0000-0000-0000-00000000000' || n)::uuid, 'user-' || n || '@example.com', n % 2 = 0, t, t
+     FROM generate_series(1, 6) AS n,
+          LATERAL (SELECT '2026-01-01T00:00:00.123Z'::timestamptz + n / 4 * interval '1 ms' AS t) AS times`,
+    'SELECT id, email, full_name, is_active, created_at, updated_at FROM users ORDER BY created_at, id',
+  );
+  all = rows.map((row) => JSON.parse(JSON.stringify(row)));
+});
+
+afterAll(() => service.stop());
+
+const call = async (target: string, method = 'GET') => answerOf(await service.call(method, target));
+const list = (query: string) => call(`${PATH}?${query}`);
+
+/** The numbers in the addresses of the users of a page. */
+const numbersIn = (body: unknown) =>
+  (body as UserBody[]).map(({ email }) => email.replace(/\D/g, '')).join('');
+
+const targetOf = (link: string | undefined) => link?.match(/^<(.*)>; rel="next"$/)?.[1];
+
+/** The parameters of the link to the next page. */
+async function nextOf(query: string): Promise<URLSearchParams> {
+  const target = targetOf((await list(query)).headers.link) ?? '';
+  return new URL(target, 'http://service.test').searchParams;
+}
+
+const cursorOf = async (query: string) => (await nextOf(query)).get('cursor') ?? '';
+
+async function walk(query: string): Promise<string> {
+  const pages: string[] = [];
+  let target: string | undefined = `${PATH}?${query}`;
+  while (target) {
+    const { status, body, headers } = await call(target);
+    expect(status).toBe(200);
+    pages.push(numbersIn(body));
+    target = targetOf(headers.link);
+  }
+  return pages.join(' ');
+}
+
+describe('Link leads to the next page', () => {
+  test.each([
+    ['limit=6', '123456'],
+    ['limit=5', '12345 6'],
+    ['limit=2', '12 34 56'],
+    ['limit=1', '1 2 3 4 5 6'],
+    ['limit=4&sort=-created_at', '6543 21'],
+    ['limit=1&sort=-created_at', '6 5 4 3 2 1'],
+    ['limit=2&is_active=true', '24 6'],
+    ['limit=1&is_active=false&sort=-created_at', '5 3 1'],
+    ['limit=2&created_after=2026-01-01T00:00:00.123Z', '45 6'],
+    ['limit=2&created_before=2026-01-01T00:00:00.124Z', '12 3'],
+    [
+      'limit=1&created_after=2026-01-01T01:00:00.12299%2B01:00&created_before=2026-01-01t00:00:00.1231z',
+      '1 2 3',
+    ],
+    ['limit=1&email=USER-3%40example.com', '3'],
+    ['limit=1&ids={1},{3},{6}', '1 3 6'],
+    ['limit=2&ids={1},{3},{6}&sort=-created_at&is_active=false', '31'],
+    ['limit=1&skip=3', '4 5 6'],
+    ['limit=2&skip=0&sort=-created_at', '65 43 21'],
+    ['limit=4&skip=1&unknown=1&limits=2', '2345 6'],
+    ['limit=1&skip=6', ''],
+  ])('%s: %s', async (query, pages) => {
+    const withIds = query.replace(/\{(\d)\}/g, (_, number) => all[number - 1]?.id ?? '');
+    expect(await walk(withIds)).toBe(pages);
+  });
+
+  test('by path and query alone, with the parameters that are known', async () => {
+    const query = `unknown=1&limit=1&ids=${all.map(({ id }) => id)}&is_active=true`;
+    const { headers } = await list(`${query}&created_after=2026-01-01T00%3A00%3A00%2B00%3A00`);
+
+    expect(headers.link).toMatch(/^<\/api\/v1\/users\/\?[\w%=&-]+>; rel="next"$/);
+    expect(
+      Object.fromEntries(new URL(targetOf(headers.link) ?? '', 'http://service.test').searchParams),
+    ).toEqual({
+      is_active: 'true',
+      ids: String(all.map(({ id }) => id)),
+      created_after: '2026-01-01T00:00:00+00:00',
+      sort: 'created_at',
+      limit: '1',
+      cursor: expect.stringMatching(/^[\w-]+$/),
+    });
+  });
+
+  test('by skip where the request has it, even as 0, and by cursor otherwise', async () => {
+    expect(Object.fromEntries(await nextOf('limit=2&skip=0'))).toEqual({
+      sort: 'created_at',
+      limit: '2',
+      skip: '2',
+    });
+    expect([...(await nextOf('limit=2')).keys()]).toEqual(['sort', 'limit', 'cursor']);
+  });
+
+  test('from the path without a slash at its end, too', async () => {
+    expect((await call('/api/v1/users?limit=1')).headers.link).toBe((await list('limit=1')).headers.link);
+  });
+
+  test('in the answer to HEAD, too', async () => {
+    const { headers, body } = await list('limit=2');
+    const length = String(Buffer.byteLength(JSON.stringify(body)));
+
+    expect(await call(`${PATH}?limit=2`, 'HEAD')).toEqual({
+      status: 200,
+      headers: { ...headers, 'x-request-id': expect.any(String), 'content-length': length },
+      body: '',
+    });
+  });
+});
+
+describe('a cursor', () => {
+  test('is that of a position: the same whatever the limit, which may change from page to page', async () => {
+    const cursor = await cursorOf('limit=2');
+
+    expect(numbersIn((await list(`cursor=${cursor}&limit=3`)).body)).toBe('345');
+    expect(numbersIn((await list(`cursor=${cursor}`)).body)).toBe('3456');
+    expect(await cursorOf('limit=1&skip=0&sort=created_at')).toBe('');
+  });
+
+  test('comes with the sort of its link, of which created_at may be left out or stand there', async () => {
+    const cursor = await cursorOf('limit=2');
+
+    expect(await list(`cursor=${cursor}&sort=created_at`)).toEqual(success(200, all.slice(2)));
+    expect(await list(`cursor=${cursor}`)).toEqual(success(200, all.slice(2)));
+  });
+
+  test('comes with the filters of its link, compared as text after decoding', async () => {
+    const after = 'created_after=2026-01-01T00:00:00Z&is_active=true';
+    const cursor = await cursorOf(`limit=1&${after}`);
+    const encoded = 'is_active=tru%65&created_after=2026%2D01-01T00%3A00:00%5A';
+
+    expect(numbersIn((await list(`cursor=${cursor}&${encoded}`)).body)).toBe('46');
+  });
+
+  test('grants nothing: whoever may not list may not with it', async () => {
+    const target = `${PATH}?cursor=${await cursorOf('limit=2')}`;
+    const writer = { headers: { authorization: `Bearer ${await service.issuer.tokenFor('users.write')}` } };
+
+    expect((await service.call('GET', target, undefined, writer)).status).toBe(403);
+    expect((await fetch(service.url + target)).status).toBe(401);
+  });
+
+  test('that somebody makes himself leads past no filter', async () => {
+    const id = '00000000-0000-0000-0000-000000000000';
+    const selection = { sort: 'created_at', created_after: '2026-01-01T00:00:00.123Z' };
+    const before = cursorAfter({ created_at: Date.parse('0001-01-01T00:00:00Z'), id }, selection);
+    const bounded = { sort: 'created_at', created_before: '2026-01-01T00:00:00.124Z' };
+    const after = cursorAfter({ created_at: Date.parse('2027-01-01T00:00:00Z'), id }, bounded);
+
+    const created = (moment: string) => encodeURIComponent(moment);
+    expect(await list(`cursor=${before}&created_after=${created(selection.created_after)}`)).toEqual(
+      success(200, all.slice(3)),
+    );
+    expect(await list(`cursor=${after}&created_before=${created(bounded.created_before)}`)).toEqual(
+      success(200, []),
+    );
+  });
+
+  test.each([-210_866_803_200_001, 8_640_000_000_000_001, -(2 ** 62), 2 ** 62])(
+    'that somebody makes himself is malformed where PostgreSQL knows no such moment: %i',
+    async (created_at) => {
+      const id = '00000000-0000-0000-0000-000000000000';
+      const cursor = cursorAfter({ created_at, id }, { sort: 'created_at' });
+
+      expect(await list(`cursor=${cursor}`)).toEqual(
+        refusal('validation_error', PATH, { errors: ['cursor'] }),
+      );
+    },
+  );
+
+  test.each([
+    [-210_866_803_200_000, '123456'],
+    [8_640_000_000_000_000, ''],
+  ])('may be of any moment that PostgreSQL knows: %i', async (created_at, found) => {
+    const id = '00000000-0000-0000-0000-000000000000';
+    const cursor = cursorAfter({ created_at, id }, { sort: 'created_at' });
+
+    expect(numbersIn((await list(`cursor=${cursor}`)).body)).toBe(found);
+  });
+
+  test('goes on after a user who is gone, and to the end where nobody is left', async () => {
+    const fleeting = ['x@example.com', 'y@example.com'].map((email) => service.call('POST', PATH, { email }));
+    const ids: string[] = [];
+    for (const created of fleeting) ids.push(((await answerOf(await created)).body as UserBody).id);
+    const beforeLast = await cursorOf('limit=7');
+    for (const id of ids) await service.call('DELETE', PATH + id);
+
+    expect(await list(`cursor=${beforeLast}`)).toEqual(success(200, []));
+  });
+});
+
+describe('422', () => {
+  test.each([
+    ['filters where there were none', 'limit=1', 'is_active=true'],
+    ['another sort', 'limit=1', 'sort=-created_at'],
+    ['no filters where there were some', 'limit=1&is_active=true', ''],
+    ['no sort where there was one', 'limit=1&sort=-created_at', ''],
+    ['another value', 'limit=1&is_active=true', 'is_active=false'],
+    ['a filter less', 'limit=1&is_active=true&created_after=2026-01-01T00:00:00Z', 'is_active=true'],
+    ['a filter more', 'limit=1&is_active=true', 'is_active=true&created_after=2026-01-01T00:00:00Z'],
+    [
+      'the same moment in another text',
+      'limit=1&created_after=2026-01-01T00:00:00Z',
+      'created_after=2026-01-01T00:00:00z',
+    ],
+    [
+      'the value of one filter in another',
+      'limit=1&created_after=2026-01-01T00:00:00Z',
+      'created_before=2026-01-01T00:00:00Z',
+    ],
+    ['an email', 'limit=1', 'email=user-3@example.com'],
+    ['ids', 'limit=1', 'ids=00000000-0000-0000-0000-000000000001'],
+  ])('names cursor for %s beside it', async (_case, query, others) => {
+    const cursor = await cursorOf(query);
+
+    expect(cursor).not.toBe('');
+    expect(await list(`cursor=${cursor}&${others}`)).toEqual(
+      refusal('validation_error', PATH, { errors: ['cursor'] }),
+    );
+  });
+
+  test('names skip beside a cursor, and what is wrong with either', async () => {
+    const cursor = await cursorOf('limit=1');
+    const errors = (names: string[]) => refusal('validation_error', PATH, { errors: names });
+
+    expect(await list(`cursor=${cursor}&skip=0`)).toEqual(errors(['skip']));
+    expect(await list(`skip=1&cursor=x`)).toEqual(errors(['cursor', 'skip']));
+    expect(await list(`skip=x&cursor=${cursor}`)).toEqual(errors(['skip']));
+  });
+
+  test('names a cursor of other filters together with all other faults', async () => {
+    const cursor = await cursorOf('limit=1');
+
+    expect(await list(`cursor=${cursor}&is_active=x&sort=x&limit=x&skip=0`)).toEqual(
+      refusal('validation_error', PATH, { errors: ['is_active', 'sort', 'limit', 'skip', 'cursor'] }),
+    );
+  });
+
+  test('names a cursor of which any character is another', async () => {
+    const cursor = await cursorOf('limit=1');
+    const changed = [...cursor].map((character, at) => {
+      const other = character === 'A' ? 'B' : 'A';
+      return cursor.slice(0, at) + other + cursor.slice(at + 1);
+    });
+
+    const answers = await Promise.all(changed.map((text) => list(`cursor=${text}`)));
+
+    expect(cursor).toHaveLength(56);
+    expect(answers).toEqual(changed.map(() => refusal('validation_error', PATH, { errors: ['cursor'] })));
+  });
+
+  test.each<readonly [string, (cursor: string) => string]>([
+    ['empty', () => ''],
+    ['a word', () => 'next'],
+    ['a number', () => '1'],
+    ['an id', () => '00000000-0000-0000-0000-000000000001'],
+    ['cut off', (cursor) => cursor.slice(0, -1)],
+    ['cut off by a whole group', (cursor) => cursor.slice(0, -4)],
+    ['longer', (cursor) => `${cursor}A`],
+    ['longer by a whole group', (cursor) => `${cursor}AAAA`],
+    ['padded', (cursor) => `${cursor}=`],
+    ['padded and encoded', (cursor) => `${cursor}%3D`],
+    ['with a space before it', (cursor) => `%20${cursor}`],
+    ['with a space after it', (cursor) => `${cursor}+`],
+    ['with a line end after it', (cursor) => `${cursor}%0A`],
+    ['in the other alphabet', () => `${'%2B%2F'.repeat(28)}`],
+    ['all zeros', () => 'A'.repeat(56)],
+    ['all ones', () => '_'.repeat(56)],
+    ['of other letters', () => 'é'.repeat(56)],
+    ['very long', () => 'A'.repeat(8000)],
+    ['JSON', () => '{"id":1}'],
+    ['U+0000', () => '%00'],
+  ])('names cursor when it is %s', async (_case, change) => {
+    const cursor = change(await cursorOf('limit=1'));
+
+    expect(await list(`cursor=${cursor}`)).toEqual(refusal('validation_error', PATH, { errors: ['cursor'] }));
+  });
+});
