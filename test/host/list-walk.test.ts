@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const WRITERS = 6;
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+/** Who is there from the beginning of every walk to its end: every other user, oldest first. */
+let staying: readonly UserBody[];
+/** The ids of those between them, whom the writers delete. */
+let leaving: string[];
+
+/** 3,000 users, five of each millisecond, every third of them inactive. */
+beforeAll(async () => {
+  service = await startService();
+  const rows = await inDatabase(
+    service.database,
+    `INSERT INTO users (id, email, full_name, is_active, created_at, updated_at)
+     SELECT md5(n::text)::uuid, 'first-' || n || '@example.com', CASE n % 2 WHEN 0 THEN 'stays' END, n % 3 <> 0, t, t
+     FROM generate_series(1, 3000) AS n,
+          LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + n / 5 * interval '1 ms' AS t) AS times`,
+    'SELECT id, full_name, is_active FROM users ORDER BY created_at, id',
+  );
+  const users = rows as unknown as readonly UserBody[];
+  staying = users.filter(({ full_name }) => full_name === 'stays');
+  leaving = users.filter(({ full_name }) => full_name !== 'stays').map(({ id }) => id);
+});
+
+afterAll(() => service.stop());
+
+/** Creates, changes and deletes users, one after the other, until told to end; resolves with the number of each. */
+async function write(hasEnded: () => boolean): Promise<readonly number[]> {
+  const done = [0, 0, 0];
+  for (let turn = 0; !hasEnded(); turn += 1) {
+    const [method, path, body] = nextWrite(turn);
+    const { status } = await service.call(method, path, body);
+    expect([200, 201, 204]).toContain(status);
+    done[turn % 3] = (done[turn % 3] ?? 0) + 1;
+  }
+  return done;
+}
+
+function nextWrite(turn: number): readonly [method: string, path: string, body?: unknown] {
+  const gone = turn % 3 === 2 ? leaving.splice(Math.floor(Math.random() * leaving.length), 1)[0] : undefined;
+  if (gone !== undefined) return ['DELETE', USERS + gone];
+  if (turn % 3 === 0) return ['POST', USERS, { email: freshAddress() }];
+  const someone = staying[Math.floor(Math.random() * staying.length)] as UserBody;
+  return ['PATCH', USERS + someone.id, { full_name: `turn ${turn}`, email: freshAddress() }];
+}
+
+/** Follows the links to the end; resolves with the ids in the order in which they were seen. */
+async function walk(query: string): Promise<readonly string[]> {
+  const seen: string[] = [];
+  for (let target: string | undefined = `${USERS}?${query}`; target; ) {
+    const response: Response = await service.call('GET', target);
+    seen.push(...((await response.json()) as UserBody[]).map(({ id }) => id));
+    target = response.headers.get('link')?.match(/^<(.*)>; rel="next"$/)?.[1];
+  }
+  return seen;
+}
+
+test.each<readonly [string, (user: UserBody) => boolean]>([
+  ['limit=20', () => true],
+  ['limit=20&sort=-created_at', () => true],
+  ['limit=7&is_active=false', ({ is_active }) => !is_active],
+  ['limit=7&is_active=false&sort=-created_at', ({ is_active }) => !is_active],
+])(
+  'a walk by links sees every user that stays exactly once, in order, whatever is written: %s',
+  async (query, isMeant) => {
+    let hasEnded = false;
+    const writing = Promise.all(Array.from({ length: WRITERS }, () => write(() => hasEnded)));
+    const seen = await walk(query).finally(() => {
+      hasEnded = true;
+    });
+    const written = await writing;
+
+    const meant = staying.filter(isMeant).map(({ id }) => id);
+    const stayed = new Set(staying.map(({ id }) => id));
+    expect(seen.filter((id) => stayed.has(id))).toEqual(query.includes('=-') ? meant.toReversed() : meant);
+    expect(new Set(seen).size).toBe(seen.length);
+    for (const kind of [0, 1, 2]) expect(written.some((done) => (done[kind] ?? 0) > 0)).toBe(true);
+  },
+);
