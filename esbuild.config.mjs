@@ -30,6 +30,14 @@ const UNUSED = [
     importer: /zod.v4.classic/,
     contents: 'export const createToJSONSchemaMethod = () => {}, createStandardJSONSchemaMethod = () => {};',
   },
+  // Where Powertools would keep the levels and fields of an invocation, of which our log asks nothing, and how it names
+  // itself to AWS's SDK: 4 KB.
+  { path: /^@aws\/lambda-invoke-store$/, importer: /powertools.(commons|logger)/, contents: '' },
+  {
+    path: /awsSdkUtils\.js$/,
+    importer: /powertools.commons/,
+    contents: 'export const addUserAgentMiddleware = () => {}, isSdkClient = () => false;',
+  },
   // The driver in C, which is not installed: 9 KB.
   { path: /^\.\/native$/, importer: /node_modules.pg.lib/, contents: 'module.exports = {};' },
 ];
