@@ -7,6 +7,7 @@ import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { noSniffing } from './middleware/no-sniffing.ts';
 import { problems } from './middleware/problems.ts';
 import { requestId, requestIdOf } from './middleware/request-id.ts';
+import { logServed } from './observability/request-served.ts';
 import type { Problem } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
 import type { BaseService } from './service.ts';
@@ -27,14 +28,19 @@ export type Pipeline = {
 export function serve({ settings, log, tracing }: BaseService, pipeline: Pipeline): Handler {
   const { route, checks = [], answer } = pipeline;
   const header = settings.requestIdHeader;
-  const withinServerSpan = route?.kind === 'probe' ? undefined : tracing?.withinServerSpan;
+  const isProbe = route?.kind === 'probe';
+  const withinServerSpan = isProbe ? undefined : tracing?.withinServerSpan;
+  const isLogged = settings.logLevel === 'debug' && !isProbe;
   const stack = middy(answer as never, {
     timeoutEarlyInMillis: DEADLINE_MARGIN,
     timeoutEarlyResponse: refuseAtDeadline,
   });
   const outer = [head(), requestId(header), noSniffing(), httpErrorHandler({ logger: false }), problems(log)];
   stack.use([...outer, ...checks.map(withDeadline)] as never);
-  const run = stack as unknown as (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
+  const runStack = stack as unknown as (
+    event: GatewayEvent,
+    context: RequestContext,
+  ) => Promise<GatewayResult>;
 
   return (event, invocation) => {
     const context = contextOf(invocation);
@@ -42,7 +48,8 @@ export function serve({ settings, log, tracing }: BaseService, pipeline: Pipelin
       requestId: requestIdOf(event.headers[header.toLowerCase()]),
       answeredBy: performance.now() + timeUntilDeadline(context),
     };
-    const answered = () => run(event, context);
+    const run = () => runStack(event, context);
+    const answered = isLogged ? () => logServed(log, event, route?.path, run) : run;
     const traced = withinServerSpan && (() => withinServerSpan(event, route?.path, answered));
     return withinRequest(scope, traced ?? answered);
   };

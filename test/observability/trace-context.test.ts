@@ -24,9 +24,12 @@ describe('trace_id and span_id', () => {
 
     expect(events.map(({ event, trace_id }) => [event, trace_id])).toEqual([
       ['user_created', traceId],
+      ['request_served', traceId],
       ['app_error', traceId],
+      ['request_served', traceId],
     ]);
-    expect(events.map(({ span_id }) => span_id)).toEqual(spans.filter(isServer).map(({ spanId }) => spanId));
+    const [first, second] = spans.filter(isServer).map(({ spanId }) => spanId);
+    expect(events.map(({ span_id }) => span_id)).toEqual([first, first, second, second]);
   });
 
   test('every event has the ids of its own request, also when many run at once', async () => {
@@ -41,10 +44,10 @@ describe('trace_id and span_id', () => {
     );
     const events = await until('all events', () => {
       const own = service.events().filter(({ request_id }) => String(request_id).startsWith('own-'));
-      return own.length >= 200 && own;
+      return own.length >= 400 && own;
     });
 
-    expect(events).toHaveLength(200);
+    expect(events).toHaveLength(400);
     expect(events.filter(({ request_id, trace_id }) => request_id !== `own-${trace_id}`)).toEqual([]);
     expect(new Set(events.map(({ span_id }) => span_id)).size).toBe(200);
   });
@@ -100,6 +103,7 @@ describe('trace_id and span_id', () => {
     expect(own.map(({ event, trace_id }) => [event, trace_id])).toEqual([
       ['jwks_refresh_failed', traceId],
       ['app_error', traceId],
+      ['request_served', traceId],
     ]);
     expect(retry).not.toHaveProperty('request_id');
     expect(retry).not.toHaveProperty('trace_id');

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { endpoints } from '../../handlers/index.ts';
+import { getUser } from '../../handlers/users/get.ts';
+import { unmatched } from '../../lib/unmatched.ts';
+import { TIMESTAMP } from '../stage/answers.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+import { startFunction } from '../stage/lambda-function.ts';
+import { environmentOf } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+const DEBUG = { SVC_LOG_LEVEL: 'debug' };
+
+let service: BuiltService;
+
+beforeAll(async () => {
+  service = await startBuiltService(DEBUG);
+});
+
+afterAll(() => service.remove());
+
+const served = (method: string, status_code: number, route?: string) => ({
+  timestamp: expect.stringMatching(TIMESTAMP),
+  level: 'debug',
+  event: 'request_served',
+  request_id: expect.any(String),
+  method,
+  ...(route && { route }),
+  status_code,
+  duration_ms: expect.any(Number),
+});
+
+const USER = '/api/v1/users/{user_id}';
+const ID = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
+
+test.each([
+  ['GET', '/api/v1/users', 200, '/api/v1/users/'],
+  ['HEAD', '/api/v1/users/?limit=1', 200, '/api/v1/users/'],
+  ['GET', ID, 404, USER],
+  ['DELETE', ID, 404, USER],
+  ['POST', '/api/v1/users/', 415, '/api/v1/users/'],
+  ['OPTIONS', '/api/v1/users/', 204, undefined],
+  ['PUT', '/api/v1/users/', 405, undefined],
+  ['GET', '/nowhere/ada@example.com', 404, undefined],
+  ['POST', '/health', 405, undefined],
+])('%s %s is a request_served with %d', async (method, path, status, route) => {
+  const response = await service.call(method, path);
+  const requestId = response.headers.get('x-request-id');
+  const event = await until('the event', () =>
+    service.events('request_served').find(({ request_id }) => request_id === requestId),
+  );
+
+  expect(response.status).toBe(status);
+  expect(event).toEqual(served(method, status, route));
+  expect(event?.duration_ms).toBeGreaterThan(0);
+});
+
+test('a request that is refused without reading it is one, too', async () => {
+  const response = await service.call('GET', '/api/v1/users/', undefined, {
+    headers: { authorization: 'x' },
+  });
+  const requestId = response.headers.get('x-request-id');
+
+  expect(
+    await until('the event', () =>
+      service.events('request_served').find(({ request_id }) => request_id === requestId),
+    ),
+  ).toEqual(served('GET', 401, '/api/v1/users/'));
+});
+
+test('probes are none', async () => {
+  for (const path of ['/health', '/ready', '/health/'])
+    expect((await fetch(service.url + path)).status).toBe(200);
+  const after = await service.call('GET', '/nowhere');
+  const requestId = after.headers.get('x-request-id');
+  await until('a later event', () => service.events().some(({ request_id }) => request_id === requestId));
+
+  expect(service.events('request_served').filter(({ route }) => /health|ready/.test(String(route)))).toEqual(
+    [],
+  );
+});
+
+test('there are none at info', async () => {
+  const quiet = await startBuiltService();
+  onTestFinished(quiet.remove);
+  await quiet.call('GET', '/nowhere');
+  await until('the refusal', () => quiet.events('app_error').some(({ path }) => path === '/nowhere'));
+
+  expect(quiet.events('request_served')).toEqual([]);
+});
+
+test('it is within the span of its request', async () => {
+  const traced = await startBuiltService({ ...DEBUG, SVC_OTEL_ENABLED: 'true' });
+  onTestFinished(traced.remove);
+  await traced.call('GET', '/nowhere');
+  const [event] = await until(
+    'the event',
+    () => traced.events('request_served').length > 0 && traced.events('request_served'),
+  );
+  const span = await until('the span', () => traced.spans().find(({ kind }) => kind === 'SERVER'));
+
+  expect(event).toMatchObject({ trace_id: span.trace_id, span_id: span.span_id });
+});
+
+test('handlers that are called without a host log it, too', async () => {
+  const stage = await startComposition(DEBUG);
+  onTestFinished(() => stage.stop());
+  await getUser.bind(stage.service)(await eventOf('getUser', { token: await stage.issuer.sign() }));
+  await unmatched(endpoints.map(({ route }) => route)).bind(stage.service)(await eventOf('users-options'));
+
+  expect(stage.lines.filter(({ event }) => event === 'request_served')).toEqual([
+    served('GET', 404, USER),
+    served('OPTIONS', 204),
+  ]);
+});
+
+test.each([
+  ['getUser', 'getUser', served('GET', 404, USER)],
+  ['unmatched', 'users-options', served('OPTIONS', 204)],
+  ['health', 'health', undefined],
+])('and so does the function %s', async (operationId, name, expected) => {
+  const instance = await startFunction(operationId, {
+    ...environmentOf(service.database, service.issuer),
+    ...DEBUG,
+  });
+  onTestFinished(instance.stop);
+  await instance.call(await eventOf(name, { token: await service.issuer.sign() }));
+
+  expect(instance.lines().filter(({ event }) => event === 'request_served')).toEqual(
+    expected ? [expected] : [],
+  );
+});
