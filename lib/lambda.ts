@@ -1,11 +1,12 @@
 import type { GatewayResult, Handler, Invocation } from './gateway.ts';
 import { type InvocationEvent, lambdaEvent } from './lambda-event.ts';
-import { createEventLog } from './observability/event-log.ts';
+import { createEventLog, type EventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
 import { loadTelemetry } from './observability/load-telemetry.ts';
+import { redactedMessage } from './observability/redaction.ts';
 import type { Telemetry } from './observability/telemetry.ts';
 import type { BaseService } from './service.ts';
-import { readSettings } from './settings.ts';
+import { forgetVariables, readSettings } from './settings.ts';
 
 /** What a function answers with, once it has been composed. */
 type Composed = {
@@ -65,13 +66,16 @@ async function compose(operationId: string, bound: Compose<Handler>): Promise<Co
   for (const name of settings.unknown) log.warning('unknown_setting', { name });
   const handler = bound({ settings, log, tracing });
   const isXRay = settings.xray && !settings.otel.enabled;
-  return { handler: isXRay ? await withinSubsegment(operationId, handler) : handler, lines, telemetry };
+  return { handler: isXRay ? await withinSubsegment(operationId, handler, log) : handler, lines, telemetry };
 }
 
 /** AWS X-Ray, for those who switch OpenTelemetry off and it on. */
-async function withinSubsegment(name: string, handler: Handler): Promise<Handler> {
+async function withinSubsegment(name: string, handler: Handler, log: EventLog): Promise<Handler> {
+  // Its SDK would print lines of its own form.
+  forgetVariables(['AWS_XRAY_DEBUG_MODE', 'AWS_XRAY_LOG_LEVEL']);
   const { Tracer } = await import('@aws-lambda-powertools/tracer');
   const tracer = new Tracer({ serviceName: 'user-management-service', captureHTTPsRequests: false });
+  tracer.provider.setLogger(xRayDiagnostics(log));
   return async (event, context) => {
     const segment = tracer.getSegment();
     const subsegment = segment?.addNewSubsegment(`## ${name}`);
@@ -88,4 +92,10 @@ async function withinSubsegment(name: string, handler: Handler): Promise<Handler
       tracer.setSegment(segment);
     }
   };
+}
+
+function xRayDiagnostics(log: EventLog) {
+  const tell = (message: unknown) =>
+    log.warning('xray_diagnostic', { message: redactedMessage(String(message)) });
+  return { error: tell, warn: tell, info: () => {}, debug: () => {} };
 }

@@ -211,6 +211,11 @@ export function withoutVariables<Made>(named: RegExp, make: () => Made): Made {
   }
 }
 
+/** Takes variables out of the environment for good: for a library that reads them whenever it is loaded. */
+export function forgetVariables(names: readonly string[]): void {
+  for (const name of names) delete process.env[name];
+}
+
 /** Without a receiver spans are printed, unless they are asked to go elsewhere. */
 function printsSpans(given: z.output<typeof Environment>): boolean {
   const endpoint = given.OTEL_EXPORTER_OTLP_ENDPOINT ?? given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;

@@ -50,3 +50,22 @@ test('with OpenTelemetry off and X-Ray on, each invocation is a subsegment of it
   await instance.stop();
   daemon.close();
 });
+
+test('what its SDK says of itself is no line of its own on standard output', async () => {
+  const instance = await startFunction('getUser', {
+    ...environmentOf(stage.database, stage.issuer),
+    POWERTOOLS_TRACE_ENABLED: 'true',
+    POWERTOOLS_DEV: 'true',
+    AWS_XRAY_DEBUG_MODE: 'true',
+    AWS_XRAY_LOG_LEVEL: 'debug',
+  });
+  const event = await eventOf('getUser', { token: await stage.issuer.sign() });
+  await instance.call(event, { traceHeader: `Root=${ROOT};Parent=${PARENTS[0]};Sampled=1` });
+  await instance.call(event);
+  const lines = instance.printed().split('\n').slice(0, -1);
+  await instance.stop();
+
+  expect(lines.map((line) => JSON.parse(line).event)).toEqual(
+    expect.arrayContaining(['app_error', 'app_error']),
+  );
+});

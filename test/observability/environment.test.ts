@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Environment, type Variables } from '../../lib/settings.ts';
 import { startBuiltService } from '../stage/built-service.ts';
+import { eventOf } from '../stage/events.ts';
+import { startFunction } from '../stage/lambda-function.ts';
+import { environmentOf } from '../stage/service.ts';
 
 const PACKAGES = join(import.meta.dirname, '../../node_modules');
 
@@ -83,6 +86,20 @@ test('nor do they change the lines of development', async () => {
     .split('\n')
     .filter((line) => !line.includes('/ready') && /^\d/.test(line));
   expect(lines.map((line) => line.split(/ +/).slice(1, 3)).sort()).toEqual(EVENTS);
+});
+
+test.each(['true', 'DEBUG', 'SILENT'])('nor anything in a function, all set to %s', async (value) => {
+  const { database, issuer, remove } = await startBuiltService();
+  const variables = { ...allOf(OF_LOGGER, value), ...environmentOf(database, issuer) };
+  const instance = await startFunction('unmatched', variables);
+  const { statusCode } = await instance.call(await eventOf('refusals/404-unknown-path'));
+  const printed = instance.printed();
+  await Promise.all([instance.stop(), remove()]);
+
+  expect(statusCode).toBe(404);
+  expect(printed).toMatch(
+    /^{"timestamp":"[^"]+","level":"warning","event":"app_error","request_id":"[^\n]+}\n$/,
+  );
 });
 
 test.each(['true', '1', 'debug', 'console', 'none', '%'])(
