@@ -1,0 +1,101 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type RawAnswer, sendTo } from '../stage/raw-request.ts';
+import { until } from '../stage/until.ts';
+import type { Credentials } from './stage/credentials.ts';
+import { emailOf, idOf } from './stage/users.ts';
+import { type Request, USERS, type Workload } from './workloads/workload.ts';
+
+/** How many requests of each workload are compared. */
+export const SAMPLES = 3;
+
+/** A target lacks a workload when it answers so. */
+const LACKING: readonly number[] = [404, 405, 422, 501];
+
+type Sample = { readonly answers: readonly unknown[]; readonly prepared: string };
+
+/** Sends a request with a request ID, and reads its answer. */
+function send(port: number, { method, target, token, body }: Request): Promise<RawAnswer> {
+  const fields: [string, string][] = [['X-Request-ID', 'compared']];
+  if (token !== undefined) fields.push(['Authorization', `Bearer ${token}`]);
+  if (body !== undefined) fields.push(['Content-Type', 'application/json']);
+  return sendTo(`http://127.0.0.1:${port}`, { method, target, fields, body: Buffer.from(body ?? '') });
+}
+
+/** Waits until a target can answer with a user: it may still look for PostgreSQL or for keys. */
+export async function untilServing(port: number, { token }: Credentials): Promise<void> {
+  const ask = () => send(port, { method: 'GET', target: USERS + idOf(1), token }).catch(() => undefined);
+  await until('a user is answered', async () => (await ask())?.status === 200);
+}
+
+/** What a target answers to some requests of a workload, and what it told beforehand; undefined when it lacks it. */
+export async function sampleOf(
+  port: number,
+  workload: Workload,
+  { token, fresh }: Credentials,
+  users: number,
+): Promise<Sample | undefined> {
+  const ask = (target: string) => send(port, { method: 'GET', target, token });
+  const prepared = workload.prepare ? await workload.prepare(ask, users) : '';
+  if (prepared === undefined) return undefined;
+  // The same users for every target; what is written is not read again.
+  let user = workload.writes ? 1 : 2;
+  const anyUser = () => (user += Math.floor(users / 7));
+  const next = workload.requests({ anyUser, token, freshTokens: fresh, begin: 0, prepared });
+  const answers: unknown[] = [];
+  for (let sample = 0; sample < SAMPLES; sample += 1) {
+    const answer = await send(port, next());
+    if (answer.status !== workload.status && LACKING.includes(answer.status)) return undefined;
+    answers.push(comparable(answer, workload));
+  }
+  return { answers, prepared };
+}
+
+/** Rejects unless both answered the same: status, media type, and all of the body that is not new each time. */
+export function demandSame(sample: Sample, reference: Sample): void {
+  if (isDeepStrictEqual(sample.answers, reference.answers)) return;
+  throw new Error(
+    `it answers ${JSON.stringify(sample.answers).slice(0, 400)}, not ${JSON.stringify(reference.answers).slice(0, 400)}`,
+  );
+}
+
+function comparable({ status, headers, body }: RawAnswer, { name, varying = [] }: Workload): unknown {
+  const [mediaType] = (headers['content-type'] ?? '').split(';');
+  const isNamed = name === 'health' || headers['x-request-id'] === 'compared';
+  const withoutVarying = (_: string, value: unknown) =>
+    value instanceof Object && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).filter(([member]) => !varying.includes(member)))
+      : value;
+  return { status, mediaType, isNamed, body: JSON.parse(body, withoutVarying) };
+}
+
+/** Rejects unless the target refuses whom it must not serve, and what it must not take. */
+export async function demandRefusals(port: number, credentials: Credentials): Promise<void> {
+  const { token, refused, withoutRole } = credentials;
+  const user = { method: 'GET', target: USERS + idOf(1) } as const;
+  const creation = (body: unknown): Request => ({
+    method: 'POST',
+    target: USERS,
+    token,
+    body: JSON.stringify(body),
+  });
+  const refusals: readonly (readonly [what: string, request: Request, status: number])[] = [
+    ['a request without a token', user, 401],
+    ...Object.entries(refused).map(([what, of]) => [`a token ${what}`, { ...user, token: of }, 401] as const),
+    ['a token with a signature changed', { ...user, token: forged(token) }, 401],
+    ['a token without the role', { ...user, token: withoutRole }, 403],
+    ['an unknown user', { ...user, target: USERS + idOf(999_999_999_999), token }, 404],
+    ['what is no id', { ...user, target: `${USERS}none`, token }, 422],
+    ['what is no address', creation({ email: 'none' }), 422],
+    ['a name that is no text', creation({ email: 'a@example.com', full_name: {} }), 422],
+    ['an address that is taken', creation({ email: emailOf(1).toUpperCase() }), 409],
+  ];
+  for (const [what, request, wanted] of refusals) {
+    const { status } = await send(port, request);
+    if (status !== wanted) throw new Error(`it answers ${what} with ${status}, not ${wanted}`);
+  }
+}
+
+function forged(token: string): string {
+  const [header, payload, signature = ''] = token.split('.');
+  return [header, payload, signature.split('').reverse().join('')].join('.');
+}

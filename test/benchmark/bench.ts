@@ -1,0 +1,64 @@
+// npm run bench: what a request costs here, beside what it costs elsewhere. See README.md in this folder.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startLoad } from './load/load.ts';
+import { chosen, readOptions } from './options.ts';
+import { chartOf } from './report/chart.ts';
+import { machine } from './report/machine.ts';
+import { startProgress } from './report/progress.ts';
+import { rowsOf, startRowsOf } from './report/summary.ts';
+import { LEGEND, startTableOf, tableOf } from './report/table.ts';
+import { PGBENCH, runRounds } from './rounds.ts';
+import { startStage } from './stage/stage.ts';
+import { ours } from './targets/ours.ts';
+import { peers } from './targets/peers.ts';
+import { workloads as allWorkloads } from './workloads/index.ts';
+
+const { effort, rounds, users, out, ...names } = readOptions();
+const allTargets = [...ours, ...peers];
+const pgbench = { name: PGBENCH, title: PGBENCH };
+const chosenTargets = chosen([...allTargets, pgbench], names.targets);
+const targets = allTargets.filter((target) => chosenTargets.includes(target));
+const workloads = chosen(allWorkloads, names.workloads);
+const madeOn = machine();
+const progress = startProgress();
+
+const load = startLoad();
+const stage = await startStage({ users, progress });
+try {
+  const plan = { targets, workloads, rounds, effort, withPgbench: chosenTargets.includes(pgbench) };
+  const results = await runRounds(stage, load, plan, progress);
+  const rows = rowsOf(results, targets[0]?.name ?? '');
+  const starts = startRowsOf(results);
+  const titleOf = (name: string) =>
+    [...allTargets, pgbench].find((target) => target.name === name)?.title ?? name;
+  const workloadTitleOf = (name: string) => allWorkloads.find((one) => one.name === name)?.title ?? name;
+
+  progress('done');
+  const print = (text: string) => process.stdout.write(`${text}\n`);
+  for (const { name, title } of workloads) {
+    const own = rows.filter(({ workload }) => workload === name);
+    if (own.length > 0) print(`\n${title}\n${tableOf(own, titleOf)}`);
+  }
+  print(`\nStart and memory\n${startTableOf(starts, titleOf)}\n\n${LEGEND}`);
+  for (const reason of results.leftOut) print(reason);
+
+  await mkdir(out, { recursive: true });
+  const postgres = stage.postgresVersion;
+  const whole = {
+    machine: { ...madeOn, postgres },
+    users,
+    rounds,
+    effort,
+    rows,
+    startRows: starts,
+    ...results,
+  };
+  await writeFile(join(out, 'results.json'), `${JSON.stringify(whole, null, 1)}\n`);
+  await writeFile(join(out, 'chart.svg'), chartOf(rows, { target: titleOf, workload: workloadTitleOf }));
+  print(`\nWritten to ${out}: results.json, chart.svg`);
+  process.exitCode = results.runs.length > 0 ? 0 : 1;
+} finally {
+  load.stop();
+  await stage.stop();
+}

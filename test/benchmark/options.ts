@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+const USAGE = `npm run bench -- [options]
+
+  --quick              ours, Go, Bun and "hello"; get, create and list: within three minutes
+  --targets a,b        only these targets
+  --workloads a,b      only these workloads
+  --rounds n           how often all is run (5; quick 3)
+  --seconds n          seconds that are counted in each run (3; quick 2)
+  --connections n      connections that ask at the same time (64)
+  --users n            users in the table (100000)
+  --out folder         where results.json and chart.svg are written (.data/bench/<date>)
+`;
+
+const QUICK = { targets: ['ours', 'go', 'bun', 'hello'], workloads: ['get', 'create', 'list'] };
+
+/** What the command line asks for; ends the process with the usage when it asks for something else. */
+export function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        quick: { type: 'boolean', default: false },
+        targets: { type: 'string' },
+        workloads: { type: 'string' },
+        rounds: { type: 'string' },
+        seconds: { type: 'string' },
+        connections: { type: 'string', default: '64' },
+        users: { type: 'string', default: '100000' },
+        out: { type: 'string' },
+      },
+    });
+    const { quick } = values;
+    const date = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+    return {
+      targets: values.targets?.split(',') ?? (quick ? QUICK.targets : undefined),
+      workloads: values.workloads?.split(',') ?? (quick ? QUICK.workloads : undefined),
+      rounds: numberOf(values.rounds ?? (quick ? '3' : '5')),
+      users: numberOf(values.users),
+      effort: {
+        connections: numberOf(values.connections),
+        warmUp: 1,
+        seconds: numberOf(values.seconds ?? (quick ? '2' : '3')),
+      },
+      out: values.out ?? join(import.meta.dirname, '../../.data/bench', date),
+    };
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
+    process.exit(1);
+  }
+}
+
+/** Of a list with names those that are asked for, in the order of the list; throws for a name that it lacks. */
+export function chosen<Named extends { readonly name: string }>(
+  all: readonly Named[],
+  names: readonly string[] | undefined,
+): readonly Named[] {
+  const unknown = names?.filter((name) => !all.some((one) => one.name === name)) ?? [];
+  if (unknown.length > 0) {
+    throw new Error(`there is no ${unknown.join(', ')}, only ${all.map(({ name }) => name).join(', ')}`);
+  }
+  return all.filter(({ name }) => names?.includes(name) ?? true);
+}
+
+function numberOf(text: string): number {
+  const number = Number(text);
+  if (number > 0) return number;
+  throw new Error(`${text} is no number above 0`);
+}

@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { startPostgres } from '../../../host/development/postgres.ts';
+import type { Variables } from '../../../lib/settings.ts';
+import { builtHost } from '../../stage/build.ts';
+import { environmentOf } from '../../stage/service.ts';
+import type { Progress } from '../report/progress.ts';
+import { startCollector } from './collector.ts';
+import { startCredentials } from './credentials.ts';
+import { fill } from './fill.ts';
+
+/**
+ * As PostgreSQL comes, but for three things that would make a run unlike the next: all databases fit into memory, no
+ * checkpoint falls into a run by its size, and dead rows are removed between runs (by `vacuum`), not within one.
+ */
+const SETTINGS = {
+  shared_buffers: '1GB',
+  max_wal_size: '8GB',
+  checkpoint_timeout: '1h',
+  autovacuum: 'off',
+  max_connections: 400,
+};
+
+const TEMPLATE = 'filled';
+
+/** What every target runs against. */
+export type Stage = Awaited<ReturnType<typeof startStage>>;
+
+type Options = { readonly users: number; readonly freshTokens?: number; readonly progress: Progress };
+
+/** Starts PostgreSQL with this many users, the identity provider and the collector of spans; builds the host. */
+export async function startStage({ users, freshTokens, progress }: Options) {
+  progress('building the host');
+  const main = await builtHost();
+  progress('signing tokens');
+  const [credentials, collector] = await Promise.all([startCredentials(freshTokens), startCollector()]);
+  progress('starting PostgreSQL');
+  const folder = await mkdtemp(join(tmpdir(), 'user-management-bench-'));
+  const dataFolder = join(folder, 'postgres');
+  const postgres = await startPostgres({ dataFolder, settings: SETTINGS });
+  const tokensFile = join(folder, 'tokens.json');
+  await writeFile(tokensFile, JSON.stringify(credentials.fresh));
+
+  const urlOf = (database: string) => postgres.url.replace(/[^/]*$/, database);
+  const variablesOf = (database: string): Variables =>
+    environmentOf({ ...postgres, database, name: database, drop: async () => [] }, credentials.issuer);
+
+  async function query(database: string, statement: string): Promise<readonly Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: urlOf(database) });
+    await client.connect();
+    try {
+      return (await client.query(statement)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  await query('postgres', `CREATE DATABASE ${TEMPLATE}`);
+  await promisify(execFile)(process.execPath, [main.replace('main.mjs', 'migrate.mjs')], {
+    env: variablesOf(TEMPLATE),
+  });
+  await fill(urlOf(TEMPLATE), 1, users, progress);
+  const [version] = await query('postgres', 'SHOW server_version');
+
+  return {
+    main,
+    users,
+    credentials,
+    collector,
+    tokensFile,
+    urlOf,
+    variablesOf,
+    query,
+    postgresProcess: postgres.processId,
+    postgresVersion: String(version?.server_version),
+    /** A database of its own for one target, with the same users as every other. */
+    async createDatabase(name: string): Promise<string> {
+      await query('postgres', `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} STRATEGY FILE_COPY`);
+      return name;
+    },
+    vacuum: (database: string) => query(database, 'VACUUM (ANALYZE)'),
+    async stop(): Promise<void> {
+      collector.stop();
+      await Promise.all([credentials.issuer.stop(), postgres.stop()]);
+      await rm(await realpath(dataFolder), { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

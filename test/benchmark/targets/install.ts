@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+const PEERS = join(import.meta.dirname, '../peers');
+
+/** Kept from run to run; deleting it costs a minute at the next. */
+const CACHE = join(import.meta.dirname, '../../../.data/bench/peers');
+
+/** A folder with the sources of the peers and these packages from npm, none of whose scripts are run. */
+export function fromNpm(packages: readonly string[]): Promise<string> {
+  return installed(packages, async (folder) => {
+    await writeFile(join(folder, 'package.json'), '{"private": true}');
+    const options = ['install', '--save-exact', '--ignore-scripts', '--no-audit', '--no-fund', ...packages];
+    if (packages.length > 0) await run('npm', options, { cwd: folder });
+  });
+}
+
+/**
+ * A folder with the sources of the peers and, under `root`, these packages of Debian and what they depend on. They are
+ * unpacked, not installed: nothing of the system changes, and nobody has to be root.
+ */
+export function fromDebian(packages: readonly string[]): Promise<string> {
+  return installed(packages, async (folder) => {
+    const options = ['install', '--simulate', '-qq', '--no-install-recommends', ...packages];
+    const { stdout } = await run('apt-get', options, { maxBuffer: 1 << 24 }).catch((error) => {
+      throw new Error(`${error.stderr || error.message} ("apt-get update" may help)`);
+    });
+    const names = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, name = '']) => name);
+    await run('apt-get', ['download', '-qq', ...names], { cwd: folder });
+    await mkdir(join(folder, 'root'));
+    for (const archive of (await readdir(folder)).filter((name) => name.endsWith('.deb'))) {
+      await run('dpkg', ['--extract', archive, 'root'], { cwd: folder });
+      await rm(join(folder, archive));
+    }
+  });
+}
+
+async function installed(
+  packages: readonly string[],
+  fetchInto: (folder: string) => Promise<void>,
+): Promise<string> {
+  const digest = createHash('sha256').update(packages.join()).digest('hex').slice(0, 8);
+  const name = `${(packages[0] ?? 'node').replaceAll(/[^\w.-]/g, '')}-${digest}`;
+  const folder = join(CACHE, name);
+  if (!existsSync(folder)) {
+    // Under its final name a folder is complete, whenever an installation was cut off.
+    const draft = `${folder}.${process.pid}`;
+    await mkdir(draft, { recursive: true });
+    await fetchInto(draft);
+    await run('mv', ['-T', draft, folder]);
+  }
+  await cp(PEERS, folder, { recursive: true });
+  return folder;
+}

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Variables } from '../../../lib/settings.ts';
+import type { Stage } from '../stage/stage.ts';
+import type { Program, Target } from './target.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+/** The built host, started as `npm start` does, with V8's flags as they stand there. */
+function programOf(stage: Stage, variables: Variables): Program {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  return {
+    command: '/bin/sh',
+    options: ['-c', scripts.start],
+    folder: join(stage.main, '../../..'),
+    variables: { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1', ...variables },
+  };
+}
+
+const variant = (
+  name: string,
+  title: string,
+  workloads: readonly string[] | undefined,
+  more: (stage: Stage) => Variables,
+): Target => ({
+  name,
+  title,
+  ...(workloads && { workloads }),
+  install: async (stage) => (database, port) =>
+    programOf(stage, { ...stage.variablesOf(database), ...more(stage), SVC_PORT: String(port) }),
+});
+
+const withoutChanges = { SVC_CHANGES_RETENTION: '0' };
+
+const traced = (sampler: Variables) => (stage: Stage) => ({
+  ...withoutChanges,
+  ...sampler,
+  SVC_OTEL_ENABLED: 'true',
+  OTEL_EXPORTER_OTLP_ENDPOINT: stage.collector.endpoint,
+});
+
+const TRACED = ['get', 'create', 'update', 'list'];
+
+/** The service itself, as it is and with what can be switched on; the first is what the others are compared with. */
+export const ours: readonly Target[] = [
+  variant('ours', 'ours', undefined, () => withoutChanges),
+  variant(
+    'ours-changes',
+    'ours, changes on',
+    ['get', 'create', 'update', 'batch', 'mix', 'changes'],
+    () => ({}),
+  ),
+  variant(
+    'ours-traced-1',
+    'ours, 1 % traced',
+    TRACED,
+    traced({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' }),
+  ),
+  variant('ours-traced-all', 'ours, all traced', TRACED, traced({ OTEL_TRACES_SAMPLER: 'always_on' })),
+];
