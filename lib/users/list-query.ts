@@ -48,7 +48,8 @@ const Parameters = z.object({
       description: 'Users with one of these ids, joined by commas. Unknown ones are left out.',
       override: {
         type: 'array',
-        items: { type: 'string', format: 'uuid' },
+        // Swagger UI has no field for a list of format uuid.
+        items: { type: 'string', pattern: `^${ID}$` },
         minItems: 1,
         maxItems: MOST_IDS,
         examples: [['0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70', '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71']],
