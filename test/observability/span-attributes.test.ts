@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startBuiltHost } from '../stage/built-host.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
+import { until } from '../stage/until.ts';
 
 const users = '/api/v1/users/';
 
@@ -75,6 +77,22 @@ describe('the attributes of spans', () => {
     const [span] = await service.receiver.untilTrace(traceId, 1);
 
     expect(span?.attributes['user_agent.original']).toBe('billing/1.0 *** linux');
+  });
+
+  test('the span of a key fetch has neither the query nor what is personal in the path', async () => {
+    const { origin } = new URL(service.issuer.jwksUri);
+    const address = `${origin}/of/jane.doe%2540example.com/keys?key=secret`;
+    const other = await startBuiltHost({ ...service.environment, SVC_OAUTH_JWKS_URI: address });
+    const span = await until('the span', () =>
+      service.receiver.spans().find(({ attributes }) => String(attributes['url.path']).startsWith('/of/')),
+    );
+    await other.remove();
+
+    expect(span.attributes).toMatchObject({
+      'url.full': `${origin}/of/***/keys`,
+      'url.path': '/of/***/keys',
+    });
+    expect(JSON.stringify(span.attributes)).not.toMatch(/jane|secret/);
   });
 
   test('a token is in no attribute, be it sent as path, User-Agent, method or Host', async () => {
