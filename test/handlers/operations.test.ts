@@ -51,6 +51,24 @@ describe('listUsers', () => {
     expect(answer).toEqual(success(200, expect.any(Array)));
     expect((answer.body as UserBody[]).slice(-2)).toEqual([first, second]);
   });
+
+  test('finds users by filters that are joined by "and"', async () => {
+    const body = JSON.stringify({ email: 'ada+NEWS@example.com' });
+    const { body: ada } = await call(createUser, 'createUser', 'users.write', { body });
+    const { id } = ada as UserBody;
+
+    expect(await call(listUsers, 'listUsers-filters', 'users.read', { id })).toEqual(success(200, [ada]));
+    expect(await call(listUsers, 'listUsers-filters', 'users.read')).toEqual(success(200, []));
+  });
+
+  test('goes on after a cursor', async () => {
+    const last = await stage.createUser();
+
+    const { status, body } = await call(listUsers, 'listUsers-cursor', 'users.read');
+
+    expect(status).toBe(200);
+    expect((body as UserBody[]).at(-1)).toEqual(last);
+  });
 });
 
 describe('getUser', () => {

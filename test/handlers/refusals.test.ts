@@ -133,6 +133,14 @@ describe('422', () => {
     ['a body that is not UTF-8', createUser, 'refusals/422-body-not-utf8', ['#'], USERS],
     ['an empty body', createUser, 'refusals/422-body-empty', ['#'], USERS],
     ['query values', listUsers, 'refusals/422-query-values', ['skip', 'limit'], USERS],
+    [
+      'filters and the order',
+      listUsers,
+      'refusals/422-query-filters',
+      ['email', 'is_active', 'ids', 'created_after', 'created_before', 'sort'],
+      USERS,
+    ],
+    ['a cursor and what stands beside it', listUsers, 'refusals/422-query-cursor', ['skip', 'cursor'], USERS],
     ['a query parameter given twice', listUsers, 'refusals/422-query-repeated', ['limit'], USERS],
     ['a path value', getUser, 'refusals/422-path-value', ['user_id'], user42],
   ])('tells all faults of %s at once', async (_case, endpoint, name, errors, instance) => {
