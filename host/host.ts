@@ -17,11 +17,14 @@ import { createResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { createShutdown } from './shutdown.ts';
+import { urlOf } from './url.ts';
 
 /** A running instance. */
 export type Host = {
   readonly port: number;
   readonly url: string;
+  /** As /ready, without a request. @throws {Problem} service_unavailable_error, within a second */
+  checkReadiness(): Promise<void>;
   /** Drains and releases everything, once; resolves when nothing is left. */
   shutDown(): Promise<void>;
 };
@@ -62,7 +65,8 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
 
   return {
     port,
-    url: `http://127.0.0.1:${port}`,
+    url: urlOf(settings.host, port),
+    checkReadiness: () => readiness.check(),
     shutDown: () => shutdown.run({ service, migrations, drain, server, responses, telemetry, lines }),
   };
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runMigrations } from '../../lib/database/run-migrations.ts';
 import { type Settings, SettingsError } from '../../lib/settings.ts';
-import { startHost } from '../host.ts';
+import { type Host, startHost } from '../host.ts';
+import { listenFault } from '../listen-fault.ts';
 import { type Addresses, banner } from './banner.ts';
 import { readDevelopmentSettings } from './development-settings.ts';
 import { freePort, isTaken } from './free-port.ts';
@@ -13,6 +14,8 @@ import { startTokenIssuer } from './token-issuer.ts';
 const dataFolder = join(import.meta.dirname, '../../.data');
 const dayInSeconds = 86_400;
 const readyLimit = 30_000;
+/** A start that takes longer says what it waits for. */
+const patience = 300;
 
 // A signal during the start waits for the step at hand, so that nothing half started is left behind.
 const leaving = new AbortController();
@@ -42,11 +45,7 @@ async function startEverything(): Promise<Addresses> {
   await refuseTakenPort(settings);
   process.stdout.write('Starting the service for development\n');
 
-  const database =
-    postgresPort &&
-    (await start('PostgreSQL', () =>
-      startPostgres({ dataFolder: join(dataFolder, 'postgres'), port: postgresPort }),
-    ));
+  // In this order: a port that was free a moment ago may be taken while a server starts.
   const issuer =
     issuerPort &&
     (await start('token issuer (for development only)', () =>
@@ -57,19 +56,25 @@ async function startEverything(): Promise<Addresses> {
         keyFile: join(dataFolder, 'token-issuer-key.json'),
       }),
     ));
+  const database =
+    postgresPort &&
+    (await start('PostgreSQL', () =>
+      startPostgres({ dataFolder: join(dataFolder, 'postgres'), port: postgresPort }),
+    ));
   const service = await start('service', async () => {
     // Here, so that nobody sees the service while it is not ready.
     if (database && settings.postgres.migrate) await runMigrations(settings.postgres);
     const host = await startHost(settings);
-    return { url: host.url, stop: () => host.shutDown() };
+    return { ...host, stop: () => host.shutDown() };
   });
-  await untilReady(service.url);
+  await untilReady(service, settings);
   return {
     service: service.url,
     hasDocumentation: settings.environment === 'development',
     database: database ? database.url : undefined,
     tokenEndpoint: issuer ? issuer.tokenEndpoint : undefined,
     token: issuer ? await issuer.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds }) : undefined,
+    settings: settingsBeside(settings, service.port, database !== undefined),
   };
 }
 
@@ -80,7 +85,8 @@ async function start<Part extends { stop(): Promise<void> }>(
 ): Promise<Part> {
   leaving.signal.throwIfAborted();
   const since = performance.now();
-  const part = await starting();
+  const notice = setTimeout(() => process.stdout.write(`  starting ${name}\n`), 1000);
+  const part = await starting().finally(() => clearTimeout(notice));
   parts.unshift({ name, stop: () => part.stop() });
   process.stdout.write(`  ${name} started in ${((performance.now() - since) / 1000).toFixed(1)} s\n`);
   return part;
@@ -94,15 +100,39 @@ async function refuseTakenPort({ port, host }: Settings): Promise<void> {
   );
 }
 
-async function untilReady(url: string): Promise<void> {
-  const limit = AbortSignal.any([leaving.signal, AbortSignal.timeout(readyLimit)]);
+/** The service is asked directly: over HTTP every refusal would be a line of its log, with a stack. */
+async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Promise<void> {
+  const since = performance.now();
+  let told: string | undefined;
   for (;;) {
-    const answer = await fetch(`${url}/ready`, { signal: limit }).catch(() => undefined);
-    if (answer?.ok) return;
-    if (limit.aborted)
-      throw new Error(`The service was not ready within ${readyLimit / 1000} seconds: see the lines above`);
-    await pause(50);
+    const cause = await checkReadiness().then(() => undefined, reasonOf);
+    if (cause === undefined) return;
+    const waited = performance.now() - since;
+    if (waited > readyLimit)
+      throw new Error(`The service was not ready within ${readyLimit / 1000} s: ${cause}`);
+    if (waited > patience && cause !== told) {
+      told = cause;
+      process.stdout.write(`  waiting for PostgreSQL at ${postgres.host}:${postgres.port}: ${cause}\n`);
+    }
+    await pause(50, undefined, { signal: leaving.signal });
   }
+}
+
+function reasonOf({ message, cause }: Error): string {
+  // An attempt at several addresses has no message of its own.
+  return cause instanceof AggregateError ? `not ready: ${cause.errors.map(messageOf).join(', ')}` : message;
+}
+
+/** What another service needs to use the same database and issuer; a database of one's own is known already. */
+function settingsBeside({ oauth, postgres }: Settings, port: number, isEmbedded: boolean) {
+  return {
+    SVC_PORT: port + 1,
+    ...(isEmbedded && { SVC_POSTGRES_HOST: postgres.host, SVC_POSTGRES_PORT: postgres.port }),
+    SVC_OAUTH_ISSUER: oauth.issuer,
+    SVC_OAUTH_JWKS_URI: oauth.jwksUri,
+    SVC_OAUTH_AUDIENCE: oauth.audience,
+    SVC_OAUTH_ROLES_CLAIM: oauth.rolesClaim,
+  };
 }
 
 async function stopEverything(): Promise<void> {
@@ -122,5 +152,5 @@ async function stopEverything(): Promise<void> {
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const isExpected = error instanceof SettingsError || error.name === 'Error';
-  return isExpected ? error.message : (error.stack ?? error.message);
+  return listenFault(error) ?? (isExpected ? error.message : (error.stack ?? error.message));
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Events, type MutableResponse, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
+import { urlOf } from '../url.ts';
 import { freePort } from './free-port.ts';
 import { keepSigningKey } from './signing-key.ts';
 import { answerTokenRequest, defaultRoles, knownRoles, type TokenOrder } from './token-endpoint.ts';
@@ -48,7 +49,7 @@ export async function startTokenIssuer(options: TokenIssuerOptions): Promise<Tok
   server.listen(options.port ?? (await freePort(stablePorts)), host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const address = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`;
+  const address = urlOf(host, port);
   const issuer = options.issuer ?? address;
   oauth.url = issuer;
   return {

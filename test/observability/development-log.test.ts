@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { forPeople } from '../../lib/observability/for-people.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { TERMINAL } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 
 let service: BuiltService;
@@ -11,12 +12,6 @@ afterEach(() => service.remove());
 const DEVELOPMENT = { SVC_ENV: 'development' };
 
 const TIME = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
-
-/** Gives a command a terminal for its output; that of util-linux and that of BSD differ. */
-const TERMINAL =
-  process.platform === 'darwin'
-    ? ['script', '-q', '/dev/null']
-    : ['sh', '-c', 'exec script --quiet --flush --command "$*" /dev/null', 'sh'];
 
 test('in development each event is a line for people: time, level, name, and its fields', async () => {
   service = await startBuiltService(DEVELOPMENT);

@@ -1,0 +1,206 @@
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../host/development/free-port.ts';
+import { startDevelopment } from '../stage/development.ts';
+import { isInstalled, startShell } from '../stage/terminal.ts';
+import { until } from '../stage/until.ts';
+
+type Development = Awaited<ReturnType<typeof startDevelopment>>;
+
+/** That of macOS, 3.2, knows no bracketed paste. */
+const isOldBash = (shell: string) => shell === 'bash' && process.platform === 'darwin';
+
+/** The lines that are to be pasted: from the first command on. */
+const commandsIn = (banner: string) => /^curl .*^curl [^\n]*$/ms.exec(banner)?.[0] ?? '';
+
+describe('npm run dev', { timeout: 60_000 }, () => {
+  let development: Development;
+  let banner: string;
+
+  beforeAll(async () => {
+    development = await startDevelopment();
+    banner = await development.untilBanner();
+  }, 60_000);
+
+  afterAll(() => development.stop());
+
+  test('names the service, its documentation, its database, and the settings for another service beside it', () => {
+    const [, url, port] = /(http:\/\/127\.0\.0\.1:(\d+))$/m.exec(banner) ?? [];
+    const [, issuer] = /SVC_OAUTH_ISSUER=(\S+)/.exec(banner) ?? [];
+    const [, database] = /SVC_POSTGRES_PORT=(\d+)/.exec(banner) ?? [];
+
+    expect(banner.split('\n').slice(0, banner.split('\n').indexOf('', 6))).toEqual([
+      `The service is ready on ${url}`,
+      `  ${url}/docs`,
+      `  ${url}/redoc`,
+      `  ${url}/openapi.json`,
+      `  postgres://postgres@127.0.0.1:${database}/postgres`,
+      '',
+      'Settings of another service beside it, such as the one of npm start (see .env.example)',
+      `  SVC_PORT=${Number(port) + 1}`,
+      '  SVC_POSTGRES_HOST=127.0.0.1',
+      `  SVC_POSTGRES_PORT=${database}`,
+      `  SVC_OAUTH_ISSUER=${issuer}`,
+      `  SVC_OAUTH_JWKS_URI=${issuer}/jwks`,
+      '  SVC_OAUTH_AUDIENCE=user-management-service',
+      '  SVC_OAUTH_ROLES_CLAIM=aud',
+    ]);
+  });
+
+  // A terminal in its plain mode takes lines of no more than 1024 bytes on some systems.
+  test('prints no line that a terminal would cut off', () => {
+    expect(Math.max(...banner.split('\n').map(({ length }) => length))).toBeLessThan(1024);
+  });
+
+  const shells = [
+    { shell: 'sh', command: ['sh', '-i'], bracketed: false },
+    { shell: 'bash', command: ['bash', '--norc', '-i'], bracketed: false },
+    { shell: 'bash', command: ['bash', '--norc', '-i'], bracketed: true },
+    { shell: 'zsh', command: ['zsh', '-f', '-i'], bracketed: false },
+    { shell: 'zsh', command: ['zsh', '-f', '-i'], bracketed: true },
+  ].filter(({ shell, bracketed }) => isInstalled(shell) && !(isOldBash(shell) && bracketed));
+
+  test.each(shells)(
+    'its commands work when $shell is given them at once (bracketed: $bracketed)',
+    async ({ command, bracketed }) => {
+      const before = development.printed().length;
+      const shell = startShell(command);
+      try {
+        await shell.paste(commandsIn(banner), { bracketed });
+        const shown = await shell.leave();
+
+        expect(shown.match(/HTTP\/1\.1 \d+/g), shown).toEqual(
+          [200, 200, 200, 204].map((status) => `HTTP/1.1 ${status}`),
+        );
+        const log = await until('the deletion', () => /user_deleted.*\n/.test(since()) && since());
+        const [, id] = /user_created .*user_id="([^"]+)"/.exec(log) ?? [];
+        expect(log.match(/user_\w+ .*user_id="[^"]+"/g)).toEqual(
+          ['user_created', 'user_updated', 'user_deleted'].map((event) =>
+            expect.stringMatching(`^${event} .*user_id="${id}"$`),
+          ),
+        );
+        expect(log).not.toMatch(/app_error/);
+      } finally {
+        shell.kill();
+      }
+
+      function since(): string {
+        return development.printed().slice(before);
+      }
+    },
+  );
+});
+
+describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
+  let development: Development | undefined;
+
+  afterEach(async () => {
+    await development?.stop();
+    development = undefined;
+  });
+
+  const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
+    list?.some(({ address }) => address === '::1'),
+  );
+  const addresses = [
+    ['127.0.0.1', '127.0.0.1'],
+    ['localhost', 'localhost'],
+    ...(hasIPv6 ? [['::1', '[::1]'] as const, ['::', '[::1]'] as const] : []),
+  ] as const;
+
+  test.each(addresses)('listens on SVC_HOST=%s, and its commands reach it there', async (host, written) => {
+    development = await startDevelopment({ SVC_HOST: host });
+    const banner = await development.untilBanner();
+    const shell = startShell(['sh', '-i']);
+    await shell.paste(commandsIn(banner), { bracketed: false });
+    const shown = await shell.leave();
+
+    expect(banner).toMatch(
+      new RegExp(`^The service is ready on http://${written.replace(/[.[\]]/g, '\\$&')}:\\d+$`, 'm'),
+    );
+    expect(shown.match(/HTTP\/1\.1 \d+/g)).toEqual(
+      [200, 200, 200, 204].map((status) => `HTTP/1.1 ${status}`),
+    );
+  });
+
+  test('says what it waits for, once for each cause, while its PostgreSQL is away', async () => {
+    const port = await freePort();
+    development = await startDevelopment({ SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(port) });
+    const { printed } = development;
+    const told = () => printed().match(/(?<=^ {2})waiting for .*(?=\n)/gm) ?? [];
+    await until('what it waits for', () => told().length > 0);
+    await using _server = await startSilentServer(port);
+    await until('another cause', () => told().length > 1);
+
+    const place = `waiting for PostgreSQL at 127.0.0.1:${port}: not ready:`;
+    expect(told()).toEqual([
+      `${place} connect ECONNREFUSED 127.0.0.1:${port}`,
+      `${place} Connection terminated unexpectedly`,
+    ]);
+    expect(printed()).not.toMatch(/app_error/);
+  });
+
+  test.each([
+    [
+      'an address of another machine',
+      { SVC_HOST: '192.0.2.1' },
+      /^The service cannot listen: .* See SVC_HOST, /m,
+    ],
+    [
+      'a name of no machine',
+      { SVC_HOST: 'nowhere.invalid' },
+      /^The service cannot listen: .* See SVC_HOST, /m,
+    ],
+    ['a setting that is none', { SVC_LOG_LEVEL: 'loud' }, /SVC_LOG_LEVEL/],
+  ])('ends with exit code 1, naming the setting, for %s', async (_case, variables, message) => {
+    development = await startDevelopment(variables);
+
+    expect(await development.exited).toBe(1);
+    expect(development.errors()).toMatch(message);
+    expect(development.errors()).not.toMatch(/\n +at /);
+  });
+
+  test('names a free port when its own is taken', async () => {
+    const port = await freePort();
+    await using _server = await startSilentServer(port, '0.0.0.0');
+    development = await startDevelopment({ SVC_PORT: String(port) });
+    const code = await development.exited;
+
+    expect(code).toBe(1);
+    expect(development.errors()).toMatch(
+      new RegExp(
+        `^Port ${port} is taken by another program\\. Choose another one:\n\n  SVC_PORT=\\d+ npm run dev$`,
+        'm',
+      ),
+    );
+  });
+
+  test('Ctrl-C ends all that it started, in the opposite order', async () => {
+    development = await startDevelopment();
+    await development.untilBanner();
+    const code = await development.stop();
+
+    const ended = development.printed().match(/^ {2}.* stopped$/gm);
+    development = undefined;
+    expect({ code, ended }).toEqual({
+      code: 0,
+      ended: ['  service stopped', '  PostgreSQL stopped', '  token issuer (for development only) stopped'],
+    });
+  });
+});
+
+/** A server that takes connections and says nothing. */
+async function startSilentServer(port: number, host = '127.0.0.1') {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => sockets.add(socket)).listen(port, host);
+  await once(server, 'listening');
+  return {
+    async [Symbol.asyncDispose]() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await once(server, 'close');
+    },
+  };
+}
