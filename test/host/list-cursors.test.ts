@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
+import { UserListQuery } from '../../lib/users/list-query.ts';
+import { listingUsers } from '../../lib/users/user-list.ts';
 import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
@@ -106,6 +108,17 @@ describe('Link leads to the next page', () => {
       skip: '2',
     });
     expect([...(await nextOf('limit=2')).keys()]).toEqual(['sort', 'limit', 'cursor']);
+  });
+
+  test('by cursor where skip would go beyond its largest value', async () => {
+    const row = { ...all[0], created_at: '1767225600123', updated_at: '1767225600123', version: '1' };
+    const found = { rows: [row, row], rowCount: 2, command: 'SELECT', oid: 0, fields: [] };
+    const list = listingUsers({ run: async () => found, cancel() {} });
+    const nextAfter = async (skip: string) =>
+      new URLSearchParams((await list(UserListQuery.parse({ skip, limit: '1' }))).next);
+
+    expect((await nextAfter('2147483646')).get('skip')).toBe('2147483647');
+    expect([...(await nextAfter('2147483647')).keys()]).toEqual(['sort', 'limit', 'cursor']);
   });
 
   test('from the path without a slash at its end, too', async () => {

@@ -188,6 +188,7 @@ describe('422', () => {
     ['email', 'a%00@b'],
     ['email', 'a%0A@b'],
     ['email', 'a%C2%A0@b'],
+    ['email', '%EF%BB%BFa@b'],
     ['email', `${'a'.repeat(244)}@example.com`],
     ['is_active', ''],
     ['is_active', 'True'],
