@@ -38,8 +38,8 @@ const UNUSED = [
     importer: /powertools.commons/,
     contents: 'export const addUserAgentMiddleware = () => {}, isSdkClient = () => false;',
   },
-  // The driver in C, which is not installed: 9 KB.
-  { path: /^\.\/native$/, importer: /node_modules.pg.lib/, contents: 'module.exports = {};' },
+  // pg's main module, in case that the pool is given no client: 9 KB.
+  { path: /^pg$/, importer: /node_modules.pg-pool/, contents: 'module.exports = {};' },
 ];
 
 // gRPC, beside the HTTP that is promised: 430 KB, 30 ms of the first call or the start when traces are on.
@@ -72,8 +72,6 @@ const common = {
   // Without the sources the maps still tell every place, in a third of the size.
   sourcemap: true,
   sourcesContent: false,
-  // Optional, and not installed: pg asks for it and goes on without.
-  external: ['pg-native'],
   logLevel: 'warning',
 };
 

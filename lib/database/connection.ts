@@ -1,5 +1,7 @@
-import { type ClientBase, type ClientConfig, Pool, type PoolConfig } from 'pg';
+import type { ClientBase, ClientConfig, Pool, PoolConfig } from 'pg';
+import PgPool from 'pg-pool';
 import type { Settings } from '../settings.ts';
+import { Client } from './client.ts';
 import { readPassword } from './password.ts';
 
 /** Parameters of PostgreSQL, for a session. */
@@ -29,6 +31,7 @@ export function clientConfig(
     // Asked for at every connection, so that a secret that changes is followed.
     password: () => readPassword(postgres),
     database,
+    sslnegotiation: 'postgres',
     ssl: sslMode !== 'disable' && { rejectUnauthorized: sslMode === 'verify-full' },
     application_name: 'user-management-service',
     connectionTimeoutMillis: connectTimeout * 1000,
@@ -48,7 +51,7 @@ function optionsOf(session: Session): string {
 
 /** A pool that outlives its connections. */
 export function openPool(config: PoolConfig): Pool {
-  const pool = new Pool(config);
+  const pool = new PgPool({ ...config, Client });
   // The pool takes its own listener off a connection while it is in use: without these two a restart
   // of PostgreSQL would end the process.
   pool.on('error', () => {});

@@ -1,6 +1,6 @@
-import { Client } from 'pg';
 import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
+import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
 import { isMissingTable } from './faults.ts';
 import { latestMigration } from './migrations/names.ts';

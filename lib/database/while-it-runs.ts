@@ -1,5 +1,5 @@
-import { Client } from 'pg';
 import type { Settings } from '../settings.ts';
+import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
 
 /** In milliseconds. */

@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
+import { libpqEnvironment } from '../stage/libpq-environment.ts';
 import { isListening } from '../stage/listening.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -36,6 +38,8 @@ function start(variables: Variables) {
   });
   return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> };
 }
+
+const answered = (port: number) => fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined);
 
 const good = () => environmentOf(database, issuer);
 
@@ -99,6 +103,26 @@ describe('with good settings', () => {
     ]);
     expect(output.stderr).toBe('');
   });
+
+  // pg takes options from the environment where it is given none: behind a pooler.
+  test.each([['none'], ['transaction']])(
+    'what libpq reads from the environment changes nothing, with SVC_POSTGRES_POOLER %s',
+    async (SVC_POSTGRES_POOLER) => {
+      const port = await freePort();
+      const environment = { ...good(), ...libpqEnvironment, SVC_POSTGRES_POOLER };
+      const { child, output, ended } = start({ ...environment, SVC_PORT: String(port) });
+      const built = await startBuiltHost(environment);
+      await until('/ready is 200', async () => (await answered(port))?.ok);
+      await built.untilEvent('database_migrated');
+      child.kill('SIGTERM');
+      const failed = built.events('migration_failed');
+      await built.remove();
+
+      expect(await ended).toEqual([0, null]);
+      expect(output).toEqual({ stdout: expect.not.stringContaining('migration_failed'), stderr: '' });
+      expect(failed).toEqual([]);
+    },
+  );
 
   test.each([['999.1.1.1'], ['not an address'], ['203.0.113.5']])(
     'an address that is not of this machine ends the process with exit code 1: %s',

@@ -8,6 +8,7 @@ import { answerOfResult, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { libpqEnvironment } from '../stage/libpq-environment.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { createDatabase } from '../stage/postgres.ts';
@@ -141,6 +142,12 @@ describe('an instance', () => {
     expect(lines()).toContainEqual(
       expect.objectContaining({ event: 'unknown_setting', level: 'warning', name: 'SVC_POSTGRES_HSOT' }),
     );
+  });
+
+  test('has no use for what libpq reads from the environment', async () => {
+    const { read } = await start(libpqEnvironment);
+
+    expect((await read()).status).toBe(404);
   });
 
   test('runs no migration', async () => {

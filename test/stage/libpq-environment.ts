@@ -1,0 +1,11 @@
+import type { Variables } from '../../lib/settings.ts';
+
+/** What libpq and pg read from the environment by themselves: each would keep the service from PostgreSQL. */
+export const libpqEnvironment: Variables = {
+  NODE_PG_FORCE_NATIVE: '1',
+  PGHOST: 'nowhere.invalid',
+  PGOPTIONS: '-c no_such_setting=1',
+  PGREPLICATION: 'database',
+  PGSSLMODE: 'require',
+  PGSSLNEGOTIATION: 'direct',
+};
