@@ -33,6 +33,7 @@ export async function sampleOf(
   workload: Workload,
   { token, fresh }: Credentials,
   users: number,
+  begin = 0,
 ): Promise<Sample | undefined> {
   const ask = (target: string) => send(port, { method: 'GET', target, token });
   const prepared = workload.prepare ? await workload.prepare(ask, users) : '';
@@ -40,7 +41,7 @@ export async function sampleOf(
   // The same users for every target; what is written is not read again.
   let user = workload.writes ? 1 : 2;
   const anyUser = () => (user += Math.floor(users / 7));
-  const next = workload.requests({ anyUser, token, freshTokens: fresh, begin: 0, prepared });
+  const next = workload.requests({ anyUser, token, freshTokens: fresh, begin, prepared });
   const answers: unknown[] = [];
   for (let sample = 0; sample < SAMPLES; sample += 1) {
     const answer = await send(port, next());

@@ -14,7 +14,7 @@ import { ours } from './targets/ours.ts';
 import { peers } from './targets/peers.ts';
 import { workloads as allWorkloads } from './workloads/index.ts';
 
-const { effort, rounds, users, out, ...names } = readOptions();
+const { effort, rounds, users, out, ...names } = readOptions('bench');
 const allTargets = [...ours, ...peers];
 const pgbench = { name: PGBENCH, title: PGBENCH };
 const chosenTargets = chosen([...allTargets, pgbench], names.targets);

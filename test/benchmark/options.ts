@@ -1,22 +1,23 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-const USAGE = `npm run bench -- [options]
+const usageOf = (command: string) => `npm run ${command} -- [options]
 
-  --quick              ours, Go, Bun and "hello"; get, create and list: within three minutes
+  --quick              bench: ours, Go, Bun and "hello"; get, create and list: within three minutes
   --targets a,b        only these targets
   --workloads a,b      only these workloads
   --rounds n           how often all is run (5; quick 3)
   --seconds n          seconds that are counted in each run (3; quick 2)
   --connections n      connections that ask at the same time (64)
   --users n            users in the table (100000)
-  --out folder         where results.json and chart.svg are written (.data/bench/<date>)
+  --sizes a,b          growth: users in the table, one after another (100000,1000000,10000000)
+  --out folder         where files are written (.data/<command>/<date>)
 `;
 
 const QUICK = { targets: ['ours', 'go', 'bun', 'hello'], workloads: ['get', 'create', 'list'] };
 
-/** What the command line asks for; ends the process with the usage when it asks for something else. */
-export function readOptions() {
+/** What the command line asks of a command; ends the process with the usage when it asks for something else. */
+export function readOptions(command: 'bench' | 'profile' | 'growth') {
   try {
     const { values } = parseArgs({
       options: {
@@ -27,6 +28,7 @@ export function readOptions() {
         seconds: { type: 'string' },
         connections: { type: 'string', default: '64' },
         users: { type: 'string', default: '100000' },
+        sizes: { type: 'string', default: '100000,1000000,10000000' },
         out: { type: 'string' },
       },
     });
@@ -37,15 +39,19 @@ export function readOptions() {
       workloads: values.workloads?.split(',') ?? (quick ? QUICK.workloads : undefined),
       rounds: numberOf(values.rounds ?? (quick ? '3' : '5')),
       users: numberOf(values.users),
+      sizes: values.sizes
+        .split(',')
+        .map(numberOf)
+        .sort((a, b) => a - b),
       effort: {
         connections: numberOf(values.connections),
         warmUp: 1,
         seconds: numberOf(values.seconds ?? (quick ? '2' : '3')),
       },
-      out: values.out ?? join(import.meta.dirname, '../../.data/bench', date),
+      out: values.out ?? join(import.meta.dirname, '../../.data', command, date),
     };
   } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
+    process.stderr.write(`${(error as Error).message}\n\n${usageOf(command)}`);
     process.exit(1);
   }
 }

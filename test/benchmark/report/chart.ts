@@ -1,10 +1,11 @@
 import type { Row } from './summary.ts';
+import { svg, text } from './svg.ts';
 
 const WIDTH = 860;
 const NAMES = 210;
 const BAR = 14;
 const GAP = 6;
-const COLOURS = { server: '#3b6ea5', postgres: '#b5c7d9', text: '#222', whisker: '#222' };
+const COLOURS = { server: '#3b6ea5', postgres: '#b5c7d9', whisker: '#222' };
 
 /** The sum of a row's two bars. */
 const total = (row: Row) => row.both?.median ?? 0;
@@ -53,19 +54,4 @@ function barOf(row: Row, y: number, scale: number, title: string): string {
 
 function rectangle(x: number, y: number, width: number, colour: string): string {
   return `<rect x="${x}" y="${y}" width="${Math.max(width, 0)}" height="${width === 10 ? 10 : BAR}" fill="${colour}"/>`;
-}
-
-/** Text at a place of a picture. */
-function text(x: number, y: number, content: string, more = ''): string {
-  const safe = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<text x="${x}" y="${y}" fill="${COLOURS.text}" ${more}>${safe}</text>`;
-}
-
-/** A whole picture. */
-function svg(width: number, height: number, parts: readonly string[]): string {
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">
-<rect width="100%" height="100%" fill="#fff"/>
-${parts.join('\n')}
-</svg>
-`;
 }

@@ -51,7 +51,7 @@ in the same round. others: what else kept the machine busy.
 * The process that makes the load was busy to its limit: requests/s is a lower bound.`;
 
 /** Columns of text side by side: the first to the left, the others to the right. */
-function aligned(lines: readonly (readonly string[])[]): string {
+export function aligned(lines: readonly (readonly string[])[]): string {
   const widths = (lines[0] ?? []).map((_, column) =>
     Math.max(...lines.map((line) => line[column]?.length ?? 0)),
   );
