@@ -2,6 +2,7 @@ import type { Endpoint } from '../lib/endpoint.ts';
 import { health } from './probes/health.ts';
 import { ready } from './probes/ready.ts';
 import { createUser } from './users/create.ts';
+import { createUsers } from './users/create-batch.ts';
 import { deleteUser } from './users/delete.ts';
 import { getUser } from './users/get.ts';
 import { listUsers } from './users/list.ts';
@@ -10,6 +11,7 @@ import { updateUser } from './users/update.ts';
 /** The roll call of all endpoints. */
 export const endpoints: readonly Endpoint[] = [
   createUser,
+  createUsers,
   listUsers,
   getUser,
   updateUser,

@@ -44,6 +44,9 @@ type Access =
 
 /** What an endpoint's function gets of the request: values that passed the schemas of its route. */
 type RequestOf<R extends Route> = {
+  /** The path as it was sent. */
+  readonly path: string;
+  readonly headers: Output<R['headers']>;
   readonly params: Output<R['params']>;
   readonly query: Output<R['query']>;
   readonly body: Output<R['body']>;
@@ -95,7 +98,7 @@ function requestOf<R extends Route>(
   { values, principal }: RequestContext,
 ): RequestOf<R> {
   const preconditions = conditional ? preconditionsIn(event.headers) : {};
-  return { ...values, principal, preconditions } as unknown as RequestOf<R>;
+  return { ...values, path: event.rawPath, principal, preconditions } as unknown as RequestOf<R>;
 }
 
 function resultOf(
@@ -106,7 +109,8 @@ function resultOf(
   const headers = replyHeaders(reply, value);
   if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
     return notModified(headers);
-  return { statusCode: success, headers, body: reply.write(value), isBase64Encoded: false };
+  const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;
+  return { statusCode, headers, body: reply.write(value), isBase64Encoded: false };
 }
 
 /** What a 200 would have told, but for its content and what describes that (RFC 9110 section 15.4.5). */

@@ -24,13 +24,14 @@ const PROBLEMS = {
 /** A problem code: the last part of the URN in `type`. */
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** One fault of a body member (`pointer`, RFC 6901 in a URI fragment) or of a path or query parameter. */
+/** One fault of a body member (`pointer`, RFC 6901 in a URI fragment), of a path or query parameter, or of a header field. */
 export type ValueFault = { readonly detail: string } & (
   | { readonly pointer: string }
   | { readonly parameter: string }
+  | { readonly header: string }
 );
 
-/** RFC 9457 problem document; `errors` is there for `validation_error` only. */
+/** RFC 9457 problem document; `errors` names the values that are at fault, where values are. */
 export type ProblemDocument = {
   readonly type: string;
   readonly title: string;

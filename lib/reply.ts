@@ -6,12 +6,21 @@ export type Reply<Value> = {
   /** The body's shape, for the documentation. */
   readonly schema?: z.ZodType;
   readonly write: (value: Value) => string;
+  /** Another success than that of the route, for some values. */
+  readonly other?: {
+    readonly status: 200;
+    readonly description: string;
+    readonly schema: z.ZodType;
+    readonly appliesTo: (value: Value) => boolean;
+  };
   readonly headers: Readonly<Record<string, ReplyHeader<Value>>>;
 };
 
 type ReplyHeader<Value> = {
   readonly description: string;
   readonly example?: string;
+  /** Whether some responses lack it. */
+  readonly isOptional?: true;
   /** Undefined where the header does not apply: it is left out then. */
   readonly of: (value: Value) => string | undefined;
 };

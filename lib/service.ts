@@ -2,6 +2,7 @@ import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
+import { createCarryOutOnce } from './idempotency/carry-out-once.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
@@ -21,6 +22,8 @@ export type ProbeService = BaseService & { readonly readiness: Readiness };
 /** All that a handler may reach, and what its host starts and stops. */
 export type Service = ProbeService & {
   readonly users: UserRepository;
+  /** How many requests have been answered again. */
+  readonly idempotency: { readonly replays: number };
   readonly verifyToken: VerifyToken;
   readonly tokenCache: TokenCacheCounts;
   readonly keySet: KeySet;
@@ -55,9 +58,17 @@ export function composeService(base: BaseService): Service {
     onRefresh: refreshLog(log),
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
+  const idempotency = { replays: 0 };
   return {
     ...composeProbes(base),
-    users: userRepository(database.statements),
+    users: userRepository({
+      statements: database.statements,
+      recordsChanges: settings.changesRetention > 0,
+      carryOutOnce: createCarryOutOnce(database.statements.timeLeft, () => {
+        idempotency.replays += 1;
+      }),
+    }),
+    idempotency,
     verifyToken,
     tokenCache: counts,
     keySet,

@@ -73,6 +73,9 @@ export const Environment = z.object({
   SVC_REQUIRE_IF_MATCH: flag()
     .default(false)
     .describe('Whether PATCH and DELETE without `If-Match` are refused (428).'),
+  SVC_CHANGES_RETENTION: whole(0, 3650, 'days')
+    .default(30)
+    .describe('How long changes are kept, the same for all instances; 0 turns the changes off.'),
   SVC_POSTGRES_MIGRATE: flag()
     .default(true)
     .describe(
@@ -170,6 +173,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     requestIdHeader: data.SVC_REQUEST_ID_HEADER,
     bodyLimit: data.SVC_BODY_LIMIT,
     requireIfMatch: data.SVC_REQUIRE_IF_MATCH,
+    changesRetention: data.SVC_CHANGES_RETENTION,
     host: data.SVC_HOST,
     port: data.SVC_PORT,
     postgres: {

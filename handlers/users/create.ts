@@ -1,9 +1,12 @@
+import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint.ts';
+import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
+import { createdAndGone, keyInUse, keyReused } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { maskedEmail } from '../../lib/observability/redaction.ts';
 import { composeService } from '../../lib/service.ts';
 import { emailTaken } from '../../lib/users/refusals.ts';
 import { UserCreate } from '../../lib/users/user.ts';
+import { logCreated } from '../../lib/users/user-events.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 
 /** Stores a user with a new id, active from the start. */
@@ -16,19 +19,16 @@ export const createUser = endpoint(
     method: 'POST',
     path: '/api/v1/users/',
     role: 'users.write',
+    headers: IdempotencyHeaders,
     body: UserCreate,
     success: 201,
     reply: createdUserReply,
-    problems: [emailTaken],
+    problems: [emailTaken, keyInUse, createdAndGone, keyReused],
   },
-  async ({ body, principal }, { users, log }) => {
-    const user = await users.create(body);
-    log.info('user_created', {
-      user_id: user.id,
-      email: maskedEmail(user.email),
-      subject: principal.subject,
-    });
-    return user;
+  async ({ body, headers, principal }, { users, log }) => {
+    const outcome = await users.create(body, authorOf(principal), headers['Idempotency-Key']);
+    if (!outcome.isReplay) logCreated(log, outcome.created, principal);
+    return outcome;
   },
 );
 

@@ -1,3 +1,4 @@
+import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
@@ -23,7 +24,7 @@ export const deleteUser = endpoint(
     problems: [noSuchUser, preconditionFailed],
   },
   async ({ params, preconditions, principal }, { users, log }) => {
-    await users.delete(params.user_id, preconditions);
+    await users.delete(params.user_id, preconditions, authorOf(principal));
     log.info('user_deleted', { user_id: params.user_id.toLowerCase(), subject: principal.subject });
   },
 );

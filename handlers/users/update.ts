@@ -1,3 +1,4 @@
+import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
@@ -24,7 +25,7 @@ export const updateUser = endpoint(
     problems: [noSuchUser, preconditionFailed, emailTaken],
   },
   async ({ params, body, preconditions, principal }, { users, log }) => {
-    const user = await users.update(params.user_id, body, preconditions);
+    const user = await users.update(params.user_id, body, preconditions, authorOf(principal));
     log.info('user_updated', { user_id: user.id, subject: principal.subject });
     return user;
   },

@@ -16,9 +16,20 @@ export type NamedStatement = Statement & { readonly summary: string };
 export type Statements = {
   /** @throws {Problem} service_unavailable_error when PostgreSQL does not answer in time */
   run(statement: NamedStatement): Promise<QueryResult>;
+  /** Milliseconds that are left for the statements of the current request; its time begins with its first statement. */
+  timeLeft(): number;
   /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
   cancel(): void;
 };
+
+/**
+ * As the value of a parameter: for how long the statement may wait for a lock, in milliseconds as text. It is known only
+ * once the statement has its connection.
+ */
+export const TIME_LEFT = Symbol('time left');
+
+/** In milliseconds: PostgreSQL's refusal has to come before the request's time is up. */
+const LOCK_GRACE = 200;
 
 /** In milliseconds, how much longer than PostgreSQL's own limit we wait: it answers first, unless it cannot. */
 const GRACE = 250;
@@ -70,7 +81,10 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
     let fault: unknown;
     try {
       const query_timeout = Math.max(deadline - performance.now(), 1);
-      return await client.query({ text: sql, values: [...parameters], query_timeout } as never);
+      const values = parameters.map((value) =>
+        value === TIME_LEFT ? lockTimeoutWithin(query_timeout) : value,
+      );
+      return await client.query({ text: sql, values, query_timeout } as never);
     } catch (error) {
       fault = error;
       throw error;
@@ -123,6 +137,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
 
   return {
     run,
+    timeLeft: () => deadlineOf(currentRequest()) - performance.now(),
     cancel() {
       isCancelled = true;
       for (const client of busy) abandon(client);
@@ -130,6 +145,10 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
       waiting.clear();
     },
   };
+}
+
+function lockTimeoutWithin(milliseconds: number): string {
+  return String(Math.max(Math.floor(milliseconds - LOCK_GRACE), 1));
 }
 
 /** Whatever the reason, TLS and passwords included, nothing has been sent yet. */

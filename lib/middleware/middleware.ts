@@ -8,7 +8,12 @@ export type RequestContext = Invocation & {
 };
 
 /** The values of a request that its route declares, checked. */
-export type RequestValues = { readonly params: unknown; readonly query: unknown; readonly body: unknown };
+export type RequestValues = {
+  readonly headers: unknown;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+};
 
 /** A response while the middlewares are still writing it. */
 export type ResponseDraft = {

@@ -1,12 +1,13 @@
 import httpJsonBodyParser from '@middy/http-json-body-parser';
 import type * as z from 'zod';
-import { Problem, type ValueFault } from '../problem.ts';
-import { detailOf } from './fault-detail.ts';
+import type { ValueFault } from '../problem.ts';
+import { detailOf, pointerTo, valuesNotAllowed } from '../value-faults.ts';
 import type { Middleware, RequestInStack } from './middleware.ts';
 import { queryParameters } from './query-parameters.ts';
 
-/** The schemas of what a request carries. */
+/** The schemas of what a request carries; those of header fields by their names as they are documented. */
 export type RequestSchemas = {
+  readonly headers?: z.ZodObject | undefined;
   readonly params?: z.ZodObject | undefined;
   readonly query?: z.ZodObject | undefined;
   readonly body?: z.ZodObject | undefined;
@@ -16,24 +17,32 @@ type Checked = { readonly value?: unknown; readonly faults: readonly ValueFault[
 
 const NOTHING: Checked = { faults: [] };
 
-/** Checks path, query and body values, and refuses all that is wrong with them at once. */
-export function validate({ params, query, body }: RequestSchemas): Middleware {
+/** Checks header, path, query and body values, and refuses all that is wrong with them at once. */
+export function validate({ headers, params, query, body }: RequestSchemas): Middleware {
   return {
     before(request) {
       const { pathParameters, rawQueryString } = request.event;
+      const fields = headers ? checkHeaders(headers, request.event.headers) : NOTHING;
       const path = params ? checkParameters(params, pathParameters ?? {}) : NOTHING;
       const search = query ? checkQuery(query, rawQueryString) : NOTHING;
       const content = body ? checkBody(body, request) : NOTHING;
-      const errors = [...path.faults, ...search.faults, ...content.faults];
+      const errors = [...fields.faults, ...path.faults, ...search.faults, ...content.faults];
       if (errors.length > 0) throw valuesNotAllowed(errors);
-      request.context.values = { params: path.value, query: search.value, body: content.value };
+      request.context.values = {
+        headers: fields.value,
+        params: path.value,
+        query: search.value,
+        body: content.value,
+      };
     },
   };
 }
 
-/** Values that the schemas of a route refuse, all at once. */
-export function valuesNotAllowed(errors: readonly ValueFault[]): Problem {
-  return new Problem('validation_error', { detail: 'Some values are not allowed: see errors.', errors });
+function checkHeaders(schema: z.ZodObject, given: RequestInStack['event']['headers']): Checked {
+  const fields = Object.keys(schema.shape).map((name) => [name, given[name.toLowerCase()]]);
+  const { data, error } = schema.safeParse(Object.fromEntries(fields), { error: detailOf });
+  if (!error) return { value: data, faults: [] };
+  return { faults: error.issues.map(({ path, message }) => ({ header: String(path[0]), detail: message })) };
 }
 
 function checkParameters(schema: z.ZodObject, given: Readonly<Record<string, unknown>>): Checked {
@@ -82,9 +91,3 @@ function parseUnguarded(body: string): Checked {
 }
 
 const wholeBody = (detail: string): Checked => ({ faults: [{ pointer: '#', detail }] });
-
-/** RFC 6901 section 6: a JSON pointer in a URI fragment. */
-function pointerTo(path: readonly PropertyKey[]): string {
-  const escaped = path.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'));
-  return ['#', ...escaped.map(encodeURIComponent)].join('/');
-}

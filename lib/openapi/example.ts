@@ -6,6 +6,7 @@ export function exampleOf(schema: z.ZodType): unknown {
   if (own !== undefined) return own;
   if (schema instanceof z.ZodLiteral) return schema.value;
   if (schema instanceof z.ZodArray) return [exampleOf(schema.element as z.ZodType)];
+  if (schema instanceof z.ZodUnion) return exampleOf(schema.options[0] as z.ZodType);
   if (schema instanceof z.ZodObject) return examplesOf(schema.shape);
   const isWrapped =
     schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;

@@ -15,6 +15,10 @@ const ValueFault = z
       parameter: z.string().meta({ description: 'The path or query parameter.' }),
       detail,
     }),
+    z.object({
+      header: z.string().meta({ description: 'The header field.' }),
+      detail,
+    }),
   ])
   .meta({ id: 'ValueFault', description: 'One value that is not allowed.' });
 

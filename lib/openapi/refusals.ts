@@ -10,10 +10,11 @@ import {
 } from '../http-refusals.ts';
 import { encodedBody, notDeclaredAsJson } from '../middleware/media-type.ts';
 import { bodyTooLarge } from '../middleware/receive-body.ts';
-import { type RequestSchemas, valuesNotAllowed } from '../middleware/validate.ts';
+import type { RequestSchemas } from '../middleware/validate.ts';
 import { preconditionRequired } from '../preconditions.ts';
 import { asProblem, type Problem, unauthorized, unavailable } from '../problem.ts';
 import { methodNotAllowed, noSuchPath } from '../unmatched.ts';
+import { valuesNotAllowed } from '../value-faults.ts';
 import { faultsOf } from './value-faults.ts';
 
 /** Every problem that the route can answer, lowest status first, each made by what the rule itself refuses with. */

@@ -30,9 +30,9 @@ export function requestIdParameter(name: string): oas31.ParameterObject {
   };
 }
 
-/** The path and query parameters of a route. */
-export function requestParamsOf({ params, query }: Route): ZodOpenApiParameters {
-  return { ...(params && { path: params }), ...(query && { query }) };
+/** The path, query and header parameters of a route. */
+export function requestParamsOf({ params, query, headers }: Route): ZodOpenApiParameters {
+  return { ...(params && { path: params }), ...(query && { query }), ...(headers && { header: headers }) };
 }
 
 /** The header parameters of its own. */

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
 import type { Route } from '../endpoint.ts';
 import { type Problem, problemDocument, problemHeaders } from '../problem.ts';
@@ -26,6 +27,7 @@ export function responsesOf(
   const byStatus = Map.groupBy(refusalsOf(route, bodyLimit), ({ status }) => String(status));
   return {
     [route.success]: successOf(route, common),
+    ...(route.reply.other && { [route.reply.other.status]: otherSuccessOf(route, common) }),
     ...(route.conditional === 'reading' && { 304: notModified(route, common) }),
     ...Object.fromEntries(
       [...byStatus].map(([status, refusals]) => [status, refusalOf(refusals, instance, common)]),
@@ -33,10 +35,18 @@ export function responsesOf(
   };
 }
 
-function successOf({ success, reply }: Route, { name, reference }: CommonHeader): ZodOpenApiResponseObject {
-  const own = Object.entries(reply.headers).map(([header, { description, example }]) => [
+function successOf(
+  { success, reply }: Pick<Route, 'reply' | 'success'>,
+  { name, reference }: CommonHeader,
+): ZodOpenApiResponseObject {
+  const own = Object.entries(reply.headers).map(([header, { description, example, isOptional }]) => [
     header,
-    { description, schema: { type: 'string' }, ...(example !== undefined && { example }) },
+    {
+      description,
+      required: !isOptional,
+      schema: { type: 'string' },
+      ...(example !== undefined && { example }),
+    },
   ]);
   const [mediaType] = reply.mediaType?.split(';') ?? [];
   return {
@@ -47,6 +57,14 @@ function successOf({ success, reply }: Route, { name, reference }: CommonHeader)
         content: { [mediaType]: { schema: reply.schema, example: exampleOf(reply.schema) } },
       }),
   };
+}
+
+function otherSuccessOf(
+  { reply, success }: Pick<Route, 'reply' | 'success'>,
+  common: CommonHeader,
+): ZodOpenApiResponseObject {
+  const { description = '', schema = z.unknown() } = reply.other ?? {};
+  return { ...successOf({ success, reply: { ...reply, schema } }, common), description };
 }
 
 /** The headers of the success, without its content. */
@@ -80,13 +98,19 @@ function nameIn(refusals: readonly Problem[], refusal: Problem): string {
   return index === 0 ? refusal.code : `${refusal.code}_${index + 1}`;
 }
 
+/** A header is required where all of them have it. */
 function documentedHeaders(refusals: readonly Problem[]): oas31.HeadersObject {
-  const values = new Map<string, Set<string>>();
-  for (const [header, value] of refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal)))) {
-    values.set(header, new Set([...(values.get(header) ?? []), value]));
-  }
-  values.delete('Content-Type');
-  return Object.fromEntries([...values].map(([header, all]) => [header, documentedHeader(header, all)]));
+  const byName = Map.groupBy(
+    refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal))),
+    ([header]) => header,
+  );
+  byName.delete('Content-Type');
+  return Object.fromEntries(
+    [...byName].map(([header, fields]) => {
+      const values = new Set(fields.map(([, value]) => value));
+      return [header, { ...documentedHeader(header, values), required: fields.length === refusals.length }];
+    }),
+  );
 }
 
 function documentedHeader(header: string, values: ReadonlySet<string>): oas31.HeaderObject {

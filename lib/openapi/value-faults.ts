@@ -1,11 +1,12 @@
 import * as z from 'zod';
-import { detailOf } from '../middleware/fault-detail.ts';
 import type { RequestSchemas } from '../middleware/validate.ts';
 import type { ValueFault } from '../problem.ts';
+import { detailOf } from '../value-faults.ts';
 
 /** A fault of each value that these schemas describe, in the words of its first rule. */
-export function faultsOf({ params, query, body }: RequestSchemas): readonly ValueFault[] {
+export function faultsOf({ headers, params, query, body }: RequestSchemas): readonly ValueFault[] {
   return [
+    ...rulesOf(headers).map(([header, detail]) => ({ header, detail })),
     ...[...rulesOf(params), ...rulesOf(query)].map(([parameter, detail]) => ({ parameter, detail })),
     ...rulesOf(body).map(([member, detail]) => ({ pointer: `#/${member}`, detail })),
   ];

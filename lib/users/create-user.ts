@@ -1,25 +1,68 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import { type Author, recorded } from '../changes/recording.ts';
 import { violatesUnique } from '../database/faults.ts';
 import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { TIME_LEFT } from '../database/statements.ts';
+import type { Outcome } from '../idempotency/carry-out-once.ts';
+import { type Claim, claimed } from '../idempotency/claim.ts';
+import type { Fingerprint } from '../idempotency/fingerprint.ts';
+import { createdAndGone } from '../idempotency/refusals.ts';
+import { readingKnownUsers } from './known-users.ts';
 import { emailTaken } from './refusals.ts';
 import type { User, UserCreate } from './user.ts';
-import { type UserRow, userColumns, userIn } from './user-row.ts';
+import { type UserRow, userIn } from './user-row.ts';
+import type { Writing } from './writing.ts';
+import { type WrittenRow, writtenUsers } from './written-users.ts';
 
-/** Stores one user. */
-export function creatingUser(statements: Statements) {
-  const insert = prepare<UserCreate & { readonly id: string }, UserRow>(
-    statements,
-    'INSERT users',
-    ({ id, email, full_name }) =>
-      sql`insert into users (id, email, full_name) values (${id}, ${email}, ${full_name}) returning ${userColumns}`,
+type Given = UserCreate & Author & { readonly id: string };
+
+/** Stores one user; under a key once, however often it is asked for. */
+export function creatingUser({ statements, recordsChanges, carryOutOnce }: Writing) {
+  const recordedWith = (given: Given) => (recordsChanges ? recorded('created', given) : undefined);
+  const insert = prepare<Given, WrittenRow>(statements, 'INSERT users', (given) =>
+    writtenUsers(
+      sql`insert into users (id, email, full_name) values (${given.id}, ${given.email}, ${given.full_name})`,
+      { record: recordedWith(given) },
+    ),
   );
+  const insertOnce = prepare<Given & Claim, WrittenRow>(statements, 'INSERT users', (given) =>
+    writtenUsers(
+      sql`insert into users (id, email, full_name)
+        select ${given.id}::uuid, ${given.email}::text, ${given.full_name}::text from claimed`,
+      {
+        before: [claimed(given, sql`array[${given.id}::uuid]`)],
+        record: recordedWith(given),
+        isKeyed: true,
+      },
+    ),
+  );
+  const readKnownUsers = readingKnownUsers(statements);
 
-  return async (user: UserCreate): Promise<User> => {
-    const [row] = await insert({ ...user, id: uuidv7() }).catch(refuseTakenEmail);
+  async function createUser(user: UserCreate, author: Author): Promise<User> {
+    const [row] = await insert({ ...user, ...author, id: uuidv7() }).catch(refuseTakenEmail);
     return userIn(row as UserRow);
-  };
+  }
+
+  async function createUserOnce(
+    user: UserCreate,
+    author: Author,
+    fingerprint: Fingerprint,
+  ): Promise<Outcome<User>> {
+    const given = { ...user, ...author, ...fingerprint, id: uuidv7(), lock_timeout: TIME_LEFT };
+    const { created, isReplay } = await carryOutOnce(fingerprint, {
+      async write() {
+        const [row] = await insertOnce(given).catch(refuseTakenEmail);
+        return row && [userIn(row as UserRow)];
+      },
+      read: () => readKnownUsers(fingerprint.key),
+    });
+    const [known] = created;
+    if (known === undefined || typeof known === 'string') throw createdAndGone();
+    return { created: known, isReplay };
+  }
+
+  return { createUser, createUserOnce };
 }
 
 /** The unique index decides on every create and update, so that two racing writers cannot both win. */

@@ -1,17 +1,26 @@
 import { sql } from 'kysely';
+import { type Author, recorded } from '../changes/recording.ts';
 import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
 import type { Preconditions } from '../preconditions.ts';
 import { isOfVersions, type Versions, versionsFor } from './versions.ts';
+import type { Writing } from './writing.ts';
+
+type Given = Author & Versions & { readonly id: string };
 
 /** Deletes a user; resolves with whether there was one, of a version that the preconditions allow. */
-export function deletingUser(statements: Statements) {
-  const remove = prepare<Versions & { readonly id: string }, unknown>(
-    statements,
-    'DELETE users',
-    (given) => sql`delete from users where id = ${given.id} and ${isOfVersions(given)} returning id`,
-  );
+export function deletingUser({ statements, recordsChanges }: Writing) {
+  const remove = prepare<Given, unknown>(statements, 'DELETE users', (given) => {
+    const statement = sql`delete from users where id = ${given.id} and ${isOfVersions(given)}`;
+    if (!recordsChanges) return sql`${statement} returning id`;
+    // A deletion has the version after the last.
+    return sql`with written as (
+      ${statement} returning id, version + 1 as version, 0 as changed, clock_timestamp() as moment
+    ), ${recorded('deleted', given)}
+    select id from written`;
+  });
 
-  return async (id: string, preconditions: Preconditions): Promise<boolean> =>
-    (await remove({ id, ...versionsFor(preconditions) })).length > 0;
+  return async (id: string, preconditions: Preconditions, author: Author): Promise<boolean> => {
+    const rows = await remove({ id, ...versionsFor(preconditions), ...author });
+    return rows.length > 0;
+  };
 }

@@ -1,4 +1,5 @@
-import { Problem } from '../problem.ts';
+import { Problem, type ValueFault } from '../problem.ts';
+import { pointerTo, valuesNotAllowed } from '../value-faults.ts';
 
 /** There is no user with the id in the path. */
 export function noSuchUser(): Problem {
@@ -8,4 +9,24 @@ export function noSuchUser(): Problem {
 /** The unique index knows the email already, in whatever case. */
 export function emailTaken(): Problem {
   return new Problem('conflict_error', { detail: 'A user with this email exists already.' });
+}
+
+/** The emails of these items of a batch are those of users, or of earlier items that are stored. */
+export function emailsTaken(indexes: readonly number[] = [0]): Problem {
+  return new Problem('conflict_error', {
+    detail: 'Emails of the batch belong to users already: see errors.',
+    errors: indexes.map((index) => emailFault(index, 'must not belong to another user')),
+  });
+}
+
+/** The emails of these items stand earlier in the same batch, in whatever case. */
+export function emailsRepeated(indexes: readonly number[] = [1]): Problem {
+  return valuesNotAllowed(indexes.map((index) => emailFault(index, REPEATED)));
+}
+
+/** What is wrong with an email that stands earlier in the same batch. */
+export const REPEATED = 'must not stand earlier in the batch';
+
+function emailFault(index: number, detail: string): ValueFault {
+  return { pointer: pointerTo(['items', index, 'email']), detail };
 }

@@ -1,9 +1,11 @@
 import * as z from 'zod';
+import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
 import { type User, UserRead } from './user.ts';
 import type { UserPage } from './user-list.ts';
 
-const personal = cacheControl('private, no-cache');
+/** Answers about users are for their caller alone, who asks again before using one. */
+export const personal = cacheControl('private, no-cache');
 
 /** One user, with its entity tag. */
 export const userReply = {
@@ -16,12 +18,28 @@ export const userReply = {
   },
 } as const satisfies Reply<User>;
 
-/** The user just created, and where it is. */
-export const createdUserReply: Reply<User> = {
+/** Whether a request under an idempotency key has been answered again. */
+export const replayed = {
+  'Idempotency-Replayed': {
+    description: 'There when the request was carried out before, under its `Idempotency-Key`.',
+    example: 'true',
+    isOptional: true,
+    of: ({ isReplay }: { readonly isReplay: boolean }) => (isReplay ? 'true' : undefined),
+  },
+} as const;
+
+/** The user just created, or created by the same request before, and where it is. */
+export const createdUserReply: Reply<Outcome<User>> = {
   ...userReply,
+  write: ({ created }) => userReply.write(created),
   headers: {
-    ...userReply.headers,
-    Location: { description: 'The path of the new user.', of: ({ id }) => `/api/v1/users/${id}` },
+    ...personal,
+    ...replayed,
+    ETag: { ...userReply.headers.ETag, of: ({ created }) => userReply.headers.ETag.of(created) },
+    Location: {
+      description: 'The path of the new user.',
+      of: ({ created }) => `/api/v1/users/${created.id}`,
+    },
   },
 };
 
@@ -33,6 +51,7 @@ export const userListReply: Reply<UserPage> = {
   headers: {
     ...personal,
     Link: {
+      isOptional: true,
       description: 'Where the next page is (RFC 8288); without it this is the last one.',
       example: '</api/v1/users/?sort=created_at&limit=100&skip=100>; rel="next"',
       of: ({ next }) => (next === undefined ? undefined : `</api/v1/users/?${next}>; rel="next"`),
@@ -44,7 +63,12 @@ export const userListReply: Reply<UserPage> = {
 export const deletedUserReply: Reply<void> = { write: () => '', headers: personal };
 
 /** Moments as UTC with milliseconds and `Z`: the column has the same precision. */
-function representation({ created_at, updated_at, version: _, ...user }: User): z.output<typeof UserRead> {
+export function representation({
+  created_at,
+  updated_at,
+  version: _,
+  ...user
+}: User): z.output<typeof UserRead> {
   return {
     ...user,
     created_at: new Date(created_at).toISOString(),

@@ -1,38 +1,57 @@
 import { sql } from 'kysely';
+import type { Author } from '../changes/recording.ts';
 import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import type { Outcome } from '../idempotency/carry-out-once.ts';
+import { fingerprint } from '../idempotency/fingerprint.ts';
 import { type Preconditions, preconditionFailed } from '../preconditions.ts';
+import { creatingBatch } from './create-batch.ts';
 import { creatingUser } from './create-user.ts';
 import { deletingUser } from './delete-user.ts';
+import type { KnownUser } from './known-users.ts';
 import type { UserListQuery } from './list-query.ts';
 import { noSuchUser } from './refusals.ts';
 import { updatingUser } from './update-user.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
+import { type UserBatch, valuesOf } from './user-batch.ts';
 import { listingUsers, type UserPage } from './user-list.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
+import type { Writing } from './writing.ts';
 
 /**
- * The users in PostgreSQL. Each method is one statement, so that racing writers are decided by the
- * unique index and the row itself, never by what was read before.
+ * The users in PostgreSQL. Each method is one statement, so that racing writers are decided by the unique index and the
+ * row itself, never by what was read before; a second statement only tells why nothing was written.
  */
 export type UserRepository = {
-  /** @throws {Problem} conflict_error when the email is taken */
-  create(user: UserCreate): Promise<User>;
+  /**
+   * Under a key once, however often it is sent.
+   *
+   * @throws {Problem} conflict_error when the email is taken; of a key that is known idempotency_key_reused_error,
+   * idempotency_key_in_use_error and gone_error
+   */
+  create(user: UserCreate, author: Author, key?: string): Promise<Outcome<User>>;
+  /**
+   * What became of each item, in their order.
+   *
+   * @throws {Problem} as create does; of an atomic batch also validation_error for an email that it has twice
+   */
+  createBatch(batch: UserBatch, author: Author, key?: string): Promise<Outcome<readonly KnownUser[]>>;
   list(query: UserListQuery): Promise<UserPage>;
   /** @throws {Problem} not_found_error */
   get(id: string): Promise<User>;
   /** @throws {Problem} not_found_error, precondition_failed_error, conflict_error when the email is taken */
-  update(id: string, fields: UserUpdate, preconditions: Preconditions): Promise<User>;
+  update(id: string, fields: UserUpdate, preconditions: Preconditions, author: Author): Promise<User>;
   /** @throws {Problem} not_found_error, precondition_failed_error */
-  delete(id: string, preconditions: Preconditions): Promise<void>;
+  delete(id: string, preconditions: Preconditions, author: Author): Promise<void>;
 };
 
-/** The users in this database. */
-export function userRepository(statements: Statements): UserRepository {
-  const updateUser = updatingUser(statements);
-  const deleteUser = deletingUser(statements);
+/** The users as these statements reach them. */
+export function userRepository(writing: Writing): UserRepository {
+  const { createUser, createUserOnce } = creatingUser(writing);
+  const { createBatch, createBatchOnce } = creatingBatch(writing);
+  const updateUser = updatingUser(writing);
+  const deleteUser = deletingUser(writing);
   const select = prepare<{ id: string }, UserRow>(
-    statements,
+    writing.statements,
     'SELECT users',
     ({ id }) => sql`select ${userColumns} from users where id = ${id}`,
   );
@@ -50,13 +69,22 @@ export function userRepository(statements: Statements): UserRepository {
   }
 
   return {
-    create: creatingUser(statements),
-    list: listingUsers(statements),
+    async create(user, author, key) {
+      if (key === undefined) return { created: await createUser(user, author), isReplay: false };
+      const request = { operation: 'createUser', subject: author.actor, key };
+      return createUserOnce(user, author, fingerprint(request, [user.email, user.full_name]));
+    },
+    async createBatch(batch, author, key) {
+      if (key === undefined) return { created: await createBatch(batch, author), isReplay: false };
+      const request = { operation: 'createUsers', subject: author.actor, key };
+      return createBatchOnce(batch, author, fingerprint(request, valuesOf(batch)));
+    },
+    list: listingUsers(writing.statements),
     get,
-    update: async (id, fields, preconditions) =>
-      (await updateUser(id, fields, preconditions)) ?? refuseUntouched(id),
-    async delete(id, preconditions) {
-      if (!(await deleteUser(id, preconditions))) await refuseUntouched(id);
+    update: async (id, fields, preconditions, author) =>
+      (await updateUser(id, fields, preconditions, author)) ?? refuseUntouched(id),
+    async delete(id, preconditions, author) {
+      if (!(await deleteUser(id, preconditions, author))) await refuseUntouched(id);
     },
   };
 }

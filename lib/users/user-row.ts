@@ -15,7 +15,11 @@ export const userColumns = sql.raw(`users.id, users.email, users.full_name, user
     (extract(epoch from users.created_at) * 1000)::bigint as created_at,
     (extract(epoch from users.updated_at) * 1000)::bigint as updated_at, users.version`);
 
-/** The user in a row. */
-export function userIn(row: UserRow): User {
-  return { ...row, created_at: Number(row.created_at), updated_at: Number(row.updated_at) };
+/** The user in a row, whatever else is in it. */
+export function userIn({ id, email, full_name, is_active, created_at, updated_at, version }: UserRow): User {
+  return {
+    ...{ id, email, full_name, is_active, version },
+    created_at: Number(created_at),
+    updated_at: Number(updated_at),
+  };
 }

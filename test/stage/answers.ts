@@ -35,6 +35,7 @@ export type Refusal = keyof typeof REFUSALS;
 
 const HEADERS_OF: Partial<Record<Refusal, () => Record<string, string>>> = {
   unauthorized_error: () => ({ 'www-authenticate': 'Bearer' }),
+  idempotency_key_in_use_error: () => ({ 'retry-after': expect.stringMatching(/^[1-9]\d*$/) }),
   service_unavailable_error: () => ({ 'retry-after': expect.stringMatching(/^[1-9]\d*$/) }),
 };
 
@@ -79,7 +80,7 @@ export function answerWith(status: number, headers: Record<string, string>, body
 type Particulars = {
   readonly detail?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The pointer (`#…`) or the parameter of each fault, in the order told. */
+  /** The pointer (`#…`), the parameter or the header field of each fault, in the order told. */
   readonly errors?: readonly string[] | 'any';
 };
 
@@ -112,7 +113,8 @@ export function refusal(
 }
 
 function faultAt(place: string) {
-  return { [place.startsWith('#') ? 'pointer' : 'parameter']: place, detail: someText() };
+  const kind = place.startsWith('#') ? 'pointer' : /^[A-Z]/.test(place) ? 'header' : 'parameter';
+  return { [kind]: place, detail: someText() };
 }
 
 /** The answer 403: it names the role. */

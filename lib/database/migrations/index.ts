@@ -1,6 +1,8 @@
 import type { Kysely } from 'kysely';
 import { users } from './0001-users.ts';
 import { inactiveUsers } from './0002-inactive-users.ts';
+import { idempotencyKeys } from './0003-idempotency-keys.ts';
+import { userChanges } from './0004-user-changes.ts';
 import type { MigrationName } from './names.ts';
 
 /**
@@ -13,4 +15,6 @@ export type Migration = (db: Kysely<unknown>) => Promise<void>;
 export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0001-users': users,
   '0002-inactive-users': inactiveUsers,
+  '0003-idempotency-keys': idempotencyKeys,
+  '0004-user-changes': userChanges,
 };

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { Problem, type ValueFault } from './problem.ts';
 
 /** What a value has to be, by zod's name for its type. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -19,4 +20,15 @@ export function detailOf(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
   const type = issue.code === 'invalid_type' ? TYPES[issue.expected] : undefined;
   return `must be ${type ?? 'an allowed value'}`;
+}
+
+/** Values that the schemas of a route refuse, all at once. */
+export function valuesNotAllowed(errors: readonly ValueFault[]): Problem {
+  return new Problem('validation_error', { detail: 'Some values are not allowed: see errors.', errors });
+}
+
+/** A JSON pointer in a URI fragment (RFC 6901 section 6) to a member of the body. */
+export function pointerTo(path: readonly PropertyKey[]): string {
+  const escaped = path.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'));
+  return ['#', ...escaped.map(encodeURIComponent)].join('/');
 }

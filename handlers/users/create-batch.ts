@@ -1,0 +1,37 @@
+import { authorOf } from '../../lib/changes/recording.ts';
+import { endpoint } from '../../lib/endpoint.ts';
+import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
+import { createdAndGone, keyInUse, keyReused } from '../../lib/idempotency/refusals.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
+import { createdBatchReply } from '../../lib/users/batch-reply.ts';
+import { emailsRepeated, emailsTaken } from '../../lib/users/refusals.ts';
+import { UserBatch } from '../../lib/users/user-batch.ts';
+import { logCreated } from '../../lib/users/user-events.ts';
+
+/** Stores up to 100 users by one statement. */
+export const createUsers = endpoint(
+  {
+    operationId: 'createUsers',
+    summary: 'Create up to 100 users',
+    kind: 'operation',
+    needs: 'users',
+    method: 'POST',
+    path: '/api/v1/users/batch',
+    role: 'users.write',
+    headers: IdempotencyHeaders,
+    body: UserBatch,
+    success: 201,
+    reply: createdBatchReply,
+    problems: [emailsRepeated, emailsTaken, keyInUse, createdAndGone, keyReused],
+  },
+  async ({ path, body, headers, principal }, { users, log }) => {
+    const outcome = await users.createBatch(body, authorOf(principal), headers['Idempotency-Key']);
+    for (const user of outcome.isReplay ? [] : outcome.created) {
+      if (typeof user !== 'string') logCreated(log, user, principal);
+    }
+    return { ...outcome, batch: body, instance: path };
+  },
+);
+
+export const handler = /* @__PURE__ */ lambda(createUsers, composeService);

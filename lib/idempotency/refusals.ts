@@ -1,0 +1,22 @@
+import { Problem } from '../problem.ts';
+
+/** Another request under the key has not ended. */
+export function keyInUse(cause?: unknown): Problem {
+  return new Problem('idempotency_key_in_use_error', {
+    detail: 'Another request with this Idempotency-Key has not ended. Try again later.',
+    headers: { 'Retry-After': '1' },
+    cause,
+  });
+}
+
+/** The key stands for a request with other values. */
+export function keyReused(): Problem {
+  return new Problem('idempotency_key_reused_error', {
+    detail: 'This Idempotency-Key has been used for a request with other values.',
+  });
+}
+
+/** What the request created has been deleted since. */
+export function createdAndGone(): Problem {
+  return new Problem('gone_error', { detail: 'What this request created has been deleted since.' });
+}

@@ -1,0 +1,52 @@
+import { keyInUse } from './refusals.ts';
+
+/**
+ * Runs `run` once all that came before it under this key have ended. `timeLeft` tells for how many milliseconds it may
+ * wait; past that it is refused.
+ */
+export type InTurn = <Result>(
+  key: string,
+  timeLeft: () => number,
+  run: () => Promise<Result>,
+) => Promise<Result>;
+
+/** In milliseconds: with less left no statement is worth sending. */
+const TOO_LATE = 20;
+
+/**
+ * Takes the requests of one instance under one key one after the other: of all that wait for a key one waits in
+ * PostgreSQL, so that they hold one connection between them.
+ */
+export function createTurns(): InTurn {
+  /** Of the last request under each key: resolves when it and all before it have ended, with what it failed for. */
+  const ends = new Map<string, Promise<unknown>>();
+
+  return async (key, timeLeft, run) => {
+    const before = ends.get(key);
+    const { promise: end, resolve: ended } = Promise.withResolvers<unknown>();
+    ends.set(key, end);
+    void end.then(() => ends.get(key) === end && ends.delete(key));
+    const refusal = before && (await refusedWaitingFor(before, timeLeft));
+    if (refusal) {
+      ended(before);
+      throw refusal;
+    }
+    try {
+      const result = await run();
+      ended(undefined);
+      return result;
+    } catch (fault) {
+      ended(fault);
+      throw fault;
+    }
+  };
+}
+
+/** Resolves with nothing once there is time for a try, else with the refusal of one that has waited in vain. */
+async function refusedWaitingFor(before: Promise<unknown>, timeLeft: () => number): Promise<unknown> {
+  const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
+  const timer = setTimeout(() => resolve(keyInUse()), Math.max(timeLeft(), 0));
+  const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
+  // What the one before has waited for in vain is what there is to wait for.
+  return timeLeft() > TOO_LATE ? undefined : (fault ?? keyInUse());
+}

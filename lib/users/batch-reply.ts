@@ -1,0 +1,61 @@
+import * as z from 'zod';
+import type { Outcome } from '../idempotency/carry-out-once.ts';
+import { createdAndGone } from '../idempotency/refusals.ts';
+import { type Problem, problemDocument } from '../problem.ts';
+import { JSON_TYPE, type Reply } from '../reply.ts';
+import { valuesNotAllowed } from '../value-faults.ts';
+import type { KnownUser } from './known-users.ts';
+import { emailsTaken } from './refusals.ts';
+import { UserRead } from './user.ts';
+import { type BatchItem, faultsOfItem, type UserBatch } from './user-batch.ts';
+import { personal, replayed, representation } from './user-reply.ts';
+
+/** A batch that was carried out, and what became of each of its items. */
+export type CreatedBatch = Outcome<readonly KnownUser[]> & {
+  readonly batch: UserBatch;
+  /** The path of the request. */
+  readonly instance: string;
+};
+
+const ItemResult = z
+  .union([
+    z.object({ status: z.literal(201), user: UserRead }),
+    z.object({
+      status: z.union([z.literal(409), z.literal(410), z.literal(422)]),
+      problem: z.object({}).meta({ override: { $ref: '#/components/schemas/Problem' } }),
+    }),
+  ])
+  .meta({
+    id: 'BatchItemResult',
+    description: 'What became of one item.',
+  });
+
+/** The users of an atomic batch; of a partial one what became of each item. In the order of the items. */
+export const createdBatchReply: Reply<CreatedBatch> = {
+  mediaType: JSON_TYPE,
+  schema: z.array(UserRead),
+  other: {
+    status: 200,
+    description: 'The mode is `partial`: what became of each item, in their order.',
+    schema: z.array(ItemResult),
+    appliesTo: ({ batch }) => batch.mode === 'partial',
+  },
+  write: (value) => JSON.stringify(value.batch.mode === 'partial' ? resultsOf(value) : usersOf(value)),
+  headers: { ...personal, ...replayed },
+};
+
+function usersOf({ created }: CreatedBatch) {
+  return created.flatMap((user) => (typeof user === 'string' ? [] : [representation(user)]));
+}
+
+function resultsOf({ created, batch, instance }: CreatedBatch) {
+  return created.map((user, index) => {
+    if (typeof user !== 'string') return { status: 201, user: representation(user) };
+    const problem = user === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index);
+    return { status: problem.status, problem: problemDocument(problem, instance) };
+  });
+}
+
+function refusalOf(item: BatchItem | undefined, index: number): Problem {
+  return item?.faults ? valuesNotAllowed(faultsOfItem(index, item.faults)) : emailsTaken([index]);
+}

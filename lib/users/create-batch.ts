@@ -1,0 +1,79 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { Author } from '../changes/recording.ts';
+import { violatesUnique } from '../database/faults.ts';
+import { TIME_LEFT } from '../database/statements.ts';
+import type { Outcome } from '../idempotency/carry-out-once.ts';
+import type { Fingerprint } from '../idempotency/fingerprint.ts';
+import { createdAndGone } from '../idempotency/refusals.ts';
+import { type InsertItems, type Items, insertingItems } from './insert-items.ts';
+import { type KnownUser, readingKnownUsers } from './known-users.ts';
+import { refusingTakenEmails } from './taken-emails.ts';
+import type { BatchItem, UserBatch } from './user-batch.ts';
+import { userIn } from './user-row.ts';
+import type { Writing } from './writing.ts';
+
+type Given = Parameters<InsertItems>[0];
+
+/** Stores the items of a batch and resolves with what became of each; under a key once, however often it is asked for. */
+export function creatingBatch(writing: Writing) {
+  const { statements, carryOutOnce } = writing;
+  const inserts = { atomic: insertsOf('atomic'), partial: insertsOf('partial') };
+  const readKnownUsers = readingKnownUsers(statements);
+  const refuseTakenEmails = refusingTakenEmails(statements);
+
+  function insertsOf(mode: UserBatch['mode']) {
+    return {
+      plain: insertingItems(writing, mode, { isKeyed: false }),
+      keyed: insertingItems(writing, mode, { isKeyed: true }),
+    };
+  }
+
+  async function createBatch({ items, mode }: UserBatch, author: Author): Promise<readonly KnownUser[]> {
+    const given = { ...itemsIn(items), ...author };
+    return (await untilDecided(mode, inserts[mode].plain, given)) ?? [];
+  }
+
+  async function createBatchOnce(
+    { items, mode }: UserBatch,
+    author: Author,
+    fingerprint: Fingerprint,
+  ): Promise<Outcome<readonly KnownUser[]>> {
+    const given = { ...itemsIn(items), ...author, ...fingerprint, lock_timeout: TIME_LEFT };
+    const outcome = await carryOutOnce(fingerprint, {
+      write: () => untilDecided(mode, inserts[mode].keyed, given),
+      read: () => readKnownUsers(fingerprint.key),
+    });
+    if (mode === 'atomic' && outcome.created.includes('gone')) throw createdAndGone();
+    return outcome;
+  }
+
+  /** A batch that another writer has overtaken is sent again; an atomic one that cannot be stored is refused. */
+  async function untilDecided(
+    mode: UserBatch['mode'],
+    insert: InsertItems,
+    given: Given,
+  ): Promise<readonly KnownUser[] | undefined> {
+    for (;;) {
+      try {
+        const rows = await insert(given);
+        if (rows.length === 0 && given.key) return undefined;
+        const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, userIn(row)]])));
+        return given.ids.map((id) => stored.get(id) ?? 'refused');
+      } catch (fault) {
+        if (!violatesUnique(fault, 'users_email_key')) throw fault;
+        if (mode === 'atomic') await refuseTakenEmails(given.emails);
+      }
+    }
+  }
+
+  return { createBatch, createBatchOnce };
+}
+
+/** Ids are made in the order of the items, and so order the users of a batch. */
+function itemsIn(items: readonly BatchItem[]): Items {
+  return {
+    ids: items.map(() => uuidv7()),
+    emails: items.map(({ user }) => user?.email ?? null),
+    full_names: items.map(({ user }) => user?.full_name ?? null),
+  };
+}

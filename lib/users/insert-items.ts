@@ -1,0 +1,77 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Author, recorded } from '../changes/recording.ts';
+import { type Prepared, prepare } from '../database/prepared.ts';
+import { type Claim, claimed } from '../idempotency/claim.ts';
+import { foldedEmail } from './folded-email.ts';
+import type { UserBatch } from './user-batch.ts';
+import type { Writing } from './writing.ts';
+import { type WrittenRow, writtenUsers } from './written-users.ts';
+
+/** The items of a batch, member by member; one that is refused for its values has no email. */
+export type Items = {
+  readonly ids: readonly string[];
+  readonly emails: readonly (string | null)[];
+  readonly full_names: readonly (string | null)[];
+};
+
+/** Stores items by one statement. */
+export type InsertItems = Prepared<Items & Author & Partial<Claim>, WrittenRow>;
+
+type Given = Items & Author & Claim;
+/** Where the rows come from, and the ids that will be stored, an entry for each item. */
+type Source = {
+  readonly before: readonly RawBuilder<unknown>[];
+  readonly rows: RawBuilder<unknown>;
+  readonly ids: RawBuilder<unknown>;
+};
+
+/** All items, or those whose address is free; which those are is known before the first is stored. */
+const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
+  atomic: (given) => ({
+    before: [itemsOf(given)],
+    rows: sql`item`,
+    ids: sql`${given.ids}::uuid[]`,
+  }),
+  partial: (given) => ({
+    // Of an address that is there twice the first item counts.
+    before: [
+      itemsOf(given),
+      sql`free as materialized (
+        select distinct on (folded) id, email, full_name, folded, position from item
+        where email is not null and not exists (select from users where lower(upper(users.email)) = item.folded)
+        order by folded, position
+      )`,
+    ],
+    rows: sql`free`,
+    ids: sql`(select array_agg(free.id order by item.position) from item left join free using (position))`,
+  }),
+};
+
+/** The statement for this mode. In the order of the addresses, so that two batches never wait for each other. */
+export function insertingItems(
+  { statements, recordsChanges }: Writing,
+  mode: UserBatch['mode'],
+  { isKeyed }: { readonly isKeyed: boolean },
+): InsertItems {
+  return prepare<Given, WrittenRow>(statements, 'INSERT users', (given) => {
+    const { before, rows, ids } = SOURCES[mode](given);
+    const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
+    return writtenUsers(
+      sql`insert into users (id, email, full_name)
+        select source.id, source.email, source.full_name from ${source} order by source.folded`,
+      {
+        before: isKeyed ? [...before, claimed(given, ids)] : before,
+        record: recordsChanges ? recorded('created', given) : undefined,
+        isKeyed,
+      },
+    );
+  }) as InsertItems;
+}
+
+function itemsOf({ ids, emails, full_names }: Items): RawBuilder<unknown> {
+  return sql`item as materialized (
+    select id, email, full_name, position, ${foldedEmail(sql.ref('email'))} as folded
+    from unnest(${ids}::uuid[], ${emails}::text[], ${full_names}::text[])
+      with ordinality as sent (id, email, full_name, position)
+  )`;
+}

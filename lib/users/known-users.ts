@@ -1,0 +1,37 @@
+import { sql } from 'kysely';
+import { prepare } from '../database/prepared.ts';
+import type { Statements } from '../database/statements.ts';
+import type { Known } from '../idempotency/carry-out-once.ts';
+import { keptSince } from '../idempotency/claim.ts';
+import type { User } from './user.ts';
+import { type UserRow, userColumns, userIn } from './user-row.ts';
+
+/** What became of an item of a keyed request: its user as it is now, `gone` when it was deleted since, else nothing. */
+export type KnownUser = User | 'gone' | 'refused';
+
+type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
+
+/** Reads what a key stands for: an entry for each item of its request, in their order. */
+export function readingKnownUsers(statements: Statements) {
+  const select = prepare<{ key: Buffer }, Row>(
+    statements,
+    'SELECT idempotency_keys',
+    ({ key }) => sql`
+      select held.request, item.created, ${userColumns}
+      from idempotency_keys as held
+      cross join lateral unnest(held.user_ids) with ordinality as item (created, position)
+      left join users on users.id = item.created
+      where held.key = ${key} and held.created_at > ${keptSince}
+      order by item.position`,
+  );
+
+  return async (key: Buffer): Promise<Known<readonly KnownUser[]> | undefined> => {
+    const rows = await select({ key });
+    return rows[0] && { request: rows[0].request, created: rows.map(knownUserIn) };
+  };
+}
+
+function knownUserIn(row: Row): KnownUser {
+  if (row.created === null) return 'refused';
+  return row.id === null ? 'gone' : userIn(row);
+}

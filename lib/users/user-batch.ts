@@ -1,0 +1,83 @@
+import * as z from 'zod';
+import type { ValueFault } from '../problem.ts';
+import { detailOf, pointerTo } from '../value-faults.ts';
+import { REPEATED } from './refusals.ts';
+import { UserCreate } from './user.ts';
+
+/** In items. */
+const LARGEST_BATCH = 100;
+const SIZE = `must have 1 to ${LARGEST_BATCH} items`;
+
+/** An item of a batch, judged by itself: the user it asks for, or what is wrong with it. */
+export type BatchItem = { readonly sent: unknown } & (
+  | { readonly user: UserCreate; readonly faults?: never }
+  | { readonly user?: never; readonly faults: readonly ItemFault[] }
+);
+
+type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
+
+const Item = z
+  .unknown()
+  .transform((sent): BatchItem => {
+    const { data, error } = UserCreate.safeParse(sent, { error: detailOf });
+    return data ? { user: data, sent } : { faults: error.issues, sent };
+  })
+  .meta({
+    override: { $ref: '#/components/schemas/UserCreate' },
+    example: { email: 'ada@example.com', full_name: 'Ada Lovelace' },
+  });
+
+/** The body of batch create. With `partial` an item that is refused does not keep the others from being stored. */
+export const UserBatch = z
+  .object({
+    items: z.array(Item).min(1, SIZE).max(LARGEST_BATCH, SIZE),
+    mode: z
+      .enum(['atomic', 'partial'], { error: 'must be atomic or partial' })
+      .default('atomic')
+      .meta({ description: '`atomic` stores all items or none; `partial` stores those that can be stored.' }),
+  })
+  .superRefine(refuseItemsOfAtomic, { when: () => true })
+  .meta({ id: 'UserBatch' });
+export type UserBatch = z.output<typeof UserBatch>;
+
+/** The faults of an item, as they are told of the body that it stands in. */
+export function faultsOfItem(index: number, faults: readonly ItemFault[]): readonly ValueFault[] {
+  return faults.map(({ path, message }) => ({
+    pointer: pointerTo(['items', index, ...path]),
+    detail: message,
+  }));
+}
+
+/** What makes two batches the same request: the mode and the values, of a refused item as they were sent. */
+export function valuesOf({ items, mode }: UserBatch): readonly unknown[] {
+  return [mode, ...items.map(({ user, sent }) => (user ? [user.email, user.full_name] : sentValuesOf(sent)))];
+}
+
+function sentValuesOf(sent: unknown): unknown {
+  const { email, full_name } = Object(sent) as { email?: unknown; full_name?: unknown };
+  return typeof sent === 'object' && sent !== null ? [email, full_name] : sent;
+}
+
+/**
+ * Names all that is wrong with the items of a batch that is stored as a whole, unless the batch itself is. Beside refused
+ * values also addresses that stand earlier; where there are none, PostgreSQL finds these, whatever their case.
+ */
+function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
+  const { items, mode } = (batch ?? {}) as Partial<UserBatch>;
+  const isRefused = context.issues.some(({ path }) => path?.length === 1 && path[0] === 'items');
+  if (mode === 'partial' || isRefused || !Array.isArray(items) || !items.some(({ faults }) => faults)) return;
+  const earlier = new Set<string>();
+  for (const [index, { faults = [], sent }] of items.entries()) {
+    for (const { path, message } of faults) refuse(index, path, message);
+    const { email } = Object(sent) as { email?: unknown };
+    if (typeof email !== 'string') continue;
+    const folded = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+    const isNamed = faults.some(({ path }) => path[0] === 'email');
+    if (earlier.has(folded) && !isNamed) refuse(index, ['email'], REPEATED);
+    earlier.add(folded);
+  }
+
+  function refuse(index: number, path: readonly PropertyKey[], message: string): void {
+    context.addIssue({ code: 'custom', path: ['items', index, ...path], message });
+  }
+}

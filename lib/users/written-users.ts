@@ -1,0 +1,29 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { UserRow } from './user-row.ts';
+import { userColumns } from './user-row.ts';
+
+type Around = {
+  /** Common table expressions that `write` selects from. */
+  readonly before?: readonly RawBuilder<unknown>[];
+  /** What records the rows of `written`. */
+  readonly record?: RawBuilder<unknown> | undefined;
+  /** Whether `claimed` is among those before: then there is no row when the key was known, and else at least one. */
+  readonly isKeyed?: boolean;
+};
+
+/** A user that was written, or nothing but the news that the key is claimed. */
+export type WrittenRow = UserRow | { readonly id: null };
+
+/** The statement that writes users, with what it does before and after, and returns them as written. */
+export function writtenUsers(
+  write: RawBuilder<unknown>,
+  { before = [], record, isKeyed = false }: Around,
+): RawBuilder<WrittenRow> {
+  if (before.length === 0 && !record) return sql`${write} returning ${userColumns}`;
+  const written = sql`written as (
+    ${write} returning ${userColumns}, users.changed, users.updated_at as moment
+  )`;
+  return sql`with ${sql.join([...before, written, ...(record ? [record] : [])])}
+    select id, email, full_name, is_active, created_at, updated_at, version
+    from ${isKeyed ? sql`claimed left join written on true` : sql`written`} order by id`;
+}
