@@ -23,7 +23,7 @@ class Placeholder {
  * operation and its table, is what spans call it.
  */
 export function prepare<Values extends Record<string, unknown>, Row>(
-  statements: Statements,
+  statements: Pick<Statements, 'run'>,
   summary: string,
   write: (given: Values) => RawBuilder<Row>,
 ): Prepared<Values, Row> {

@@ -15,7 +15,7 @@ export type UserPage = { readonly users: readonly User[]; readonly next: string 
 type Given = ReturnType<typeof valuesOf>;
 
 /** Reads a page, and one user more, who tells whether there is another page. */
-export function listingUsers(statements: Statements) {
+export function listingUsers(statements: Pick<Statements, 'run'>) {
   const known = new Map<string, Prepared<Given, UserRow>>();
 
   function prepareFor(words: string): Prepared<Given, UserRow> {

@@ -64,8 +64,6 @@ async function statementOf(query: UserListQuery): Promise<Statement> {
       sent.push(statement);
       return { rows: [], rowCount: 0, command: '', oid: 0, fields: [] };
     },
-    timeLeft: () => 0,
-    cancel() {},
   });
   await list(query);
   expect(sent).toHaveLength(1);
