@@ -1,13 +1,23 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { devNull, networkInterfaces } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
+import { startHost } from '../../host/host.ts';
+import { readSettings } from '../../lib/settings.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 
+const ROOT = join(import.meta.dirname, '../..');
+
 type Development = Awaited<ReturnType<typeof startDevelopment>>;
+
+const settingsIn = (text: string): Record<string, string> =>
+  Object.fromEntries([...text.matchAll(/^ *(SVC_\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
 
 /** That of macOS, 3.2, knows no bracketed paste. */
 const isOldBash = (shell: string) => shell === 'bash' && process.platform === 'darwin';
@@ -47,6 +57,34 @@ describe('npm run dev', { timeout: 60_000 }, () => {
       '  SVC_OAUTH_AUDIENCE=user-management-service',
       '  SVC_OAUTH_ROLES_CLAIM=aud',
     ]);
+  });
+
+  test('another service with the printed settings takes the printed token', async () => {
+    const settings = settingsIn(banner);
+    const token = /^TOKEN=(.*)$/m.exec(banner)?.[1];
+    const host = await startHost(readSettings({ ...settings, SVC_PORT: '0' }), {
+      logTo: openSync(devNull, 'a'),
+    });
+
+    const answer = await fetch(`${host.url}/api/v1/users/`, {
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    await host.shutDown();
+
+    expect(answer.status).toBe(200);
+  });
+
+  test('.env.example has the same settings, with the ports that npm run dev prefers', () => {
+    const command = 'set -a; . ./.env.example; env';
+    const exported = execFileSync('sh', ['-c', command], { cwd: ROOT, encoding: 'utf8', env: {} });
+
+    expect(settingsIn(exported)).toEqual({
+      ...settingsIn(banner),
+      SVC_PORT: '8001',
+      SVC_POSTGRES_PORT: '54320',
+      SVC_OAUTH_ISSUER: 'http://127.0.0.1:9000',
+      SVC_OAUTH_JWKS_URI: 'http://127.0.0.1:9000/jwks',
+    });
   });
 
   // A terminal in its plain mode takes lines of no more than 1024 bytes on some systems.
