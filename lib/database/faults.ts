@@ -33,7 +33,7 @@ export function isMissingTable(fault: unknown): boolean {
  */
 export function isInTheWay(fault: unknown): boolean {
   const isInCatalog = sqlStateOf(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
-  return isInCatalog || /^(55P03|40001|40P01|42P07)$/.test(sqlStateOf(fault) ?? '');
+  return isInCatalog || /^(55P03|40001|40P01|42710|42P07)$/.test(sqlStateOf(fault) ?? '');
 }
 
 /** Time ran out while the statement waited for rows of this table that another transaction has written. */

@@ -12,6 +12,8 @@ const PROOF = 2;
 /**
  * Waits for the answer to a statement that may take long. Asks PostgreSQL meanwhile, by another connection, whether it
  * still runs it; when it does not, or is out of reach, the answer is lost and `giveUp` is called.
+ *
+ * @param giveUp makes `answer` reject
  */
 export async function whileItRuns<Answer>(
   postgres: Settings['postgres'],
@@ -20,17 +22,24 @@ export async function whileItRuns<Answer>(
   giveUp: () => void,
 ): Promise<Answer> {
   let isAnswered = false;
+  let isLost = false;
   let timer = setTimeout(look, PAUSE, 0);
 
   async function look(misses: number): Promise<void> {
     const missed = (await isRunning(postgres, statement)) ? 0 : misses + 1;
     if (isAnswered) return;
-    if (missed === PROOF) giveUp();
-    else timer = setTimeout(look, PAUSE, missed);
+    if (missed === PROOF) {
+      isLost = true;
+      giveUp();
+    } else timer = setTimeout(look, PAUSE, missed);
   }
 
   try {
     return await answer;
+  } catch (fault) {
+    throw isLost
+      ? new Error('the answer to a statement was lost: the network has failed', { cause: fault })
+      : fault;
   } finally {
     isAnswered = true;
     clearTimeout(timer);
@@ -40,9 +49,11 @@ export async function whileItRuns<Answer>(
 async function isRunning(postgres: Settings['postgres'], statement: string): Promise<boolean> {
   const client = new Client(clientConfig(postgres, TIME_LIMIT / 1000));
   const limit = setTimeout(() => abandon(client), TIME_LIMIT);
+  let isInReach = false;
   client.on('error', () => {});
   try {
     await client.connect();
+    isInReach = true;
     const { rowCount } = await client.query(
       `select from pg_stat_activity
        where datname = current_database() and state = 'active' and left(query, 200) = left($1, 200)`,
@@ -50,8 +61,8 @@ async function isRunning(postgres: Settings['postgres'], statement: string): Pro
     );
     return rowCount !== 0;
   } catch (fault) {
-    // PostgreSQL is there, though it has no connection left for the question.
-    return (fault as { severity?: string }).severity !== undefined;
+    // PostgreSQL, or a pooler, is there, though it has nothing left for the question.
+    return isInReach || (fault as { severity?: string }).severity !== undefined;
   } finally {
     clearTimeout(limit);
     abandon(client);

@@ -2,13 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { Variables } from '../../lib/settings.ts';
+import { migrations } from '../../lib/database/migrations/index.ts';
+import { runMigrations } from '../../lib/database/run-migrations.ts';
+import { readSettings, type Variables } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { TIMESTAMP } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
+import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 
 const ROUNDS = 20;
@@ -79,6 +82,28 @@ test('times are UTC with milliseconds and Z, whatever is set for the session tha
   expect(created.created_at).toMatch(TIMESTAMP);
   expect(Math.abs(Date.now() - Date.parse(created.created_at))).toBeLessThan(60_000);
   expect(read).toEqual(created);
+});
+
+test('instances that migrate through PgBouncer at once all succeed, and leave nothing behind', async () => {
+  const database = await createDatabase();
+  const shared = await startPgBouncer(inject('postgres'), { poolSize: 3 });
+  const behind = { ...database, host: shared.host, port: shared.port };
+  const settings = readSettings({
+    ...environmentOf(behind, stage.issuer),
+    SVC_POSTGRES_POOLER: 'transaction',
+  });
+
+  await Promise.all(Array.from({ length: 6 }, () => runMigrations(settings.postgres)));
+
+  const administrator = await administer(database.name);
+  const recorded = await administrator.query('SELECT name FROM kysely_migration ORDER BY name');
+  const invalid = await administrator.query('SELECT FROM pg_index WHERE NOT indisvalid');
+  const locks = await administrator.query("SELECT FROM pg_locks WHERE locktype = 'advisory'");
+  await administrator.end();
+  await shared.stop();
+  await database.drop();
+  expect(recorded.map(({ name }) => name)).toEqual(Object.keys(migrations));
+  expect({ invalid, locks }).toEqual({ invalid: [], locks: [] });
 });
 
 test('without the setting PgBouncer refuses what a session of its own would be given', async () => {
