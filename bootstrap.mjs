@@ -23,6 +23,7 @@ const built = join(root, 'dist', 'host', 'main.mjs');
 const lock = join(root, '.data', 'bootstrap.lock');
 // biome-ignore lint/style/noProcessEnv: npm tells its own place here
 const environment = process.env;
+const own = environment.npm_node_execpath ?? process.execPath;
 
 const isToBeBuilt = process.argv.includes('--built');
 const hasSources = existsSync(join(root, 'host', 'main.ts'));
@@ -49,7 +50,7 @@ async function prepare() {
 /** What is built already needs no packages but the runtime. */
 function hasPackages() {
   if (isToBeBuilt && !hasSources) return isFit('node');
-  return isInstalled() && isFit(runtime);
+  return isInstalled() && hasRuntime();
 }
 
 function isInstalled() {
@@ -134,7 +135,13 @@ function npm() {
   const cli = environment.npm_execpath;
   if (!cli?.endsWith('npm-cli.js')) return ['npm'];
   // The Node that runs npm, not the one in node_modules, which is about to be replaced.
-  return [environment.npm_node_execpath ?? process.execPath, cli];
+  return [own, cli];
+}
+
+/** A later Node than 24, as it is packaged for Apple Silicon, is right where there is no 24. */
+function hasRuntime() {
+  const major = majorOf(runtime);
+  return major === 24 || (major > 24 && majorOf(own) !== 24);
 }
 
 /**
@@ -142,9 +149,7 @@ function npm() {
  * made, together with those of the packages for other systems, which have the same name.
  */
 function mendRuntime() {
-  const own = environment.npm_node_execpath ?? process.execPath;
   const fit = [...packagedRuntimes(), own].filter((program) => program !== runtime && isFit(program));
-  // What is packaged for Apple Silicon is newer: there a Node 24 of one's own goes first.
   const program = fit.find((candidate) => majorOf(candidate) === 24) ?? fit[0];
   if (program === undefined) return false;
   const draft = `${runtime}.${process.pid}`;

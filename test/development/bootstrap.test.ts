@@ -72,6 +72,7 @@ describe('every run mends, without installing anew,', () => {
 
   test.each([
     ['an older Node in its place', '#!/bin/sh\necho v20.20.2\n'],
+    ['a later Node in its place, where there is a 24', '#!/bin/sh\necho v26.10.0\n'],
     ['a program of another system in its place', '\xcf\xfa\xed\xfe'],
     ['a program that fails in its place', '#!/bin/sh\nexit 1\n'],
   ])('%s', async (_what, content) => {

@@ -9,7 +9,9 @@ folder=$(mktemp -d)
 dev=
 trap '[ -z "$dev" ] || kill "$dev" 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
 
-git clone --quiet "$root" "$folder/clone"
+# As a clone has it; the repository may belong to somebody else, of whom git would not clone.
+mkdir "$folder/clone"
+git -c "safe.directory=$root" -C "$root" archive HEAD | tar -x -C "$folder/clone"
 npm install --silent --no-audit --no-fund --prefix "$folder/npm" "npm@$version"
 PATH=$folder/npm/node_modules/.bin:$PATH
 export PATH
