@@ -60,7 +60,15 @@ async function migrateAsFirstVersion({ database }: Awaited<ReturnType<typeof emp
   const pool = new pg.Pool({ host, port, user, password, database: name, max: 1 });
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   const up = async (transaction: Kysely<unknown>) => {
-    await transaction.schema.createTable('users').addColumn('id', 'uuid').execute();
+    await sql`create table users (
+      id uuid primary key, email text collate "pg_c_utf8" not null, full_name text,
+      is_active boolean not null default true, created_at timestamptz(3) not null default now(),
+      updated_at timestamptz(3) not null default now(), version bigint not null default 1,
+      constraint users_email_length check (char_length(email) between 1 and 255),
+      constraint users_full_name_length check (char_length(full_name) <= 255)
+    )`.execute(transaction);
+    await sql`create unique index users_email_key on users (lower(upper(email)))`.execute(transaction);
+    await sql`create index users_created_at_id_idx on users (created_at, id)`.execute(transaction);
   };
   const provider = { getMigrations: async () => ({ '0001-users': { up } }) };
   const { error } = await new Migrator({ db, provider }).migrateToLatest();
