@@ -1,5 +1,5 @@
-import findMyWay from 'find-my-way';
-import type { Endpoint } from '../lib/endpoint.ts';
+import findMyWay, { type HTTPMethod } from 'find-my-way';
+import type { Endpoint, Route } from '../lib/endpoint.ts';
 import type { Handler } from '../lib/gateway.ts';
 import type { Service } from '../lib/service.ts';
 import { unmatched } from '../lib/unmatched.ts';
@@ -18,19 +18,27 @@ export type Router = (method: string, path: string) => Match;
 /** Longer than any target that Node's parser lets through. */
 const LONGEST_PARAMETER = 65_536;
 
-/** A router over all endpoints, each bound to the service. */
+/**
+ * A router over all endpoints, each bound to the service. Of the methods that others know a path has also those that it
+ * lacks: else `GET /users/batch` would be taken for `GET /users/{user_id}`.
+ */
 export function createRouter(endpoints: readonly Endpoint[], service: Service): Router {
   const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PARAMETER });
-  for (const { route, bind } of endpoints) {
-    const path = route.path.replace(/\{(\w+)\}/g, ':$1');
-    const store = { handler: bind(service), isProbe: route.kind === 'probe' };
-    router.on(route.method === 'GET' ? ['GET', 'HEAD'] : [route.method], path, () => {}, store);
-  }
   const noMatch = {
     handler: unmatched(endpoints.map(({ route }) => route)).bind(service),
     params: {},
     isProbe: false,
   };
+  const known = new Set(endpoints.flatMap(({ route }) => methodsOf(route)));
+  for (const [path, group] of Map.groupBy(endpoints, ({ route }) => route.path)) {
+    const lacking = new Set(known);
+    for (const { route, bind } of group) {
+      const store = { handler: bind(service), isProbe: route.kind === 'probe' };
+      for (const method of methodsOf(route)) lacking.delete(method);
+      router.on(methodsOf(route), patternOf(path), () => {}, store);
+    }
+    router.on([...lacking], patternOf(path), () => {}, noMatch);
+  }
 
   return (method, path) => {
     const found = router.find(method as 'GET', path);
@@ -38,4 +46,12 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
     const isWhole = found !== null && Object.values(found.params).every((value) => value !== '');
     return isWhole ? { ...(found.store as Omit<Match, 'params'>), params: found.params } : noMatch;
   };
+}
+
+function methodsOf({ method }: Route): HTTPMethod[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method];
+}
+
+function patternOf(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
 }

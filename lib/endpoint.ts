@@ -8,10 +8,11 @@ import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { pathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { type RequestSchemas, validate } from './middleware/validate.ts';
+import { besideNeighbours, type Neighbours } from './neighbours.ts';
 import { isUnmodified, type Preconditions, preconditionsIn } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
-import { serve } from './serve.ts';
+import { refuseWith, serve } from './serve.ts';
 import type { Service, Services } from './service.ts';
 
 /** What an endpoint promises: router, validation, documentation, bundles and infrastructure all read it here. */
@@ -23,6 +24,8 @@ export type Route = RequestSchemas &
     readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
     /** A parameter is a segment in braces. With `/` at its end or without it is the same resource. */
     readonly path: `/${string}`;
+    /** Of a path that ends in a parameter: what else may stand there, of which a gateway may not know. */
+    readonly neighbours?: Neighbours;
     /** A probe is asked by an orchestrator: it is not counted as a request in flight, and has no span. */
     readonly kind: 'operation' | 'probe';
     /**
@@ -68,8 +71,8 @@ export function endpoint<const R extends Route>(
 ): Endpoint<Services[R['needs']]> {
   return {
     route,
-    bind: (service) =>
-      serve(service, {
+    bind(service) {
+      const handler = serve(service, {
         route,
         // Only a public route is bound to less than the whole service, and it asks for no token.
         checks: checksOf(route, service as Service),
@@ -77,7 +80,11 @@ export function endpoint<const R extends Route>(
           const request = requestOf<R>(route, event, context);
           return resultOf(route, await answer(request, service), request.preconditions);
         },
-      }),
+      });
+      const { path, neighbours } = route;
+      const refuse = (problem: Problem) => refuseWith(service, problem);
+      return neighbours ? besideNeighbours(path, neighbours, handler, refuse) : handler;
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import { allowOf, methodNotAllowed } from './allow.ts';
 import type { Route } from './endpoint.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { acceptPatch } from './middleware/media-type.ts';
@@ -33,29 +34,22 @@ export function noSuchPath(): Problem {
   return new Problem('not_found_error', { detail: 'There is no such path.' });
 }
 
-/** A known path that does not know the method; `allow` lists those it knows (RFC 9110 section 15.5.6). */
-export function methodNotAllowed(allow: string): Problem {
-  return new Problem('method_not_allowed_error', {
-    detail: `The methods of this resource are ${allow}.`,
-    headers: { Allow: allow },
-  });
-}
-
 type Resource = {
   readonly segments: readonly string[];
   readonly allow: string;
   readonly acceptPatch: Readonly<Record<string, string>>;
 };
 
+/** Paths with fewer parameters first: `/users/batch` is a path of its own, and no `/users/{user_id}`. */
 function resourcesOf(routes: readonly Route[]): readonly Resource[] {
   const byPath = Map.groupBy(routes, ({ path }) => withoutSlash(path));
-  return [...byPath].map(([path, group]) => {
+  const paths = [...byPath].sort(([one], [other]) => parameterCount(one) - parameterCount(other));
+  return paths.map(([path, group]) => {
     const methods = group.map(({ method }) => method);
     return { segments: path.split('/'), allow: allowOf(methods), acceptPatch: acceptPatch(methods) };
   });
 }
 
-function allowOf(declared: readonly string[]): string {
-  const methods = declared.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-  return [...methods, 'OPTIONS'].join(', ');
+function parameterCount(path: string): number {
+  return path.split('{').length - 1;
 }

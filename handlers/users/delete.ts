@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
 import { composeService } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
-import { UserPath } from '../../lib/users/user.ts';
+import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
 /** Deletes a user for good. */
@@ -16,6 +16,7 @@ export const deleteUser = endpoint(
     needs: 'users',
     method: 'DELETE',
     path: '/api/v1/users/{user_id}',
+    neighbours: NEIGHBOURS_OF_USER,
     role: 'users.write',
     params: UserPath,
     conditional: 'writing',

@@ -3,7 +3,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
 import { composeService } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
-import { UserPath } from '../../lib/users/user.ts';
+import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
 /** Reads one user. */
@@ -15,6 +15,7 @@ export const getUser = endpoint(
     needs: 'users',
     method: 'GET',
     path: '/api/v1/users/{user_id}',
+    neighbours: NEIGHBOURS_OF_USER,
     role: 'users.read',
     params: UserPath,
     conditional: 'reading',

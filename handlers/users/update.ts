@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
 import { composeService } from '../../lib/service.ts';
 import { emailTaken, noSuchUser } from '../../lib/users/refusals.ts';
-import { UserPath, UserUpdate } from '../../lib/users/user.ts';
+import { NEIGHBOURS_OF_USER, UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
 /** Changes the given fields of a user, and no others. */
@@ -16,6 +16,7 @@ export const updateUser = endpoint(
     needs: 'users',
     method: 'PATCH',
     path: '/api/v1/users/{user_id}',
+    neighbours: NEIGHBOURS_OF_USER,
     role: 'users.write',
     params: UserPath,
     body: UserUpdate,

@@ -1,3 +1,4 @@
+import { methodNotAllowed } from '../allow.ts';
 import { missingRole } from '../auth/principal.ts';
 import type { Route } from '../endpoint.ts';
 import {
@@ -13,7 +14,7 @@ import { bodyTooLarge } from '../middleware/receive-body.ts';
 import type { RequestSchemas } from '../middleware/validate.ts';
 import { preconditionRequired } from '../preconditions.ts';
 import { asProblem, type Problem, unauthorized, unavailable } from '../problem.ts';
-import { methodNotAllowed, noSuchPath } from '../unmatched.ts';
+import { noSuchPath } from '../unmatched.ts';
 import { valuesNotAllowed } from '../value-faults.ts';
 import { faultsOf } from './value-faults.ts';
 

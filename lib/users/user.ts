@@ -60,6 +60,9 @@ export const UserPath = z.object({
     .meta({ format: 'uuid', description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
 
+/** Paths of their own beside that of one user, with their methods. */
+export const NEIGHBOURS_OF_USER = { batch: ['POST'] } as const;
+
 /** A user, as the database gives it: times in milliseconds since 1970, and `version`, which counts its writes. */
 export type User = {
   readonly id: string;

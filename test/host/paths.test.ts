@@ -5,6 +5,7 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const COLLECTION = 'POST, GET, HEAD, OPTIONS';
 const RESOURCE = 'GET, HEAD, PATCH, DELETE, OPTIONS';
+const BATCH = 'POST, OPTIONS';
 const PROBE = 'GET, HEAD, OPTIONS';
 
 let ada: UserBody;
@@ -176,6 +177,9 @@ describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch where
     ['/api/v1/users', COLLECTION],
     ['/api/v1/users/42', RESOURCE],
     ['/api/v1/users/42/', RESOURCE],
+    ['/api/v1/users/batch', BATCH],
+    ['/api/v1/users/b%61tch/', BATCH],
+    ['/api/v1/users/Batch', RESOURCE],
     ['/health', PROBE],
     ['/ready', PROBE],
   ])('%s: %s', async (path, allow) => {
@@ -194,6 +198,11 @@ describe('any other method on a known path is 405 with Allow', () => {
     ['DELETE', '/api/v1/users', COLLECTION],
     ['POST', '/api/v1/users/42', RESOURCE],
     ['PUT', '/api/v1/users/42/', RESOURCE],
+    ['GET', '/api/v1/users/batch', BATCH],
+    ['GET', '/api/v1/users/b%61tch/', BATCH],
+    ['PATCH', '/api/v1/users/batch', BATCH],
+    ['DELETE', '/api/v1/users/batch/', BATCH],
+    ['PUT', '/api/v1/users/batch', BATCH],
     ['TRACE', '/api/v1/users/', COLLECTION],
     ['PROPFIND', '/api/v1/users/', COLLECTION],
     ['QUERY', '/api/v1/users/', COLLECTION],
@@ -203,6 +212,18 @@ describe('any other method on a known path is 405 with Allow', () => {
     const expected = refusal('method_not_allowed_error', path, { headers: { allow } });
 
     expect(await get(path, method)).toEqual(expected);
+  });
+
+  test('before the token, and for HEAD without content', async () => {
+    const path = '/api/v1/users/batch';
+    const { headers, ...expected } = refusal('method_not_allowed_error', path, { headers: { allow: BATCH } });
+
+    expect(await answerOf(await fetch(service.url + path))).toEqual({ headers, ...expected });
+    expect(await get(path, 'HEAD')).toEqual({
+      status: 405,
+      headers: { ...headers, 'content-length': expect.stringMatching(/^\d+$/) },
+      body: '',
+    });
   });
 
   test('a method is told from another by its case, and may be one that nobody knows', async () => {

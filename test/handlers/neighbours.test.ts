@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../handlers/index.ts';
+import { deleteUser } from '../../handlers/users/delete.ts';
+import { getUser } from '../../handlers/users/get.ts';
+import { updateUser } from '../../handlers/users/update.ts';
+import { type Answer, answerOfResult, refusal } from '../stage/answers.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+
+const BATCH = '/api/v1/users/batch';
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+
+beforeAll(async () => {
+  stage = await startComposition();
+});
+
+afterAll(() => stage.stop());
+
+/** The answer to the event of this name, as API Gateway hands it over for another path. */
+async function callAt(rawPath: string, name: string, endpoint: typeof getUser): Promise<Answer> {
+  const event = await eventOf(name, { token: 'none' });
+  return answerOfResult(await endpoint.bind(stage.service)({ ...event, rawPath, pathParameters: undefined }));
+}
+
+describe('what a gateway takes for a user is refused as the path that it is: 405, before the token', () => {
+  test.each([
+    ['getUser', getUser, BATCH],
+    ['getUser-head', getUser, BATCH],
+    ['getUser', getUser, `${BATCH}/`],
+    ['getUser', getUser, '/mapped/api/v1/users/b%61tch'],
+    ['updateUser', updateUser, BATCH],
+    ['deleteUser', deleteUser, BATCH],
+  ])('%s', async (name, endpoint, path) => {
+    const { status, headers, body } = refusal('method_not_allowed_error', path, {
+      headers: { allow: 'POST, OPTIONS' },
+    });
+    const isHead = name === 'getUser-head';
+    const length = { 'content-length': expect.stringMatching(/^\d+$/) };
+
+    expect(await callAt(path, name, endpoint)).toEqual({
+      status,
+      headers: isHead ? { ...headers, ...length } : headers,
+      body: isHead ? '' : body,
+    });
+  });
+
+  test('and all else is for the function itself', async () => {
+    for (const path of [`${BATCH}x`, '/api/v1/users/BATCH', '/api/v1/users/constructor']) {
+      expect((await callAt(path, 'getUser', getUser)).status).toBe(401);
+    }
+    expect((await callAt('/api/v1/users/%zz', 'getUser', getUser)).status).toBe(400);
+  });
+});
+
+test('a path that ends in a parameter knows all its neighbours, and their methods', () => {
+  const routes = endpoints.map(({ route }) => route);
+  const beside = (path: string) => {
+    const [, parent = ''] = /^(.*\/)\{\w+\}$/.exec(path) ?? [];
+    const isNeighbour = (other: string) =>
+      other.startsWith(parent) && /^[^/{}]+$/.test(other.slice(parent.length));
+    const group = routes.filter((other) => parent !== '' && isNeighbour(other.path));
+    return Object.fromEntries(
+      [...Map.groupBy(group, (other) => other.path.slice(parent.length))].map(([name, members]) => [
+        name,
+        members.map(({ method }) => method),
+      ]),
+    );
+  };
+
+  expect(routes.map(({ operationId, neighbours = {} }) => [operationId, neighbours])).toEqual(
+    routes.map(({ operationId, path }) => [operationId, beside(path)]),
+  );
+});
