@@ -3,19 +3,19 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings.ts';
 import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
-import { startFreezablePostgres } from '../stage/frozen-postgres.ts';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { environmentOf } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 describe('a PostgreSQL that is frozen', () => {
-  let postgres: Awaited<ReturnType<typeof startFreezablePostgres>>;
+  let postgres: Awaited<ReturnType<typeof startDisposablePostgres>>;
   let issuer: Awaited<ReturnType<typeof startIssuer>>;
   let host: BuiltHost;
 
   beforeAll(async () => {
-    [postgres, issuer] = await Promise.all([startFreezablePostgres(), startIssuer()]);
+    [postgres, issuer] = await Promise.all([startDisposablePostgres(), startIssuer()]);
   });
 
   afterEach(async () => {

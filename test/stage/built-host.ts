@@ -74,6 +74,7 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
 
   return {
     outputFile,
+    processId: child.pid as number,
     exited,
     isAlive,
     printed,

@@ -1,15 +1,26 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../host/development/free-port.ts';
 
+/** What is done to the bytes on their way, for one direction of one connection. */
+type Interference = () => Transform;
+
+/** A proxy in front of PostgreSQL, of the key server or of the service. */
+export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
+
 /**
- * Starts a proxy on a port of 127.0.0.1, in front of PostgreSQL for one. It passes everything on, until told to
- * `stall` (connections stay, nothing moves), `reset` (every connection is cut, old and new) or `refuse` (the
- * port is closed, the connections too); `pass` makes it well again, for connections that come after. `forget` lets new
- * connections pass, while nothing moves any more on those that are there: both ends take them for alive.
+ * Starts a proxy on a port of 127.0.0.1. It passes everything on, until told to `stall` (connections stay, nothing moves;
+ * new ones are accepted and hang), `reset` (every connection is cut, old and new), `close` (every connection is ended in
+ * order, old and new) or `refuse` (the port is closed, the connections too); `pass` makes it well again, for connections
+ * that come after. `forget` lets new connections pass, while nothing moves any more on those that are there: both ends
+ * take them for alive. `answersThrough` and `requestsThrough` interfere with the bytes of connections that come after.
  */
 export async function startProxy({ host, port }: { readonly host: string; readonly port: number }) {
-  let mode: 'pass' | 'stall' | 'reset' = 'pass';
+  let mode: 'pass' | 'stall' | 'reset' | 'close' = 'pass';
+  let onAnswers: Interference | undefined;
+  let onRequests: Interference | undefined;
   const sockets = new Set<Socket>();
   let accepted = 0;
 
@@ -17,14 +28,25 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     accepted += 1;
     keep(client);
     if (mode === 'reset') client.resetAndDestroy();
+    else if (mode === 'close') client.end();
     else if (mode === 'stall') client.pause();
     else join(client, keep(connect({ host, port })));
   });
 
   function join(client: Socket, target: Socket): void {
-    client.pipe(target).pipe(client);
+    flow(client, target, onRequests);
+    flow(target, client, onAnswers);
     client.on('close', () => target.destroy());
     target.on('close', () => client.destroy());
+  }
+
+  function flow(from: Socket, to: Socket, interference?: Interference): void {
+    if (!interference) from.pipe(to);
+    else
+      from
+        .pipe(interference())
+        .on('error', () => to.resetAndDestroy())
+        .pipe(to);
   }
 
   function keep(socket: Socket): Socket {
@@ -53,8 +75,10 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     },
     async pass() {
       // What stalled has lost its place: it is cut, as a firewall that forgot it would.
-      if (mode !== 'pass') cutAll();
+      if (mode !== 'pass' || onAnswers || onRequests) cutAll();
       mode = 'pass';
+      onAnswers = undefined;
+      onRequests = undefined;
       await listen(ownPort);
     },
     stall() {
@@ -69,15 +93,64 @@ export async function startProxy({ host, port }: { readonly host: string; readon
       mode = 'reset';
       cutAll();
     },
+    close() {
+      mode = 'close';
+      for (const socket of sockets) socket.end();
+    },
     async refuse() {
       const closed = once(server, 'close');
       server.close();
       cutAll();
       await closed;
     },
+    /** What is sent to the caller goes through this, from the next connection on. */
+    answersThrough(interference: Interference) {
+      onAnswers = interference;
+    },
+    /** What the caller sends goes through this, from the next connection on. */
+    requestsThrough(interference: Interference) {
+      onRequests = interference;
+    },
+    /** Cuts the connections that are there; new ones are as the proxy is now. */
+    cutAll,
     async stop() {
       if (server.listening) await this.refuse();
       cutAll();
     },
   };
+}
+
+/** Passes every chunk on so many milliseconds late. */
+export const late = (milliseconds: number) => () =>
+  through(async (chunk, push) => {
+    await sleep(milliseconds);
+    push(chunk);
+  });
+
+/** Passes one byte at a time, with a pause of so many milliseconds after each. */
+export const byteByByte = (milliseconds: number) => () =>
+  through(async (chunk, push) => {
+    for (const byte of chunk) {
+      push(Buffer.of(byte));
+      await sleep(milliseconds);
+    }
+  });
+
+/** Passes so many bytes, then cuts the connection. */
+export const cutAfter = (bytes: number) => () => {
+  let left = bytes;
+  return through(async (chunk, push) => {
+    push(chunk.subarray(0, left));
+    left -= chunk.length;
+    if (left <= 0) throw new Error('cut');
+  });
+};
+
+/** A transform of whole chunks; what it throws cuts the connection. */
+export function through(pass: (chunk: Buffer, push: (bytes: Buffer) => void) => Promise<void>): Transform {
+  return new Transform({
+    transform(chunk, _encoding, done) {
+      pass(chunk, (bytes) => void this.push(bytes)).then(() => done(), done);
+    },
+  });
 }

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { Agent, type ClientRequest, request } from 'node:http';
+import type { Asked, Entry, Ledger, Operation } from './ledger.ts';
+
+const USERS = '/api/v1/users/';
+
+const METHODS = { create: 'POST', update: 'PATCH', delete: 'DELETE', read: 'GET' } as const satisfies Record<
+  Operation,
+  string
+>;
+
+/** Where a caller sends to, with which token, and where that is written down. */
+export type CallerOptions = {
+  readonly url: string;
+  readonly token: () => Promise<string>;
+  readonly ledger: Ledger;
+  /** How many connections it has; one unless told otherwise. */
+  readonly connections?: number;
+};
+
+/** Somebody who sends requests over connections of its own, and writes every one of them down. */
+export type Caller = ReturnType<typeof createCaller>;
+
+/** No answer takes longer, or the request counts as lost; in milliseconds. */
+const PATIENCE = 30_000;
+
+/** A caller that has not connected yet. */
+export function createCaller({ url, token, ledger, connections = 1 }: CallerOptions) {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+
+  /** Sends the request; resolves with its entry in any case. `onSent` gets what leaves, to be cut off by the caller. */
+  async function send(asked: Asked, onSent?: (outgoing: ClientRequest) => void): Promise<Entry> {
+    const { operation, userId = '', fields, headers } = asked;
+    const authorization = `Bearer ${await token()}`;
+    const entry = ledger.enter({
+      ...asked,
+      requestId: randomUUID(),
+      method: METHODS[operation],
+      path: USERS + userId,
+      sent: performance.now(),
+      answered: Number.POSITIVE_INFINITY,
+      status: 0,
+      isLost: false,
+      answerHeaders: {},
+      body: '',
+    });
+    const content = fields && JSON.stringify(fields);
+    const all = {
+      authorization,
+      'x-request-id': entry.requestId,
+      ...(content && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
+      ...headers,
+    };
+    await new Promise<void>((resolve) => {
+      const target = url + entry.path;
+      const outgoing = request(target, { agent, method: entry.method, headers: all }, async (response) => {
+        const chunks = await response.toArray().catch(() => undefined);
+        if (chunks) {
+          entry.answered = performance.now();
+          entry.status = response.statusCode ?? 0;
+          entry.answerHeaders = response.headers as Entry['answerHeaders'];
+          entry.body = Buffer.concat(chunks).toString();
+        }
+        resolve();
+      });
+      outgoing.setTimeout(PATIENCE, () => outgoing.destroy(new Error('no answer')));
+      outgoing.on('error', () => resolve());
+      onSent?.(outgoing);
+      outgoing.end(content);
+    });
+    entry.isLost = entry.status === 0;
+    return entry;
+  }
+
+  return {
+    send,
+    create: (fields: Asked['fields'] & object, headers: Asked['headers'] = {}) =>
+      send({ operation: 'create', fields, headers }),
+    update: (userId: string, fields: Asked['fields'] & object, headers: Asked['headers'] = {}) =>
+      send({ operation: 'update', userId, fields, headers }),
+    remove: (userId: string, headers: Asked['headers'] = {}) =>
+      send({ operation: 'delete', userId, headers }),
+    read: (userId: string, headers: Asked['headers'] = {}) => send({ operation: 'read', userId, headers }),
+    close: () => agent.destroy(),
+  };
+}

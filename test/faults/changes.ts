@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A change as the service tells it. */
+export type Change = {
+  readonly id: string;
+  readonly type: 'user.created' | 'user.updated' | 'user.deleted';
+  readonly subject: string;
+  readonly time: string;
+  readonly data: {
+    readonly version: number;
+    readonly changed: readonly string[];
+    readonly actor: string;
+    readonly request_id: string;
+  };
+};
+
+/** A page, and the path of the next one. */
+export type ChangesPage = { readonly changes: readonly Change[]; readonly next: string };
+
+type Service = { readonly url: string; readonly token: () => Promise<string> };
+
+export const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
+
+/** One page of changes; undefined when there was no answer, or 503. */
+export async function changesPage(
+  { url, token }: Service,
+  path: string,
+  signal?: AbortSignal,
+): Promise<ChangesPage | undefined> {
+  const headers = { authorization: `Bearer ${await token()}` };
+  const request = { headers, ...(signal && { signal }) };
+  const response = await fetch(url + path, request).catch(() => undefined);
+  if (!response || response.status === 503) return undefined;
+  const text = await response.text().catch(() => undefined);
+  if (text === undefined) return undefined;
+  if (response.status === 422) return 'off' as never;
+  if (response.status !== 200) throw new Error(`${path} is ${response.status}: ${text}`);
+  const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
+  if (!next) throw new Error(`${path} has no next link`);
+  return { changes: JSON.parse(text), next };
+}
+
+/** All changes from the first to the head. */
+export async function allChanges(service: Service): Promise<readonly Change[]> {
+  const all: Change[] = [];
+  for (let path = FIRST_CHANGES; ; ) {
+    const page = await changesPage(service, path);
+    if (!page) {
+      await sleep(50);
+      continue;
+    }
+    if (page === ('off' as never)) return [];
+    if (page.changes.length === 0) return all;
+    all.push(...page.changes);
+    path = page.next;
+  }
+}

@@ -1,0 +1,73 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { rows } from './rows/index.ts';
+import { type Outcome, type Row, runRow } from './run-row.ts';
+
+/**
+ * Brings about every fault of the list against the built host. Prints a line of JSON a row, then a table, and at last
+ * `N passed, N failed`. `--row <name>` runs one, `--seed <n>` runs as an earlier time did, `--minutes 5` runs what fits.
+ */
+const BRIEF_MINUTES = 5;
+
+const { values } = parseArgs({
+  options: {
+    row: { type: 'string', multiple: true },
+    seed: { type: 'string' },
+    minutes: { type: 'string' },
+    trials: { type: 'string' },
+    list: { type: 'boolean' },
+  },
+});
+const seed = Number(values.seed ?? randomInt(1_000_000));
+const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
+if (![seed, minutes ?? 1, Number(values.trials ?? 1)].every(Number.isFinite)) {
+  throw new Error('--seed, --minutes and --trials take a number');
+}
+
+const unknown = values.row?.find((name) => rows.every((row) => row.name !== name));
+if (unknown) throw new Error(`there is no row ${unknown}: ${rows.map(({ name }) => name).join(', ')}`);
+const chosen = rows.filter(({ name, brief }) =>
+  values.row ? values.row.includes(name) : minutes === undefined || brief !== undefined,
+);
+
+/** In a run that is not whole, as many as fit. */
+function trialsOf({ trials, brief }: Row): number {
+  if (values.trials) return Number(values.trials);
+  if (minutes === undefined || brief === undefined) return trials;
+  return Math.max(1, Math.min(trials, Math.round((brief * minutes) / BRIEF_MINUTES)));
+}
+
+const print = (text: string) => process.stdout.write(`${text}\n`);
+
+if (values.list) {
+  for (const { name, promise } of chosen) print(`${name.padEnd(30)} ${promise}`);
+  process.exit();
+}
+
+print(JSON.stringify({ seed, rows: chosen.length }));
+const outcomes: Outcome[] = [];
+for (const row of chosen) {
+  const outcome = await runRow(row, { seed, trials: trialsOf(row) });
+  outcomes.push(outcome);
+  print(JSON.stringify(outcome));
+}
+
+print(`\n${'row'.padEnd(30)} trials    sent      ok  doubt  lost  recovery  longest  seconds`);
+for (const outcome of outcomes) {
+  const figures = [
+    String(outcome.trials).padStart(6),
+    String(outcome.sent).padStart(7),
+    String(outcome.ok).padStart(7),
+    String(outcome.in_doubt).padStart(6),
+    String(outcome.lost).padStart(5),
+    `${outcome.recovery_seconds} s`.padStart(9),
+    `${outcome.longest_answer_ms} ms`.padStart(8),
+    String(outcome.seconds).padStart(8),
+  ].join(' ');
+  print(`${outcome.row.padEnd(30)} ${figures} ${outcome.passed ? '' : ' FAILED'}`);
+}
+for (const { row, faults } of outcomes) for (const fault of faults) print(`failed: ${row}: ${fault}`);
+const passed = outcomes.filter((outcome) => outcome.passed).length;
+print(`seed ${seed}`);
+print(`${passed} passed, ${outcomes.length - passed} failed`);
+process.exit(passed === outcomes.length && passed > 0 ? 0 : 1);

@@ -1,0 +1,59 @@
+import { createCaller } from '../caller.ts';
+import { FORGERIES, goodTokenParts } from '../forgeries.ts';
+import type { Row } from '../run-row.ts';
+import { sideBySide } from '../side-by-side.ts';
+
+const CALLERS = 32;
+
+export const forgedTokens: Row = {
+  name: 'forged-tokens',
+  promise:
+    'Of forged tokens of every published class none is accepted, and beside each class the good one is.',
+  trials: 20_000,
+  brief: 2000,
+  async run({ startService, issuer, trials, claim, tried, random }) {
+    const service = await startService();
+    const parts = goodTokenParts(issuer as never);
+    const classes = Object.entries(FORGERIES);
+    const fetches = issuer.fetches;
+    const begun = performance.now();
+    for (const [name, forge] of classes) {
+      let token = '';
+      const forger = createCaller({ ...service, token: async () => token, connections: CALLERS });
+      await sideBySide(CALLERS, Math.ceil(trials / classes.length), async () => {
+        const tampered = forge(parts, random);
+        token = tampered;
+        const { status } = await forger.read('?limit=1');
+        claim(`${name} is refused`, status === 401 || status === 431, { status, tampered });
+        tried();
+      });
+      forger.close();
+      const good = service.caller();
+      claim(`beside ${name} a good token is accepted`, (await good.read('?limit=1')).status === 200);
+      good.close();
+    }
+    const seconds = (performance.now() - begun) / 1000;
+    claim('the keys are fetched now and then alone', issuer.fetches - fetches <= seconds / 2 + 2);
+  },
+};
+
+export const badTokensFirst: Row = {
+  name: 'bad-tokens-first',
+  promise: 'Bad tokens with bad bodies are 401, and take no connection to PostgreSQL.',
+  trials: 10_000,
+  brief: 1000,
+  async run({ startService, postgres, trials, claim, tried }) {
+    const service = await startService();
+    const caller = createCaller({ ...service, token: async () => 'no.such.token', connections: CALLERS });
+    const before = await postgres.countSessions();
+    await sideBySide(CALLERS, trials, async () => {
+      const fields = { email: 17, full_name: [] } as never;
+      const { status } = await caller.create(fields, { 'content-type': 'text/plain' });
+      claim('it is 401', status === 401, status);
+      tried();
+    });
+    caller.close();
+    const after = await postgres.countSessions();
+    claim('no connection was taken', after <= Math.max(before, 1), { before, after });
+  },
+};

@@ -1,0 +1,47 @@
+import type { Row } from '../run-row.ts';
+import { backendsKilled } from './backends-killed.ts';
+import { callerLeaves } from './caller-leaves.ts';
+import { deadlocks, serializationFailures } from './conflicts.ts';
+import { badTokensFirst, forgedTokens } from './forged-tokens.ts';
+import { deadConnections, deadConnectionsOneCaller, migrationHalfOpen } from './half-open.ts';
+import { keyRotation } from './key-rotation.ts';
+import { keysAwayAtStart, keysAwayLater } from './keys-away.ts';
+import { callerNetwork, keyNetwork, postgresNetwork } from './networks.ts';
+import { outcomeUnknown } from './outcome-unknown.ts';
+import { poolExhausted } from './pool-exhausted.ts';
+import { postgresCrashed, postgresRestarted } from './postgres-gone.ts';
+import { accountRefused, databaseMissing, tooManyConnections } from './postgres-refuses.ts';
+import { blackHole, postgresFrozen } from './postgres-silent.ts';
+import { diskFull, readOnly } from './postgres-takes-no-writes.ts';
+import { unknownKeys } from './unknown-keys.ts';
+
+/** Every row, in the order in which they run. */
+export const rows: readonly Row[] = [
+  backendsKilled,
+  postgresRestarted,
+  postgresCrashed,
+  postgresFrozen,
+  blackHole,
+  deadConnections,
+  deadConnectionsOneCaller,
+  migrationHalfOpen,
+  poolExhausted,
+  tooManyConnections,
+  accountRefused,
+  databaseMissing,
+  diskFull,
+  readOnly,
+  deadlocks,
+  serializationFailures,
+  outcomeUnknown,
+  callerLeaves,
+  postgresNetwork,
+  callerNetwork,
+  keysAwayAtStart,
+  keysAwayLater,
+  keyNetwork,
+  keyRotation,
+  unknownKeys,
+  forgedTokens,
+  badTokensFirst,
+];

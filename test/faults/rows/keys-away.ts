@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../../stage/until.ts';
+import type { Mood } from '../key-server.ts';
+import type { Row } from '../run-row.ts';
+
+/** How long a mood lasts, in seconds: more than two refreshes. */
+const LASTS = 12;
+const REFRESH = { SVC_OAUTH_JWKS_REFRESH: '5' };
+
+const MOODS: readonly Mood[] = ['slow', 'huge', 'failing', 'garbage', 'empty', 'redirecting', 'cutting'];
+
+export const keysAwayAtStart: Row = {
+  name: 'keys-away-at-start',
+  promise:
+    'The identity provider is away at the start: 503 with Retry-After, fetches with growing pauses, recovery.',
+  trials: 3,
+  brief: 1,
+  async run({ startService, issuer, trials, claim, tried, recovered }) {
+    for (let trial = 0; trial < trials; trial += 1) {
+      issuer.feel(MOODS[trial % MOODS.length] ?? 'slow');
+      const fetchesBefore = issuer.fetches;
+      const service = await startService();
+      const callers = service.caller(10);
+      const begun = performance.now();
+      while (performance.now() - begun < LASTS * 1000) {
+        const answers = await Promise.all(Array.from({ length: 10 }, () => callers.read('?limit=1')));
+        const odd = answers.filter(
+          ({ status, answerHeaders }) => status !== 503 || !(Number(answerHeaders['retry-after']) > 0),
+        );
+        claim('all are 503 with Retry-After', odd.length === 0, odd[0]);
+        await sleep(100);
+      }
+      const fetches = issuer.fetches - fetchesBefore;
+      claim('there are few fetches', fetches > 0 && fetches <= LASTS / 2 + 1, fetches);
+      issuer.feel('well');
+      const well = performance.now();
+      await until('a caller is let in', async () => (await callers.read('?limit=1')).status === 200, {
+        seconds: 15,
+      });
+      recovered((performance.now() - well) / 1000);
+      callers.close();
+      tried();
+    }
+  },
+};
+
+export const keysAwayLater: Row = {
+  name: 'keys-away-later',
+  promise:
+    'The identity provider is away, slow, or answers garbage: valid tokens go on, memory is flat, one warning.',
+  trials: MOODS.length,
+  brief: 2,
+  async run({ startService, issuer, trials, claim, tried, figures }) {
+    const service = await startService(REFRESH);
+    const callers = service.caller(8);
+    for (const mood of MOODS.slice(0, trials)) {
+      const warnings = service.events('jwks_refresh_failed').length;
+      const fetches = issuer.fetches;
+      issuer.feel(mood);
+      const end = performance.now() + LASTS * 1000;
+      while (performance.now() < end) {
+        const answers = await Promise.all(Array.from({ length: 8 }, () => callers.read('?limit=1')));
+        const odd = answers.filter(({ status }) => status !== 200);
+        claim(`valid tokens are accepted while it is ${mood}`, odd.length === 0, odd[0]?.status);
+        await sleep(20);
+      }
+      claim(
+        `the keys were asked for while it was ${mood}`,
+        issuer.fetches > fetches,
+        issuer.fetches - fetches,
+      );
+      const told = service.events('jwks_refresh_failed').length - warnings;
+      claim(`one warning tells that it is ${mood}`, told === 1, told);
+      issuer.feel('well');
+      const before = issuer.fetches;
+      // Pauses after failures grow to ten seconds.
+      await until('the keys are fetched again', () => issuer.fetches > before, { seconds: 15 });
+      tried();
+    }
+    callers.close();
+    figures.memoryChange = service.memoryGrowth();
+    claim('memory is flat', figures.memoryChange < 60, figures.memoryChange);
+  },
+};

@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
+import type { Row } from '../run-row.ts';
+
+/** In milliseconds. */
+const LONGEST = 5000;
+const HEALTH = 100;
+const READY = 1000;
+
+export const poolExhausted: Row = {
+  name: 'pool-exhausted',
+  promise:
+    'The table is locked and 200 requests come: 503 in time; /health within 100 ms, /ready within a second.',
+  trials: 5,
+  brief: 1,
+  async run({ startService, postgres, trials, claim, tried }) {
+    const service = await startService();
+    const callers = service.caller(200);
+    for (let trial = 0; trial < trials; trial += 1) {
+      const lock = await holdUsers(postgres);
+      const answers = Promise.all(Array.from({ length: 200 }, () => callers.read('?limit=1')));
+      await untilUnderWay(10, postgres);
+      for (let look = 0; look < 10; look += 1) {
+        await timed('/health', HEALTH);
+        await timed('/ready', READY);
+        await sleep(200);
+      }
+      const statuses = [...new Set((await answers).map(({ status }) => status))];
+      claim('all are 503', statuses.join() === '503', statuses);
+      await lock.release();
+      tried();
+    }
+    const { ledger } = service;
+    claim('every answer is in time', ledger.longestAnswer() <= LONGEST, ledger.longestAnswer());
+
+    async function timed(path: string, limit: number): Promise<void> {
+      const begun = performance.now();
+      const { status } = await fetch(service.url + path);
+      const taken = performance.now() - begun;
+      claim(`${path} is 200 within ${limit} ms`, status === 200 && taken <= limit, { status, taken });
+    }
+  },
+};

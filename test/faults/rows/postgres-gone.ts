@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Row } from '../run-row.ts';
+import type { Stage } from '../stage.ts';
+
+/** In milliseconds, from the moment in which PostgreSQL accepts again. */
+const FIRST_SUCCESS = 1000;
+const LAST_REFUSAL = 2000;
+
+/** PostgreSQL is taken away under 32 writers, and comes back: again and again. */
+async function interrupted(stage: Stage, leave: () => Promise<void>): Promise<void> {
+  const { startService, postgres, trials, random, claim, tried, recovered } = stage;
+  const service = await startService();
+  const load = service.startLoad(32);
+  for (let trial = 0; trial < trials; trial += 1) {
+    await sleep(500 + random.below(1000));
+    await leave();
+    const ready = await fetch(`${service.url}/ready`);
+    claim('/ready is 503 meanwhile', ready.status === 503, ready.status);
+    await postgres.start();
+    const accepts = performance.now();
+    await sleep(LAST_REFUSAL + 500);
+    const first = Math.min(...service.ledger.successesAfter(accepts).map(({ answered }) => answered));
+    recovered((first - accepts) / 1000);
+    claim('the first success is within a second', first - accepts <= FIRST_SUCCESS, first - accepts);
+    const late = service.ledger.refusedAfter(accepts + LAST_REFUSAL);
+    claim('nothing is refused after two seconds', late === 0, late);
+    tried();
+  }
+  await load.stop();
+  await service.checkBooks();
+}
+
+export const postgresRestarted: Row = {
+  name: 'postgres-restarted',
+  promise:
+    'PostgreSQL restarts under 32 writers: 503 meanwhile, service within a second, every acknowledged write kept.',
+  trials: 10,
+  brief: 1,
+  run: (stage) => interrupted(stage, stage.postgres.shutDown),
+};
+
+export const postgresCrashed: Row = {
+  name: 'postgres-crashed',
+  promise: 'All of PostgreSQL is killed under 32 writers: as when it restarts.',
+  trials: 20,
+  brief: 2,
+  run: (stage) => interrupted(stage, stage.postgres.kill),
+};

@@ -1,0 +1,62 @@
+import { isInDoubt } from './ledger.ts';
+import { openStage, type Stage } from './stage.ts';
+
+/** A fault, and what must be seen while and after it is brought about. */
+export type Row = {
+  readonly name: string;
+  /** What is promised, in a sentence. */
+  readonly promise: string;
+  /** How many trials a whole run makes. */
+  readonly trials: number;
+  /** How many a run of five minutes makes; a row without it is left to the whole run. */
+  readonly brief?: number;
+  readonly postgres?: Parameters<typeof openStage>[0]['postgres'];
+  run(stage: Stage): Promise<void>;
+};
+
+/** What is printed of a row, in seconds, milliseconds and megabytes. */
+export type Outcome = ReturnType<typeof outcomeOf> & { readonly passed: boolean };
+
+/** Runs a row on a stage of its own, and then asks the oracle. A row that made no trial has failed. */
+export async function runRow(row: Row, { seed, trials }: { seed: number; trials: number }): Promise<Outcome> {
+  const begun = performance.now();
+  const stage = await openStage({ seed, trials, ...(row.postgres && { postgres: row.postgres }) });
+  try {
+    await row.run(stage);
+    await stage.judge();
+  } catch (error) {
+    stage.faults.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+  await stage.close();
+  stage.claim('a trial was made', stage.figures.trials > 0);
+  const outcome = outcomeOf(row, stage, (performance.now() - begun) / 1000);
+  return { ...outcome, passed: stage.faults.length === 0 };
+}
+
+function outcomeOf({ name }: Row, { figures, faults, ledgers, seed }: Stage, seconds: number) {
+  const entries = ledgers.flatMap((ledger) => ledger.entries);
+  const refused: Record<string, number> = {};
+  for (const ledger of ledgers) {
+    for (const [status, count] of Object.entries(ledger.refusedByStatus())) {
+      refused[status] = (refused[status] ?? 0) + count;
+    }
+  }
+  return {
+    row: name,
+    seed,
+    trials: figures.trials,
+    sent: entries.length,
+    ok: entries.filter(({ status }) => status >= 200 && status < 300).length,
+    refused_by_status: refused,
+    lost: figures.lost,
+    in_doubt: entries.filter(isInDoubt).length,
+    recovery_seconds: rounded(figures.recoverySeconds, 3),
+    longest_answer_ms: rounded(Math.max(0, ...ledgers.map((ledger) => ledger.longestAnswer())), 0),
+    memory_change_mb: rounded(figures.memoryChange, 1),
+    exits: figures.exits,
+    seconds: rounded(seconds, 1),
+    faults: faults as readonly string[],
+  };
+}
+
+const rounded = (value: number, digits: number) => Number(value.toFixed(digits));

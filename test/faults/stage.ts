@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs';
+import type { Variables } from '../../lib/settings.ts';
+import { type HostOptions, startBuiltHost } from '../stage/built-host.ts';
+import { untilReady } from '../stage/built-service.ts';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
+import { environmentOf } from '../stage/service.ts';
+import { type CallerOptions, createCaller } from './caller.ts';
+import { allChanges } from './changes.ts';
+import { faultsInHistory } from './history.ts';
+import { startKeyServer } from './key-server.ts';
+import { Ledger } from './ledger.ts';
+import { settle, startLoad } from './load.ts';
+import { faultsAfterwards, summed } from './oracle.ts';
+import { type Random, seededRandom } from './random.ts';
+import { faultsInTable, storedUsers } from './stored-users.ts';
+
+/** All that a row stands on, and the record of what it found. */
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+/** A service under test. */
+export type ServiceUnderFault = Awaited<ReturnType<Stage['startService']>>;
+
+type Options = {
+  readonly seed: number;
+  readonly trials: number;
+  readonly postgres?: Parameters<typeof startDisposablePostgres>[0];
+};
+
+type ServiceOptions = HostOptions & {
+  /** Whether to wait until it is ready; true unless told otherwise. */
+  readonly untilReady?: boolean;
+  /** Whether the row looks after it by itself: it may end, and answer what it likes. */
+  readonly isOnItsOwn?: boolean;
+};
+
+/** Starts a PostgreSQL and a key server for one row. */
+export async function openStage({ seed, trials, postgres: options }: Options) {
+  const random: Random = seededRandom(seed);
+  const [postgres, issuer] = await Promise.all([startDisposablePostgres(options), startKeyServer()]);
+  const faults: string[] = [];
+  const suspects: (() => Promise<string[]>)[] = [];
+  const cleanUps: (() => unknown)[] = [];
+  const ledgers: Ledger[] = [];
+  const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
+  let signed: { readonly token: Promise<string>; readonly at: number } | undefined;
+
+  /** A token with both roles, the same for a minute. */
+  function token(): Promise<string> {
+    if (!signed || performance.now() - signed.at > 60_000) {
+      const exp = Math.floor(Date.now() / 1000) + 3600;
+      signed = { token: issuer.sign({ exp }), at: performance.now() };
+    }
+    return signed.token;
+  }
+
+  /** Something that has to be so; `seen` is told when it is not. */
+  function claim(sentence: string, holds: boolean, seen?: unknown): void {
+    if (!holds)
+      faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
+  }
+
+  async function startService(variables: Variables = {}, options: ServiceOptions = {}) {
+    const ledger = new Ledger();
+    ledgers.push(ledger);
+    const database = { ...postgres, drop: async () => [] };
+    const environment = { ...environmentOf(database, issuer), ...variables };
+    const host = await startBuiltHost(environment, options);
+    cleanUps.push(host.remove);
+    const url = await host.untilListening();
+    if (options.untilReady !== false) await untilReady(url);
+    const sessions = Number(variables.SVC_POSTGRES_POOL_SIZE ?? 10) + 1;
+    const caller: CallerOptions = { url, token, ledger };
+    const suspect = { host, url, ledger, token, postgres, sessions };
+    if (!options.isOnItsOwn) suspects.push(() => faultsAfterwards(suspect));
+    const begunWith = residentMemory(host.processId);
+
+    return {
+      ...host,
+      ...suspect,
+      environment,
+      /** Somebody who calls this service, over so many connections. */
+      caller: (connections = 1) => createCaller({ ...caller, connections }),
+      startLoad: (writers: number) => startLoad({ ...caller, writers, random: random.branch() }),
+      /** Sends creates in doubt again, then holds the ledger against the table and the changes. */
+      async checkBooks(): Promise<void> {
+        figures.settled += await settle(caller);
+        const stored = await storedUsers(postgres);
+        const changes = await allChanges(caller);
+        const found = [
+          ...faultsInTable(ledger, stored),
+          ...(changes.length > 0 ? faultsInHistory(ledger, changes, stored) : []),
+        ];
+        figures.lost += found.length;
+        faults.push(...summed(found));
+      },
+      /** How many megabytes it has grown by since it was ready. */
+      memoryGrowth: () => residentMemory(host.processId) - begunWith,
+      /** The most memory that it has ever had, in megabytes. */
+      memoryPeak: () => memory(host.processId, 'VmHWM'),
+    };
+  }
+
+  return {
+    seed,
+    trials,
+    random,
+    postgres,
+    issuer,
+    token,
+    claim,
+    figures,
+    faults,
+    ledgers,
+    startService,
+    /** Another service's worth of entries, for a row that starts its own processes. */
+    openLedger(): Ledger {
+      const ledger = new Ledger();
+      ledgers.push(ledger);
+      return ledger;
+    },
+    /** A proxy in front of PostgreSQL, and the settings that lead through it. */
+    async proxyPostgres() {
+      const proxy = await startProxy(postgres);
+      cleanUps.push(() => proxy.stop());
+      const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
+      return Object.assign(proxy, { through });
+    },
+    /** What is to be undone at the end, the latest first. */
+    defer(cleanUp: () => unknown): void {
+      cleanUps.push(cleanUp);
+    },
+    /** One more trial has been made. */
+    tried(): void {
+      figures.trials += 1;
+    },
+    /** What took longest of all recoveries counts. */
+    recovered(seconds: number): void {
+      figures.recoverySeconds = Math.max(figures.recoverySeconds, seconds);
+    },
+    /** Asks the oracle about every service that was started. */
+    async judge(): Promise<void> {
+      for (const suspect of suspects) faults.push(...summed(await suspect()));
+    },
+    async close(): Promise<void> {
+      for (const cleanUp of cleanUps.reverse()) await cleanUp();
+      await Promise.all([postgres.stop(), issuer.stop()]);
+    },
+  };
+}
+
+const residentMemory = (processId: number) => memory(processId, 'VmRSS');
+
+/** In megabytes; 0 where the system does not tell. */
+function memory(processId: number, name: 'VmRSS' | 'VmHWM'): number {
+  try {
+    const status = readFileSync(`/proc/${processId}/status`, 'utf8');
+    return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}

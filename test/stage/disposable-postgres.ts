@@ -1,0 +1,113 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
+import { hastySettings } from './postgres.ts';
+
+/** A PostgreSQL that tests may break. */
+export type DisposablePostgres = Awaited<ReturnType<typeof startDisposablePostgres>>;
+
+type Options = {
+  readonly settings?: Readonly<Record<string, string | number>>;
+  /** Where its files go, such as a small file system; a folder of its own when absent. */
+  readonly dataFolder?: string;
+};
+
+/**
+ * Starts a PostgreSQL of a test's own, which can be frozen, killed and started again on the same port. A commit that it
+ * has answered outlives the death of its processes, though not that of the machine.
+ */
+export async function startDisposablePostgres({ settings = {}, dataFolder: given }: Options = {}) {
+  const dataFolder = given ?? (await mkdtemp(join(tmpdir(), 'user-management-disposable-')));
+  const options = { dataFolder, settings: { ...hastySettings, synchronous_commit: 'on', ...settings } };
+  let server: Postgres = await startPostgres(options);
+  const { host, port, user, password, database } = server;
+  let frozen: readonly number[] = [];
+
+  /** Runs statements as the administrator, in this database or in another; resolves with the rows of the last one. */
+  async function query(statements: string | readonly string[], name = database) {
+    const client = new pg.Client({ host, port, user, password, database: name, ssl: false });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      let rows: Record<string, unknown>[] = [];
+      for (const statement of [statements].flat()) ({ rows } = await client.query(statement));
+      return rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** All its processes: the main one comes first, so that it can start no other. */
+  async function processes(): Promise<readonly number[]> {
+    const rows = await query('SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+    return [server.processId, ...rows.map(({ pid }) => Number(pid))];
+  }
+
+  const signal = (processId: number, name: NodeJS.Signals) => {
+    try {
+      process.kill(processId, name);
+    } catch (error) {
+      // A session may have ended meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  };
+
+  const thaw = () => {
+    for (const processId of frozen) signal(processId, 'SIGCONT');
+    frozen = [];
+  };
+
+  return {
+    host,
+    port,
+    user,
+    password,
+    database,
+    name: database,
+    dataFolder,
+    query,
+    /** Ends sessions of the service; all of them, or those for which the condition holds. Resolves with their number. */
+    async terminate(condition = 'true'): Promise<number> {
+      const rows = await query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE application_name = 'user-management-service' AND ${condition}`,
+      );
+      return rows.length;
+    },
+    /** How many sessions the service has, of whichever state. */
+    async countSessions(condition = 'true'): Promise<number> {
+      const [row] = await query(
+        `SELECT count(*)::int FROM pg_stat_activity
+         WHERE application_name = 'user-management-service' AND ${condition}`,
+      );
+      return Number(row?.count);
+    },
+    /** Stops all processes: connections stay open, new ones are accepted, nothing answers. */
+    async freeze(): Promise<void> {
+      frozen = await processes();
+      for (const processId of frozen) signal(processId, 'SIGSTOP');
+    },
+    thaw,
+    /** Kills all processes at once, as a crash does; the data is what had been written. */
+    async kill(): Promise<void> {
+      for (const processId of await processes()) signal(processId, 'SIGKILL');
+      await server.stop();
+    },
+    /** Stops it as an administrator does. */
+    shutDown: () => server.stop(),
+    /** Starts it again on the same port, with its data. */
+    async start(): Promise<void> {
+      server = await startPostgres({ ...options, port });
+    },
+    /** Ends it in whatever state it is, and removes its files. */
+    async stop(): Promise<void> {
+      thaw();
+      await server.stop();
+      // Where the server could not reach the folder, a link in its place leads to the data.
+      await rm(await realpath(dataFolder), { recursive: true });
+      await rm(dataFolder, { recursive: true, force: true });
+    },
+  };
+}
