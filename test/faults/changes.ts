@@ -19,10 +19,10 @@ export type ChangesPage = { readonly changes: readonly Change[]; readonly next: 
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 
-export const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
+const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
 
 /** One page of changes; undefined when there was no answer, or 503. */
-export async function changesPage(
+async function changesPage(
   { url, token }: Service,
   path: string,
   signal?: AbortSignal,

@@ -37,7 +37,7 @@ export type AnsweredUser = {
 };
 
 /** Answered with 5xx, or not at all; what is still under way is neither. */
-export const isRefused = ({ status, isLost }: Entry): boolean => status >= 500 || isLost;
+const isRefused = ({ status, isLost }: Entry): boolean => status >= 500 || isLost;
 
 /** A write that may or may not have happened. */
 export const isInDoubt = ({ operation, status }: Entry): boolean =>

@@ -9,9 +9,6 @@ const REST = 20;
 
 type Options = CallerOptions & { readonly writers: number; readonly random: Random };
 
-/** Writers at work. */
-export type Load = ReturnType<typeof startLoad>;
-
 let loads = 0;
 
 /**

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { BuiltHost, Line } from '../stage/built-host.ts';
 import type { DisposablePostgres } from '../stage/disposable-postgres.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
@@ -143,19 +142,4 @@ function leaksIn({ outputFile }: BuiltHost): string[] {
 export function summed(faults: readonly string[]): string[] {
   const most = 5;
   return faults.length <= most ? [...faults] : [...faults.slice(0, most), `and ${faults.length - most} more`];
-}
-
-/** Waits until the service answers as usual; resolves with the seconds that took, at most `seconds`. */
-export async function secondsUntilServed({ url, token }: Suspect, seconds = 20): Promise<number> {
-  const begun = performance.now();
-  const caller = createCaller({ url, token, ledger: new Ledger() });
-  for (;;) {
-    const { status } = await caller.read('?limit=1');
-    const passed = (performance.now() - begun) / 1000;
-    if (status === 200 || passed > seconds) {
-      caller.close();
-      return passed;
-    }
-    await sleep(5);
-  }
 }
