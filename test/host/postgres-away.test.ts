@@ -127,10 +127,9 @@ test('the service starts while PostgreSQL is away, and is ready once it is there
 
   await proxy.pass();
   const statuses = new Set<number>();
-  await until('the users are there', async () => {
-    const { status } = await ask(USERS);
-    statuses.add(status);
-    return status === 200;
+  await until('/ready is 200', async () => {
+    statuses.add((await ask(USERS)).status);
+    return (await ask('/ready')).status === 200;
   });
   // Between PostgreSQL and its tables, too, the answer is: not yet.
   expect([200, 503]).toEqual(expect.arrayContaining([...statuses]));
