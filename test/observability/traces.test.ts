@@ -58,7 +58,7 @@ describe('traces', () => {
       'db.operation.name': 'INSERT',
       'db.query.summary': 'INSERT users',
       'db.query.text': expect.stringMatching(
-        /^(with written as \()?insert into users \(id, email, full_name\) values \(\$1, \$2, \$3\) returning /,
+        /^(with written as \( )?insert into users \(id, email, full_name\) values \(\$1, \$2, \$3\) returning /,
       ),
       'db.system.name': 'postgresql',
       'server.address': service.database.host,
@@ -78,8 +78,8 @@ describe('traces', () => {
 
     expect(statements.map(({ name, attributes }) => [name, attributes['db.query.text']])).toEqual([
       ['SELECT users', expect.stringMatching(/^select .* from users where id = \$1$/)],
-      ['UPDATE users', expect.stringMatching(/^(with written as \()?update users set .* where id = \$\d+ /)],
-      ['DELETE users', expect.stringMatching(/^(with written as \()?delete from users where id = \$1 /)],
+      ['UPDATE users', expect.stringMatching(/^(with written as \( )?update users set .* where id = \$\d+ /)],
+      ['DELETE users', expect.stringMatching(/^(with written as \( )?delete from users where id = \$1 /)],
     ]);
   });
 
