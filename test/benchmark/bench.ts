@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { startLoad } from './load/load.ts';
 import { chosen, readOptions } from './options.ts';
 import { chartOf } from './report/chart.ts';
+import { goalTableOf } from './report/goals.ts';
 import { machine } from './report/machine.ts';
 import { startProgress } from './report/progress.ts';
 import { rowsOf, startRowsOf } from './report/summary.ts';
@@ -41,6 +42,7 @@ try {
     if (own.length > 0) print(`\n${title}\n${tableOf(own, titleOf)}`);
   }
   print(`\nStart and memory\n${startTableOf(starts, titleOf)}\n\n${LEGEND}`);
+  print(`\n${goalTableOf(results, starts)}\n`);
   for (const reason of results.leftOut) print(reason);
 
   await mkdir(out, { recursive: true });

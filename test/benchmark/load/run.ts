@@ -6,6 +6,7 @@ import { workloads } from '../workloads/index.ts';
 import { type Connection, openConnection } from './connection.ts';
 import type { Job, Outcome } from './job.ts';
 import { Latencies } from './latencies.ts';
+import { startPaced, startUnpaced } from './pacing.ts';
 import { wireOf } from './wire.ts';
 
 /** Milliseconds between two looks at the server's memory. */
@@ -73,37 +74,6 @@ export async function runLoad(job: Job): Promise<Outcome> {
   for (const connection of connections) connection.close();
   const [p50 = 0, p99 = 0] = counted.percentiles(0.5, 0.99);
   return { sent, answered: counted.count, p50, p99, used, memory, faults };
-}
-
-type Asking = (connection: Connection, due: number, then: () => void) => void;
-
-/** Each connection asks again as soon as it is answered. */
-function startUnpaced(connections: readonly Connection[], ask: Asking): undefined {
-  for (const connection of connections) {
-    const again = () => ask(connection, performance.now(), again);
-    again();
-  }
-}
-
-/**
- * Requests are due at regular moments, and sent then if a connection is free, else as soon as one is: the time that
- * is counted begins when a request is due, so that a server that stalls does not hide those that had to wait.
- */
-function startPaced(connections: readonly Connection[], rate: number, ask: Asking) {
-  const free = [...connections];
-  const begun = performance.now();
-  let next = 0;
-  const dueAt = (number: number) => begun + (number * 1000) / rate;
-  const sendDue = () => {
-    while (free.length > 0 && dueAt(next) <= performance.now()) {
-      const connection = free.pop() as Connection;
-      ask(connection, dueAt(next++), () => {
-        free.push(connection);
-        sendDue();
-      });
-    }
-  };
-  return setInterval(sendDue, 1);
 }
 
 function tokensIn(file: string): readonly string[] {

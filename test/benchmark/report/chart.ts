@@ -5,6 +5,11 @@ const WIDTH = 860;
 const NAMES = 210;
 const BAR = 14;
 const GAP = 6;
+const LONGEST = WIDTH - NAMES - 130;
+
+/** Bars longer than so many times the first one are cut off, or the others could not be told apart. */
+const CUT_OFF = 3;
+
 const COLOURS = { server: '#3b6ea5', postgres: '#b5c7d9', whisker: '#222' };
 
 /** The sum of a row's two bars. */
@@ -20,8 +25,7 @@ export function chartOf(
   for (const [workload, own] of Map.groupBy(rows, (row) => row.workload)) {
     panels.push(text(10, y + 12, titles.workload(workload), 'font-weight="bold"'));
     y += 24;
-    const largest = Math.max(...own.map((row) => row.both?.max ?? 0));
-    const scale = (WIDTH - NAMES - 130) / (largest || 1);
+    const scale = LONGEST / scaleEnd(own);
     for (const row of own) {
       panels.push(barOf(row, y, scale, titles.target(row.target)));
       y += BAR + GAP;
@@ -38,17 +42,26 @@ export function chartOf(
   ]);
 }
 
+/** The value at the end of the longest bar. */
+function scaleEnd(rows: readonly Row[]): number {
+  const [first] = rows;
+  const largest = Math.max(...rows.map((row) => row.both?.max ?? 0));
+  return (first ? Math.min(largest, CUT_OFF * total(first)) : largest) || 1;
+}
+
 function barOf(row: Row, y: number, scale: number, title: string): string {
-  const server = (row.server?.median ?? 0) * scale;
+  const place = (value: number) => NAMES + Math.min(value * scale, LONGEST);
   const { min = 0, max = 0 } = row.both ?? {};
   const line = y + BAR / 2;
-  const [left, right] = [NAMES + min * scale, NAMES + max * scale];
+  const [begin, middle, end] = [place(0), place(row.server?.median ?? 0), place(total(row))];
+  const whisker = `M${place(min)} ${line - 3}v6M${place(min)} ${line}H${place(max)}M${place(max)} ${line - 3}v6`;
+  const isCutOff = max * scale > LONGEST;
   return [
     text(NAMES - 8, y + BAR - 3, title, 'text-anchor="end"'),
-    rectangle(NAMES, y, server, COLOURS.server),
-    rectangle(NAMES + server, y, total(row) * scale - server, COLOURS.postgres),
-    `<path d="M${left} ${line - 3}v6M${left} ${line}H${right}M${right} ${line - 3}v6" stroke="${COLOURS.whisker}"/>`,
-    text(right + 8, y + BAR - 3, total(row).toFixed(3)),
+    rectangle(begin, y, middle - begin, COLOURS.server),
+    rectangle(middle, y, end - middle, COLOURS.postgres),
+    isCutOff ? '' : `<path d="${whisker}" stroke="${COLOURS.whisker}"/>`,
+    text(place(max) + 8, y + BAR - 3, `${isCutOff ? '→ ' : ''}${total(row).toFixed(3)}`),
   ].join('');
 }
 

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import type { Results, Run } from '../rounds.ts';
+import { goalTableOf } from './goals.ts';
+
+const run = (target: string, workload: string, figures: Partial<Run>): Run => ({
+  round: 1,
+  target,
+  workload,
+  requestsPerSecond: 1000,
+  server: 1,
+  postgres: 1,
+  inKernel: 0.3,
+  p50: 1,
+  p99: 2,
+  memory: 100,
+  load: 0.5,
+  others: 0,
+  faults: {},
+  ...figures,
+});
+
+test('of each goal that was measured it is told whether it is reached; of the others nothing', () => {
+  const runs = [
+    run('ours', 'get', { server: 1.5, requestsPerSecond: 1200 }),
+    run('go', 'get', {}),
+    run('ours-traced-1', 'get', { server: 1.505 }),
+  ];
+  const results: Results = { starts: [], leftOut: [], runs };
+  const memory = { min: 70, median: 75, max: 90 };
+  const start = { target: 'ours', milliseconds: undefined, memoryAtRest: memory, memoryUnderLoad: undefined };
+  const lines = goalTableOf(results, [start]).split('\n');
+  expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
+    ['goal', 'measured'],
+    ['get: server to go', 'at most 1', '1.50', 'missed'],
+    ['get: server and PostgreSQL to go', 'at most 0.7', '1.25', 'missed'],
+    ['get: requests/s to go', 'at least 1', '1.20', 'reached'],
+    ['get: server of ours-traced-1 less that of ours, s/1,000', 'at most 0.006', '0.00500', 'reached'],
+    ['memory at rest, MB', 'at most 80', '75.0', 'reached'],
+  ]);
+});
