@@ -6,6 +6,8 @@ set -eu
 version=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
+# The account of PostgreSQL has to get in: else its data would lie elsewhere, and be left there.
+chmod 755 "$folder"
 dev=
 trap '[ -z "$dev" ] || kill "$dev" 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
 
