@@ -56,14 +56,16 @@ export function readOptions(command: 'bench' | 'profile' | 'growth') {
   }
 }
 
-/** Of a list with names those that are asked for, in the order of the list; throws for a name that it lacks. */
+/** Of a list with names those that are asked for, in the order of the list; ends the process for a name that it lacks. */
 export function chosen<Named extends { readonly name: string }>(
   all: readonly Named[],
   names: readonly string[] | undefined,
 ): readonly Named[] {
   const unknown = names?.filter((name) => !all.some((one) => one.name === name)) ?? [];
   if (unknown.length > 0) {
-    throw new Error(`there is no ${unknown.join(', ')}, only ${all.map(({ name }) => name).join(', ')}`);
+    const known = all.map(({ name }) => name).join(', ');
+    process.stderr.write(`There is no ${unknown.join(', ')}, only ${known}.\n`);
+    process.exit(1);
   }
   return all.filter(({ name }) => names?.includes(name) ?? true);
 }

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { launcherOf } from '../../../host/development/postgres/take-over.ts';
 import { startPostgres } from '../../../host/development/postgres.ts';
 import type { Variables } from '../../../lib/settings.ts';
 import { builtHost } from '../../stage/build.ts';
@@ -26,6 +27,7 @@ const SETTINGS = {
 };
 
 const TEMPLATE = 'filled';
+const FOLDERS = join(tmpdir(), 'user-management-bench-');
 
 /** What every target runs against. */
 export type Stage = Awaited<ReturnType<typeof startStage>>;
@@ -39,7 +41,8 @@ export async function startStage({ users, freshTokens, progress }: Options) {
   progress('signing tokens');
   const [credentials, collector] = await Promise.all([startCredentials(freshTokens), startCollector()]);
   progress('starting PostgreSQL');
-  const folder = await mkdtemp(join(tmpdir(), 'user-management-bench-'));
+  await removeLeftovers();
+  const folder = await mkdtemp(FOLDERS);
   const dataFolder = join(folder, 'postgres');
   const postgres = await startPostgres({ dataFolder, settings: SETTINGS });
   const tokensFile = join(folder, 'tokens.json');
@@ -90,4 +93,15 @@ export async function startStage({ users, freshTokens, progress }: Options) {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+// A run that is cut off cannot tidy up: its server ends by itself, its files wait for the next run.
+async function removeLeftovers(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(basename(FOLDERS)));
+  for (const folder of names.map((name) => join(tmpdir(), name))) {
+    const data = await realpath(join(folder, 'postgres')).catch(() => undefined);
+    if (!data || (await launcherOf(data))) continue;
+    await rm(data, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
+  }
 }

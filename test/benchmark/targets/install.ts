@@ -52,7 +52,11 @@ async function installed(
     // Under its final name a folder is complete, whenever an installation was cut off.
     const draft = `${folder}.${process.pid}`;
     await mkdir(draft, { recursive: true });
-    await fetchInto(draft);
+    await fetchInto(draft).catch(async (error) => {
+      await rm(draft, { recursive: true });
+      // What npm and apt-get say first is the reason; the rest is where it happened.
+      throw new Error(String(error.message).split('\n').slice(0, 5).join(' '));
+    });
     await run('mv', ['-T', draft, folder]);
   }
   await cp(PEERS, folder, { recursive: true });

@@ -15,6 +15,7 @@ const REST = 1;
 
 // None outlives the bench, however it ends.
 const running = new Set<ChildProcess>();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
 process.on('exit', () => running.forEach((child) => void child.kill('SIGKILL')));
 
 /** A running server. */
