@@ -17,11 +17,31 @@ export type Fingerprint = {
   readonly request: Buffer;
 };
 
-/** The fingerprint of a keyed request with these values. JSON keeps the parts apart: no two lists read alike. */
+/** The fingerprint of a keyed request with these values. */
 export function fingerprint({ operation, subject, key }: KeyedRequest, values: unknown): Fingerprint {
   return { key: sha256([operation, subject, key]), request: sha256([key, values]) };
 }
 
-function sha256(parts: readonly unknown[]): Buffer {
-  return createHash('sha256').update(JSON.stringify(parts)).digest();
+function sha256(value: unknown): Buffer {
+  return createHash('sha256').update(textOf(value)).digest();
+}
+
+/**
+ * A text that no other value of JSON has: each list and object tells how many members follow. Without recursion, as
+ * JSON.stringify has it, for a value may be nested as deep as the limit on bodies lets it.
+ */
+function textOf(value: unknown): string {
+  const parts: string[] = [];
+  const pending = [value];
+  while (pending.length > 0) {
+    const next = pending.pop();
+    if (typeof next !== 'object' || next === null) {
+      parts.push(JSON.stringify(next) ?? 'absent');
+      continue;
+    }
+    const members = Array.isArray(next) ? next : Object.entries(next).flat();
+    parts.push(`${Array.isArray(next) ? 'list' : 'object'} ${members.length}`);
+    for (const member of members) pending.push(member);
+  }
+  return parts.join();
 }

@@ -1,0 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import type { Answer } from './answers.ts';
+
+export const USERS = '/api/v1/users/';
+export const BATCH = '/api/v1/users/batch';
+
+type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Answer>;
+
+/** An idempotency key that nobody has used. */
+export const freshKey = (): string => randomUUID();
+
+/** Sends bodies under idempotency keys. */
+export const postingUnderKeys =
+  (call: Call) =>
+  (path: string, key: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
+    call('POST', path, body, { headers: { 'idempotency-key': key, ...headers } });
