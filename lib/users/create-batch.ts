@@ -7,7 +7,7 @@ import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
 import { type InsertItems, type Items, insertingItems } from './insert-items.ts';
 import { type KnownUser, readingKnownUsers } from './known-users.ts';
-import { refusingTakenEmails } from './taken-emails.ts';
+import { refusingEmails } from './refusing-emails.ts';
 import type { BatchItem, UserBatch } from './user-batch.ts';
 import { userIn } from './user-row.ts';
 import type { Writing } from './writing.ts';
@@ -19,7 +19,7 @@ export function creatingBatch(writing: Writing) {
   const { statements, carryOutOnce } = writing;
   const inserts = { atomic: insertsOf('atomic'), partial: insertsOf('partial') };
   const readKnownUsers = readingKnownUsers(statements);
-  const refuseTakenEmails = refusingTakenEmails(statements);
+  const { refuseRepeatedEmails, refuseEmails } = refusingEmails(statements);
 
   function insertsOf(mode: UserBatch['mode']) {
     return {
@@ -30,6 +30,7 @@ export function creatingBatch(writing: Writing) {
 
   async function createBatch({ items, mode }: UserBatch, author: Author): Promise<readonly KnownUser[]> {
     const given = { ...itemsIn(items), ...author };
+    if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
     return (await untilDecided(mode, inserts[mode].plain, given)) ?? [];
   }
 
@@ -39,6 +40,8 @@ export function creatingBatch(writing: Writing) {
     fingerprint: Fingerprint,
   ): Promise<Outcome<readonly KnownUser[]>> {
     const given = { ...itemsIn(items), ...author, ...fingerprint, lock_timeout: TIME_LEFT };
+    // What the batch is refused for whatever has become of its key.
+    if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
     const outcome = await carryOutOnce(fingerprint, {
       write: () => untilDecided(mode, inserts[mode].keyed, given),
       read: () => readKnownUsers(fingerprint.key),
@@ -61,7 +64,7 @@ export function creatingBatch(writing: Writing) {
         return given.ids.map((id) => stored.get(id) ?? 'refused');
       } catch (fault) {
         if (!violatesUnique(fault, 'users_email_key')) throw fault;
-        if (mode === 'atomic') await refuseTakenEmails(given.emails);
+        if (mode === 'atomic') await refuseEmails(given.emails);
       }
     }
   }

@@ -7,11 +7,8 @@ import { emailsRepeated, emailsTaken } from './refusals.ts';
 type Emails = readonly (string | null)[];
 type Verdict = { readonly is_repeated: boolean; readonly is_taken: boolean };
 
-/**
- * Refuses a batch for the emails in it, all that are in the way at once: those that stand earlier in it, else those that
- * users have. Resolves where there are none, or none any more.
- */
-export function refusingTakenEmails(statements: Statements) {
+/** Refuses a batch that is stored as a whole for the emails in it, all that are in the way at once. */
+export function refusingEmails(statements: Statements) {
   const judge = prepare<{ emails: Emails }, Verdict>(
     statements,
     'SELECT users',
@@ -25,13 +22,32 @@ export function refusingTakenEmails(statements: Statements) {
       order by position`,
   );
 
-  return async (emails: Emails): Promise<void> => {
+  async function verdictsOn(emails: Emails): Promise<readonly Verdict[]> {
     const verdicts = await judge({ emails });
-    const indexesWhere = (isSo: (verdict: Verdict) => boolean) =>
-      verdicts.flatMap((verdict, index) => (isSo(verdict) ? [index] : []));
-    const repeated = indexesWhere(({ is_repeated }) => is_repeated);
+    const repeated = indexesWhere(verdicts, ({ is_repeated }) => is_repeated);
     if (repeated.length > 0) throw emailsRepeated(repeated);
-    const taken = indexesWhere(({ is_taken }) => is_taken);
-    if (taken.length > 0) throw emailsTaken(taken);
+    return verdicts;
+  }
+
+  return {
+    /** For those that stand earlier in the batch; asks the database only where there may be any. */
+    async refuseRepeatedEmails(emails: Emails): Promise<void> {
+      if (new Set(emails.map(folded)).size < emails.length) await verdictsOn(emails);
+    },
+    /** For those, else for those that users have; resolves where there are none, or none any more. */
+    async refuseEmails(emails: Emails): Promise<void> {
+      const verdicts = await verdictsOn(emails);
+      const taken = indexesWhere(verdicts, ({ is_taken }) => is_taken);
+      if (taken.length > 0) throw emailsTaken(taken);
+    },
   };
+}
+
+function indexesWhere(verdicts: readonly Verdict[], isSo: (verdict: Verdict) => boolean): readonly number[] {
+  return verdicts.flatMap((verdict, index) => (isSo(verdict) ? [index] : []));
+}
+
+/** Alike for nearly all that the database takes for one address; the rest shows when it stores. */
+function folded(email: string | null): string | undefined {
+  return email?.toUpperCase().toLowerCase();
 }

@@ -60,12 +60,15 @@ function sentValuesOf(sent: unknown): unknown {
 
 /**
  * Names all that is wrong with the items of a batch that is stored as a whole, unless the batch itself is. Beside refused
- * values also addresses that stand earlier; where there are none, PostgreSQL finds these, whatever their case.
+ * values, an unknown mode among them, also addresses that stand earlier; where there are none, PostgreSQL finds these,
+ * whatever their case.
  */
 function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
   const { items, mode } = (batch ?? {}) as Partial<UserBatch>;
-  const isRefused = context.issues.some(({ path }) => path?.length === 1 && path[0] === 'items');
-  if (mode === 'partial' || isRefused || !Array.isArray(items) || !items.some(({ faults }) => faults)) return;
+  const isRefused = (member: string) =>
+    context.issues.some(({ path }) => path?.length === 1 && path[0] === member);
+  if (mode === 'partial' || isRefused('items') || !Array.isArray(items)) return;
+  if (!isRefused('mode') && !items.some(({ faults }) => faults)) return;
   const earlier = new Set<string>();
   for (const [index, { faults = [], sent }] of items.entries()) {
     for (const { path, message } of faults) refuse(index, path, message);

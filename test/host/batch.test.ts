@@ -1,0 +1,255 @@
+import { describe, expect, test } from 'vitest';
+import { forbidden, freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { BATCH, freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+const { call, createUser } = service;
+
+const batch = (items: unknown, mode?: unknown) => call('POST', BATCH, { items, mode });
+const emails = (count: number) => Array.from({ length: count }, () => ({ email: freshAddress() }));
+const usersOf = (items: readonly { email: string; full_name?: string | null }[]) => items.map(user);
+const invalid = (...errors: readonly string[]) => refusal('validation_error', BATCH, { errors });
+
+describe('an atomic batch', () => {
+  test('is 201 with the users in the order of its items, whatever the order of their emails', async () => {
+    const items = [{ email: `z.${freshAddress()}` }, { email: `a.${freshAddress()}`, full_name: 'Ada' }];
+    const answer = await batch(items);
+    const [one, other] = answer.body as UserBody[];
+
+    expect(answer).toEqual(success(201, usersOf(items)));
+    expect(Number(one?.id.localeCompare(other?.id ?? ''))).toBe(-1);
+    expect((await call('GET', `/api/v1/users/${one?.id}`)).body).toEqual(one);
+  });
+
+  test('has 1 to 100 items', async () => {
+    const [largest, one] = [emails(100), emails(1)];
+
+    expect(await batch(largest)).toEqual(success(201, usersOf(largest)));
+    expect(await batch(one, 'atomic')).toEqual(success(201, usersOf(one)));
+    expect(await batch(emails(101))).toEqual(invalid('#/items'));
+    expect(await batch([])).toEqual(invalid('#/items'));
+  });
+
+  test('is stored by one statement, and logs one user_created a user', async () => {
+    const { body } = await batch(emails(20));
+    const ids = (body as UserBody[]).map(({ id }) => id);
+    const [row] = await inDatabase(
+      service.database,
+      `SELECT count(DISTINCT (xmin::text, cmin::text))::int FROM users WHERE id IN ('${ids.join("','")}')`,
+    );
+    const lines = (await service.events()).filter(({ user_id }) => ids.includes(String(user_id)));
+
+    expect(row).toEqual({ count: 1 });
+    expect(lines.map(({ event, user_id, email, subject }) => [event, user_id, email, subject])).toEqual(
+      ids.map((id) => ['user_created', id, 'u***@example.com', 'svc-test']),
+    );
+  });
+
+  test('names every taken email at once, and stores nothing', async () => {
+    const [taken, other] = [await createUser(), await createUser()];
+    const free = freshAddress();
+    const items = [{ email: taken.email.toUpperCase() }, { email: free }, { email: other.email }];
+    const errors = ['#/items/0/email', '#/items/2/email'];
+
+    expect(await batch(items)).toEqual(refusal('conflict_error', BATCH, { errors }));
+    expect(await batch([{ email: free }])).toMatchObject({ status: 201 });
+  });
+
+  test('names every email that stands earlier in it, before those that are taken', async () => {
+    const [one, other] = [freshAddress(), freshAddress()];
+    const taken = (await createUser()).email;
+    const items = [one, taken, `\u00e9${other}`, one.toUpperCase(), `\u00c9${other}`, one].map((email) => ({
+      email,
+    }));
+    const expected = invalid('#/items/3/email', '#/items/4/email', '#/items/5/email');
+
+    expect(await batch(items)).toEqual(expected);
+    expect(await call('POST', BATCH, { items }, { headers: { 'idempotency-key': freshKey() } })).toEqual(
+      expected,
+    );
+  });
+
+  test('names everything that is wrong with its items', async () => {
+    const email = freshAddress();
+    const items = [
+      { email },
+      { full_name: 'Ada' },
+      { email: 'none', full_name: 'x'.repeat(256) },
+      null,
+      'text',
+      [],
+      { email: email.toUpperCase() },
+      { email: freshAddress(), full_name: 7 },
+      { email: 'none' },
+    ];
+    const expected = invalid(
+      ...['#/items/1/email', '#/items/2/email', '#/items/2/full_name', '#/items/3', '#/items/4', '#/items/5'],
+      ...['#/items/6/email', '#/items/7/full_name', '#/items/8/email'],
+    );
+
+    expect(await batch(items)).toEqual(expected);
+    expect(await call('GET', `/api/v1/users/?email=${email}`)).toEqual(success(200, []));
+  });
+
+  test('ignores unknown members, of itself and of its items', async () => {
+    const [{ email }] = emails(1) as [{ email: string }];
+    const items = [{ email, is_active: false, id: '1', role: 'admin' }];
+
+    expect(await call('POST', BATCH, { items, dry_run: true })).toEqual(success(201, [user({ email })]));
+  });
+
+  test('has no ETag and no Location, and looks at neither If-Match nor If-None-Match', async () => {
+    const headers = { 'if-match': '"9"', 'if-none-match': '*' };
+    const items = emails(1);
+
+    expect(await call('POST', `${BATCH}/`, { items }, { headers })).toEqual(success(201, usersOf(items)));
+  });
+});
+
+describe('what is wrong with the body itself is 422 as a whole', () => {
+  test.each([
+    ['no items', {}, ['#/items']],
+    ['items that are null', { items: null }, ['#/items']],
+    ['items that are an object', { items: { 0: { email: 'a@b' } } }, ['#/items']],
+    ['no items, in partial', { items: [], mode: 'partial' }, ['#/items']],
+    [
+      '101 items, in partial',
+      { items: Array.from({ length: 101 }, () => ({})), mode: 'partial' },
+      ['#/items'],
+    ],
+    ['a mode that is null', { items: [{ email: 'a@b' }], mode: null }, ['#/mode']],
+    ['a mode in another case', { items: [{ email: 'a@b' }], mode: 'Partial' }, ['#/mode']],
+    ['a mode that is empty', { items: [{ email: 'a@b' }], mode: '' }, ['#/mode']],
+    ['a mode that is a list', { items: [{ email: 'a@b' }], mode: ['partial'] }, ['#/mode']],
+    ['items and mode', { items: 7, mode: true }, ['#/items', '#/mode']],
+    [
+      'a mode that is none, with which items are judged as in atomic',
+      { items: [{ email: 'none' }, { email: 'a@b' }, { email: 'A@b' }], mode: 'some' },
+      ['#/mode', '#/items/0/email', '#/items/2/email'],
+    ],
+    [
+      'a mode that is none, and a repeat',
+      { items: [{ email: 'a@b' }, { email: 'a@b' }], mode: null },
+      ['#/mode', '#/items/1/email'],
+    ],
+    ['null', null, ['#']],
+    ['a list', [{ email: 'a@b' }], ['#']],
+  ])('%s', async (_case, body, errors) => {
+    expect(await call('POST', BATCH, body)).toEqual(invalid(...errors));
+  });
+
+  test('a body of another form is refused as that of every request', async () => {
+    const body = JSON.stringify({ items: [{ email: freshAddress(), note: 'x'.repeat(65_536) }] });
+    const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
+
+    expect(await call('POST', BATCH, undefined, { body })).toEqual(
+      refusal('unsupported_media_type_error', BATCH),
+    );
+    expect(await call('POST', BATCH, {}, { body })).toEqual(refusal('payload_too_large_error', BATCH));
+    expect(await call('POST', BATCH, {}, { body: '{' })).toEqual(invalid('#'));
+    expect(await call('POST', BATCH, {}, { body, headers: { authorization: reader } })).toEqual(
+      forbidden('users.write', BATCH),
+    );
+  });
+});
+
+describe('what two creates take for one address a batch does, too', () => {
+  test.each([
+    ['ASCII', 'ada', 'ADA'],
+    ['accents', '\u00e9ric', '\u00c9RIC'],
+    ['sharp s and its capital', 'wei\u00df', 'WEI\u1e9e'],
+    ['sharp s and two s', 'stra\u00dfe', 'strasse'],
+    ['the sigmas', '\u03bf\u03b4\u03cc\u03c2', '\u039f\u0394\u038c\u03a3'],
+    ['the small sigmas', '\u03c3\u03c3', '\u03c2\u03c3'],
+    ['dotless i', '\u0131lk', 'ilk'],
+    ['capital I with a dot', '\u0130lk', 'ilk'],
+    ['the Kelvin sign', '\u212aelvin', 'kelvin'],
+    ['long s', '\u017fam', 'sam'],
+    ['a ligature', '\ufb01n', 'fin'],
+    ['a composed letter and its parts', '\u00e9', 'e\u0301'],
+  ])('%s', async (name, one, other) => {
+    const domain = `@${name.replace(/\W/g, '-')}.example.com`;
+    const pair = (folder: string) => [one, other].map((local) => ({ email: `${local}${domain}.${folder}` }));
+    const [first, second] = pair('single');
+    await call('POST', '/api/v1/users/', first);
+    const areOne = (await call('POST', '/api/v1/users/', second)).status === 409;
+
+    const [atomic, keyed, partial, after] = [pair('atomic'), pair('keyed'), pair('partial'), pair('after')];
+    const headers = { 'idempotency-key': freshKey() };
+    expect(await batch(atomic)).toEqual(areOne ? invalid('#/items/1/email') : success(201, usersOf(atomic)));
+    expect(await call('POST', BATCH, { items: keyed }, { headers })).toEqual(
+      areOne ? invalid('#/items/1/email') : success(201, usersOf(keyed)),
+    );
+    expect((await batch(partial, 'partial')).body).toMatchObject([
+      { status: 201 },
+      { status: areOne ? 409 : 201 },
+    ]);
+    await batch(after.slice(0, 1));
+    expect((await batch(after.slice(1))).status).toBe(areOne ? 409 : 201);
+  });
+});
+
+describe('an atomic batch sent again under its key', () => {
+  const post = postingUnderKeys(call);
+  const replayed = { 'idempotency-replayed': 'true' };
+
+  test('is 201 with the users as they are now, and 410 once one of them is deleted', async () => {
+    const key = freshKey();
+    const items = emails(3);
+    const first = (await post(BATCH, key, { items })).body as UserBody[];
+    const { body: changed } = await call('PATCH', `/api/v1/users/${first[1]?.id}`, { full_name: 'Ada' });
+
+    expect(await post(BATCH, key, { items, mode: 'atomic' })).toEqual(
+      success(201, [first[0], changed, first[2]], replayed),
+    );
+    await call('DELETE', `/api/v1/users/${first[2]?.id}`);
+    expect(await post(BATCH, key, { items })).toEqual(refusal('gone_error', BATCH));
+  });
+
+  test('is the same with other members, and another with another mode, order or value', async () => {
+    const key = freshKey();
+    const items = emails(2) as { email: string }[];
+    const [one, other] = items;
+    await post(BATCH, key, { items });
+    const same = items.map(({ email }) => ({ is_active: false, full_name: null, email }));
+    expect(await post(BATCH, key, { items: same, other: 1 })).toMatchObject({
+      status: 201,
+      headers: replayed,
+    });
+
+    for (const body of [
+      { items, mode: 'partial' },
+      { items: [other, one] },
+      { items: [one] },
+      { items: [one, { ...other, full_name: '' }] },
+      { items: [one, { email: other?.email.toUpperCase() }] },
+      { items: emails(2) },
+    ]) {
+      expect(await post(BATCH, key, body)).toEqual(refusal('idempotency_key_reused_error', BATCH));
+    }
+  });
+
+  test('is refused for what is wrong with it before its key is looked at', async () => {
+    const key = freshKey();
+    const items = emails(1);
+    await post(BATCH, key, { items });
+
+    expect(await post(BATCH, key, { items: [] })).toEqual(invalid('#/items'));
+    expect(await post(BATCH, key, { items: [...items, ...items] })).toEqual(invalid('#/items/1/email'));
+    expect(await post(BATCH, key, { items: [{ email: '\u00e9@b' }, { email: '\u00c9@b' }] })).toEqual(
+      invalid('#/items/1/email'),
+    );
+  });
+
+  test('logs nothing', async () => {
+    const key = freshKey();
+    const items = emails(3);
+    const ids = ((await post(BATCH, key, { items })).body as UserBody[]).map(({ id }) => id);
+    await post(BATCH, key, { items });
+    const lines = (await service.events()).filter(({ user_id }) => ids.includes(String(user_id)));
+
+    expect(lines).toHaveLength(3);
+  });
+});
