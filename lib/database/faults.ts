@@ -36,11 +36,14 @@ export function isInTheWay(fault: unknown): boolean {
   return isInCatalog || /^(55P03|40001|40P01|42710|42P07)$/.test(sqlStateOf(fault) ?? '');
 }
 
-/** Time ran out while the statement waited for rows of this table that another transaction has written. */
+/**
+ * Time ran out while the statement waited for rows of this table that another transaction has written. PostgreSQL says
+ * so in the language of its messages, with quotation marks of that language around the name.
+ */
 export function waitedFor(fault: unknown, table: string): boolean {
   const cause = fault instanceof Problem ? fault.cause : fault;
   const { where } = (cause ?? {}) as { where?: string };
-  return /^(55P03|57014)$/.test(sqlStateOf(cause) ?? '') && where?.includes(`"${table}"`) === true;
+  return /^(55P03|57014)$/.test(sqlStateOf(cause) ?? '') && where?.includes(table) === true;
 }
 
 /** A write refused by a unique index of this name. */

@@ -26,7 +26,7 @@ const IdempotencyKey = z
   });
 
 function keyIn(field: string): string | undefined {
-  const value = field.trim();
+  const value = field.replace(/^[ \t]+|[ \t]+$/g, '');
   const key = BARE.test(value) ? value : STRING.exec(value)?.[1]?.replace(/\\(["\\])/g, '$1');
   return key !== undefined && VISIBLE.test(key) ? key : undefined;
 }

@@ -1,87 +1,158 @@
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
-import { startService } from '../stage/service.ts';
+import { describe, expect, test } from 'vitest';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
-const BATCH = `${USERS}batch`;
+const service = serviceUnderTest();
+const { call, createUser } = service;
+const post = postingUnderKeys(call);
+const REPLAYED = { 'idempotency-replayed': 'true' };
 
-let service: Awaited<ReturnType<typeof startService>>;
+/** Lets so many hours pass for all keys. */
+const age = (hours: number) =>
+  inDatabase(
+    service.database,
+    `UPDATE idempotency_keys SET created_at = created_at - interval '${hours} hours'`,
+  );
 
-beforeAll(async () => {
-  service = await startService();
-});
+const created = async (event: string, id: string) =>
+  (await service.events()).filter((line) => line.event === event && line.user_id === id);
 
-afterAll(() => service.stop());
-
-const freshKey = () => randomUUID();
-
-const post = async (path: string, key: string, body: unknown, headers: Record<string, string> = {}) =>
-  answerOf(await service.call('POST', path, body, { headers: { 'idempotency-key': key, ...headers } }));
-
-describe('a create with an Idempotency-Key', () => {
-  test('is carried out once, and answered again with the user as it is now', async () => {
+describe('a create sent again under its key', () => {
+  test('is 201 again, with the user as it is now and its ETag of now, and is logged once', async () => {
     const key = freshKey();
     const email = freshAddress();
     const first = await post(USERS, key, { email });
     const { id } = first.body as UserBody;
-    const created = { etag: '"1"', location: `${USERS}${id}` };
-    expect(first).toEqual(success(201, user({ email }), created));
+    const headers = { etag: '"1"', location: USERS + id };
+    expect(first).toEqual(success(201, user({ email }), headers));
 
-    const again = await post(USERS, key, { email, full_name: null });
-    expect(again).toEqual(success(201, first.body, { ...created, 'idempotency-replayed': 'true' }));
-
-    const changed = await answerOf(await service.call('PATCH', USERS + id, { full_name: 'Ada' }));
-    const now = await post(USERS, `"${key}"`, { email });
-    expect(now).toEqual(
-      success(201, changed.body, { ...created, etag: '"2"', 'idempotency-replayed': 'true' }),
+    expect(await post(USERS, key, { email, full_name: null, is_active: false })).toEqual(
+      success(201, first.body, { ...headers, ...REPLAYED }),
     );
-    expect(
-      (await service.events()).filter(({ event, user_id }) => event === 'user_created' && user_id === id),
-    ).toHaveLength(1);
+
+    const changed = await call('PATCH', USERS + id, { full_name: 'Ada', email: freshAddress() });
+    expect(await post('/api/v1/users', key, { email })).toEqual(
+      success(201, changed.body, { ...headers, etag: '"2"', ...REPLAYED }),
+    );
+    expect(await created('user_created', id)).toHaveLength(1);
   });
 
-  test('whose user is gone is 410', async () => {
+  test('changes nothing', async () => {
+    const key = freshKey();
+    const email = freshAddress();
+    const { body } = await post(USERS, key, { email });
+    const { id } = body as UserBody;
+    const changes = () =>
+      inDatabase(
+        service.database,
+        `SELECT count(*)::int FROM user_changes_unnumbered WHERE user_id = '${id}'`,
+      );
+    const before = await changes();
+    await post(USERS, key, { email });
+
+    expect(await call('GET', USERS + id)).toEqual(success(200, body, { etag: '"1"' }));
+    expect(await changes()).toEqual(before);
+  });
+
+  test('is 410 once its user is deleted, and stays so when another has the email', async () => {
     const key = freshKey();
     const email = freshAddress();
     const { id } = (await post(USERS, key, { email })).body as UserBody;
-    await service.call('DELETE', USERS + id);
+    await call('DELETE', USERS + id);
 
+    expect(await post(USERS, key, { email })).toEqual(refusal('gone_error', USERS));
+    await createUser({ email });
     expect(await post(USERS, key, { email })).toEqual(refusal('gone_error', USERS));
   });
 
   test('with other values is 422, before any conflict', async () => {
     const key = freshKey();
     const email = freshAddress();
+    const taken = (await createUser()).email;
     await post(USERS, key, { email });
 
     for (const other of [
       { email: email.toUpperCase() },
       { email, full_name: 'Ada' },
+      { email, full_name: '' },
       { email: freshAddress() },
+      { email: taken },
     ]) {
       expect(await post(USERS, key, other)).toEqual(refusal('idempotency_key_reused_error', USERS));
     }
+    expect(await post(USERS, key, { email })).toMatchObject({ status: 201, headers: REPLAYED });
   });
 
-  test('that was refused leaves nothing behind', async () => {
+  test('with values that are not allowed is refused for these', async () => {
     const key = freshKey();
-    const email = freshAddress();
-    await post(USERS, freshKey(), { email });
-    expect(await post(USERS, key, { email })).toEqual(refusal('conflict_error', USERS));
+    await post(USERS, key, { email: freshAddress() });
 
-    const other = freshAddress();
-    expect((await post(USERS, key, { email: other })).status).toBe(201);
+    expect(await post(USERS, key, { email: 'none' })).toEqual(
+      refusal('validation_error', USERS, { errors: ['#/email'] }),
+    );
   });
+});
 
+describe('a key', () => {
   test('is that of its caller and its operation alone', async () => {
     const key = freshKey();
-    const [one, two, three] = [freshAddress(), freshAddress(), freshAddress()];
-    const authorization = `Bearer ${await service.issuer.sign({ sub: 'another' })}`;
+    const others = ['another', 'svc-test,', `svc-test${key}`, '"svc-test"'];
+    const tokens = await Promise.all(others.map((sub) => service.issuer.sign({ sub })));
+    expect((await post(USERS, key, { email: freshAddress() })).status).toBe(201);
 
-    expect((await post(USERS, key, { email: one })).status).toBe(201);
-    expect((await post(USERS, key, { email: two }, { authorization })).status).toBe(201);
-    expect((await post(BATCH, key, { items: [{ email: three }] })).status).toBe(201);
+    for (const token of tokens) {
+      const answer = await post(USERS, key, { email: freshAddress() }, { authorization: `Bearer ${token}` });
+      expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+    }
+    const batch = await post(BATCH, key, { items: [{ email: freshAddress() }] });
+    expect([batch.status, batch.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  });
+
+  test('is of the caller, whichever token it brings', async () => {
+    const key = freshKey();
+    const email = freshAddress();
+    await post(USERS, key, { email });
+    const authorization = `Bearer ${await service.issuer.sign({ jti: 'another', roles: ['api.superuser'] })}`;
+
+    expect(await post(USERS, key, { email }, { authorization })).toMatchObject({ headers: REPLAYED });
+  });
+
+  test('is kept for 24 hours after the success, and a replay does not prolong them', async () => {
+    const key = freshKey();
+    const email = freshAddress();
+    await post(USERS, key, { email });
+    await age(23);
+    expect(await post(USERS, key, { email })).toMatchObject({ status: 201, headers: REPLAYED });
+    await age(1);
+
+    expect(await post(USERS, key, { email })).toEqual(refusal('conflict_error', USERS));
+    const other = freshAddress();
+    const anew = await post(USERS, key, { email: other, full_name: 'Ada' });
+    expect(anew.headers['idempotency-replayed']).toBe(undefined);
+    expect(anew.body).toEqual(user({ email: other, full_name: 'Ada' }));
+    expect(await post(USERS, key, { email })).toEqual(refusal('idempotency_key_reused_error', USERS));
+  });
+
+  test('is kept as digests, beside the ids of the users', async () => {
+    const key = 'who-is-ada@example.com';
+    const email = freshAddress();
+    const { body } = await post(USERS, key, { email, full_name: 'Ada Lovelace' });
+    const id = (body as UserBody).id;
+    const rows = await inDatabase(
+      service.database,
+      `SELECT octet_length(key) AS key, octet_length(request) AS request, user_ids,
+         idempotency_keys::text ~* 'ada|svc-test|user-' AS tells
+       FROM idempotency_keys WHERE '${id}' = ANY (user_ids)`,
+    );
+    const columns = await inDatabase(
+      service.database,
+      "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'idempotency_keys' ORDER BY 1",
+    );
+
+    expect(rows).toEqual([{ key: 32, request: 32, user_ids: [id], tells: false }]);
+    expect(columns.map(({ name }) => name)).toEqual(['created_at', 'key', 'request', 'user_ids']);
   });
 
   test('sent 50 times at once creates one user', async () => {
@@ -91,91 +162,50 @@ describe('a create with an Idempotency-Key', () => {
 
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201));
     expect(answers.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
-    expect(new Set(answers.map(({ body }) => (body as UserBody).id)).size).toBe(1);
-  });
-});
-
-test.each(['', 'a b', 'a,b', '"a', 'a\u00e9', '"a";x=1', '""', `${'k'.repeat(256)}`])(
-  'the key %j is 422, told with all else that is wrong',
-  async (key) => {
-    expect(await post(USERS, key, { email: 'none' })).toEqual(
-      refusal('validation_error', USERS, { errors: ['Idempotency-Key', '#/email'] }),
-    );
-  },
-);
-
-describe('an atomic batch', () => {
-  test('stores all users in the order of its items', async () => {
-    const items = [{ email: `z.${freshAddress()}` }, { email: `a.${freshAddress()}`, full_name: 'A' }];
-    const answer = await post(BATCH, freshKey(), { items });
-
-    expect(answer).toEqual(success(201, [user(items[0] as never), user(items[1] as never)]));
+    const ids = new Set(answers.map(({ body }) => (body as UserBody).id));
+    expect(ids.size).toBe(1);
+    expect(await created('user_created', [...ids][0] ?? '')).toHaveLength(1);
   });
 
-  test('names every taken email at once, and stores nothing', async () => {
-    const [taken, other, free] = [freshAddress(), freshAddress(), freshAddress()];
-    await post(BATCH, freshKey(), { items: [{ email: taken }, { email: other }] });
-    const items = [{ email: taken.toUpperCase() }, { email: free }, { email: other }];
-    const errors = ['#/items/0/email', '#/items/2/email'];
-
-    expect(await post(BATCH, freshKey(), { items })).toEqual(refusal('conflict_error', BATCH, { errors }));
-    expect((await post(USERS, freshKey(), { email: free })).status).toBe(201);
-  });
-
-  test('names every email that stands earlier in it, whatever its case', async () => {
-    const email = freshAddress();
-    const items = [
-      { email: `\u00e9${email}` },
-      { email: freshAddress() },
-      { email: `\u00c9${email.toUpperCase()}` },
-    ];
-
-    expect(await post(BATCH, freshKey(), { items })).toEqual(
-      refusal('validation_error', BATCH, { errors: ['#/items/2/email'] }),
-    );
-  });
-
-  test('is answered again under its key, and 410 once a user is gone', async () => {
+  test('sent at once with 20 different values stands for one of them', async () => {
     const key = freshKey();
-    const body = { items: [{ email: freshAddress() }, { email: freshAddress() }] };
-    const first = await post(BATCH, key, body);
-
-    expect(await post(BATCH, key, { ...body, mode: 'atomic' })).toEqual({
-      ...first,
-      headers: { ...first.headers, 'x-request-id': expect.any(String), 'idempotency-replayed': 'true' },
-    });
-    expect(await post(BATCH, key, { ...body, mode: 'partial' })).toEqual(
-      refusal('idempotency_key_reused_error', BATCH),
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post(USERS, key, { email: freshAddress() })),
     );
-    await service.call('DELETE', USERS + (first.body as UserBody[])[1]?.id);
-    expect(await post(BATCH, key, body)).toEqual(refusal('gone_error', BATCH));
+
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status !== 201)).toEqual(
+      Array.from({ length: 19 }, () => refusal('idempotency_key_reused_error', USERS)),
+    );
   });
 });
 
-test('a partial batch tells what became of each item, and again under its key', async () => {
+test.each([
+  ['for its values', USERS, { email: 'none' }, 422],
+  ['for a taken email', USERS, { email: 'TAKEN@example.com' }, 409],
+  ['for its items', BATCH, { items: [{ email: 'none' }] }, 422],
+  ['for an email that it has twice', BATCH, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 422],
+  ['for taken emails', BATCH, { items: [{ email: freshAddress() }, { email: 'TAKEN@example.com' }] }, 409],
+])('a request that was refused %s leaves nothing behind', async (_case, path, body, status) => {
+  await post(USERS, 'taken', { email: 'taken@example.com' });
   const key = freshKey();
-  const [taken, one, two] = [freshAddress(), freshAddress(), freshAddress()];
-  await post(USERS, freshKey(), { email: taken });
-  const items = [{ email: one }, { email: taken }, { email: 'none' }, { email: one }, { email: two }, 7];
-  const problemOf = (code: 'conflict_error' | 'validation_error' | 'gone_error', pointer?: string) => {
-    const { status, body } = refusal(code, BATCH, pointer ? { errors: [pointer] } : {});
-    return { status, problem: body };
-  };
-  const results = [
-    { status: 201, user: user({ email: one }) },
-    problemOf('conflict_error', '#/items/1/email'),
-    problemOf('validation_error', '#/items/2/email'),
-    problemOf('conflict_error', '#/items/3/email'),
-    { status: 201, user: user({ email: two }) },
-    problemOf('validation_error', '#/items/5'),
-  ];
+  const count = () => inDatabase(service.database, 'SELECT count(*)::int FROM idempotency_keys');
+  const before = await count();
+  expect((await post(path, key, body)).status).toBe(status);
+  expect(await count()).toEqual(before);
 
-  const first = await post(BATCH, key, { items, mode: 'partial' });
-  expect(first).toEqual(success(200, results));
+  const email = freshAddress();
+  const allowed = path === USERS ? { email } : { items: [{ email }] };
+  const answer = await post(path, key, allowed);
+  expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+});
 
-  const [{ user: created }] = first.body as [{ user: UserBody }];
-  await service.call('DELETE', USERS + created.id);
-  expect(await post(BATCH, key, { items, mode: 'partial' })).toEqual(
-    success(200, [problemOf('gone_error'), ...results.slice(1)], { 'idempotency-replayed': 'true' }),
-  );
+test('on every other operation the header is ignored', async () => {
+  const { id } = await createUser();
+  const init = { headers: { 'idempotency-key': 'not, a key' } };
+
+  expect((await call('GET', USERS, undefined, init)).status).toBe(200);
+  expect((await call('GET', USERS + id, undefined, init)).status).toBe(200);
+  expect((await call('PATCH', USERS + id, {}, init)).status).toBe(200);
+  expect((await call('DELETE', USERS + id, undefined, init)).status).toBe(204);
 });

@@ -4,11 +4,20 @@ import { until } from './until.ts';
 
 type Database = Pick<PostgresServer, 'host' | 'port' | 'user' | 'password'> & { readonly name: string };
 
-/** Runs statements in a transaction of its own that stays open, and what it has locked locked, until `release()`. */
+/**
+ * Runs statements in a transaction of its own that stays open, and what it has locked locked, until `release()`, which
+ * undoes them, or `commit()`.
+ */
 export async function hold(database: Database, ...statements: readonly string[]) {
   const client = await connect(database);
   for (const statement of ['BEGIN', ...statements]) await client.query(statement);
-  return { release: () => client.end() };
+  return {
+    release: () => client.end(),
+    async commit() {
+      await client.query('COMMIT');
+      await client.end();
+    },
+  };
 }
 
 /** Locks the whole table of users: every statement about it waits. */
@@ -17,6 +26,10 @@ export const holdUsers = (database: Database) => hold(database, 'LOCK TABLE user
 /** Locks one user: only who changes it waits. */
 export const holdUser = (database: Database, id: string) =>
   hold(database, `SELECT FROM users WHERE id = '${id}' FOR UPDATE`);
+
+/** Writes a user and does not commit: whoever writes one with this email waits. */
+export const holdEmail = (database: Database, email: string) =>
+  hold(database, `INSERT INTO users (id, email) VALUES (gen_random_uuid(), '${email}')`);
 
 /** Holds the lock of the migrations, as an instance does that runs them. */
 export const holdMigrations = (database: Database) =>

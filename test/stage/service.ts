@@ -31,9 +31,19 @@ export function environmentOf(
   };
 }
 
-/** Starts the host over a database and an issuer of its own; its log goes to a file that `events` reads. */
-export async function startService(variables: Variables = {}) {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+type Surroundings = {
+  readonly database: Awaited<ReturnType<typeof createDatabase>>;
+  readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
+};
+
+/**
+ * Starts the host over a database and an issuer of its own, or as another instance over those of a service that is
+ * there; its log goes to a file that `events` reads.
+ */
+export async function startService(variables: Variables = {}, beside?: Surroundings) {
+  const [database, issuer] = beside
+    ? [beside.database, beside.issuer]
+    : await Promise.all([createDatabase(), startIssuer()]);
   const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
   const file = join(folder, 'log');
   const descriptor = openSync(file, 'a');
@@ -63,7 +73,7 @@ export async function startService(variables: Variables = {}) {
     },
     async stop() {
       await host.shutDown();
-      await Promise.all([issuer.stop(), database.drop()]);
+      if (!beside) await Promise.all([issuer.stop(), database.drop()]);
       closeSync(descriptor);
       rmSync(folder, { recursive: true });
     },

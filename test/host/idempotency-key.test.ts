@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { freshAddress, refusal } from '../stage/answers.ts';
+import { connectTo, written } from '../stage/connection.ts';
+import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+const post = postingUnderKeys(service.call);
+
+describe('a key is', () => {
+  test.each([
+    ['1 character', 'k'],
+    ['255 characters', 'k'.repeat(255)],
+    ['255 characters in quotes', `"${'q'.repeat(255)}"`],
+    ['every visible character but the comma', 'a!"#$%&\'()*+-./0123456789:;<=>?@A[\\]^_`{|}~'],
+    ['a comma, in quotes', '"one,two"'],
+    ['a quote that does not begin it', 'it"s'],
+    ['a single quotation mark', "'"],
+    ['what looks like parameters', 'k;a=1'],
+  ])('%s', async (_case, key) => {
+    const email = freshAddress();
+
+    expect((await post(USERS, key, { email })).headers['idempotency-replayed']).toBe(undefined);
+    expect((await post(USERS, key, { email })).headers['idempotency-replayed']).toBe('true');
+  });
+
+  test.each([
+    ['in quotes and without', 'same-1', '"same-1"'],
+    ['with a quote in it, and that escaped', 'sa"me', '"sa\\"me"'],
+    ['with a backslash in it, and that escaped', 'sa\\me', '"sa\\\\me"'],
+    ['with spaces and tabs around it', 'same-2', ' \t same-2\t '],
+  ])('one and the same %s', async (_case, one, other) => {
+    const email = freshAddress();
+    await post(USERS, one, { email });
+
+    expect((await post(USERS, other, { email })).headers['idempotency-replayed']).toBe('true');
+  });
+
+  test('another in another case', async () => {
+    await post(USERS, 'Case', { email: freshAddress() });
+
+    expect((await post(USERS, 'case', { email: freshAddress() })).status).toBe(201);
+  });
+});
+
+describe('anything else is 422, told with all else that is wrong', () => {
+  test.each([
+    ['nothing', ''],
+    ['nothing in quotes', '""'],
+    ['256 characters', 'k'.repeat(256)],
+    ['256 characters in quotes', `"${'k'.repeat(256)}"`],
+    ['a space', 'a b'],
+    ['a space in quotes', '"a b"'],
+    ['a comma', 'a,b'],
+    ['a comma at the end', 'a,'],
+    ['two strings', '"a", "b"'],
+    ['a string that does not end', '"a'],
+    ['a string that goes on', '"a"b'],
+    ['a parameter of a string', '"a";x=1'],
+    ['a string with a lone backslash', '"a\\b"'],
+    ['one quote', '"'],
+    ['a tab', 'a\tb'],
+    ['letters beyond ASCII', 'caf\u00e9'],
+    ['letters beyond ASCII in quotes', '"caf\u00e9"'],
+    ['a space that is not of ASCII', 'k\u00a0'],
+  ])('%s', async (_case, key) => {
+    const errors = ['Idempotency-Key', '#/email'];
+
+    expect(await post(USERS, key, { email: 'none' })).toEqual(refusal('validation_error', USERS, { errors }));
+    expect(await post(BATCH, key, { items: [{ email: freshAddress() }] })).toEqual(
+      refusal('validation_error', BATCH, { errors: ['Idempotency-Key'] }),
+    );
+  });
+
+  test('two header lines', async () => {
+    const body = JSON.stringify({ email: freshAddress() });
+    const key = freshKey();
+    const fields = [
+      ['Host', 'localhost'],
+      ['Authorization', `Bearer ${await service.issuer.sign()}`],
+      ['Content-Type', 'application/json'],
+      ['Content-Length', String(body.length)],
+    ] as const;
+    const connection = await connectTo(service.url);
+
+    for (const second of [key, `"${key}"`]) {
+      const keys = [
+        ['Idempotency-Key', key],
+        ['Idempotency-Key', second],
+      ] as const;
+      connection.send(written(`POST ${USERS}`, [...fields, ...keys], body));
+      expect(await connection.answer()).toEqual(
+        refusal('validation_error', USERS, { errors: ['Idempotency-Key'] }),
+      );
+    }
+    connection.close();
+  });
+});
