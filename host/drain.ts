@@ -1,30 +1,75 @@
+import type { StandAside } from '../lib/stand-aside.ts';
+
 /** Counts the requests in flight, and waits until there are none. */
 export type Drain = {
   readonly inFlight: number;
-  /** Counts a request until the function that it returns is called; `cancel` is what cancelAll calls. */
-  enter(cancel: () => void): () => void;
+  /** Counts a request until it leaves; `cancel` is what cancelAll calls. */
+  enter(cancel: () => void, watch: Watch): RequestInFlight;
+  /** Ends all waits of those who stand aside, for good: they are in flight again, and are answered. */
+  endWaits(): void;
   /** Resolves with true once no request is in flight, with false when `seconds` pass first. */
   untilIdle(seconds: number): Promise<boolean>;
   /** Cancels all requests in flight; each is counted until it has ended. */
   cancelAll(): void;
 };
 
+/** A request that is counted. */
+export type RequestInFlight = {
+  leave(): void;
+  /** Waits without being counted. */
+  readonly standAside: StandAside;
+};
+
+/** Calls back when the caller of a request leaves, until what it returns is called. */
+type Watch = (onLeft: () => void) => () => void;
+
 /** The requests in flight of one instance. */
 export function createDrain(): Drain {
   const inFlight = new Set<{ cancel: () => void }>();
+  const waits = new Set<() => void>();
   let onIdle: (() => void) | undefined;
+  let isEndingWaits = false;
+
+  function enter(cancel: () => void, watch: Watch): RequestInFlight {
+    const request = { cancel };
+    inFlight.add(request);
+    return { leave, standAside };
+
+    function leave(): void {
+      inFlight.delete(request);
+      if (inFlight.size === 0) onIdle?.();
+    }
+
+    async function standAside<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>) {
+      const over = new AbortController();
+      const end = () => {
+        inFlight.add(request);
+        over.abort();
+      };
+      const timer = setTimeout(end, milliseconds);
+      const unwatch = watch(end);
+      waits.add(end);
+      if (isEndingWaits) end();
+      else leave();
+      try {
+        return await wait(over.signal);
+      } finally {
+        inFlight.add(request);
+        waits.delete(end);
+        unwatch();
+        clearTimeout(timer);
+      }
+    }
+  }
 
   return {
     get inFlight() {
       return inFlight.size;
     },
-    enter(cancel) {
-      const request = { cancel };
-      inFlight.add(request);
-      return () => {
-        inFlight.delete(request);
-        if (inFlight.size === 0) onIdle?.();
-      };
+    enter,
+    endWaits() {
+      isEndingWaits = true;
+      for (const end of waits) end();
     },
     untilIdle(seconds) {
       if (inFlight.size === 0) return Promise.resolve(true);

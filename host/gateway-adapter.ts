@@ -11,6 +11,7 @@ export class RequestEvent implements GatewayEvent {
   readonly requestContext: GatewayEvent['requestContext'];
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
+  standAside: GatewayEvent['standAside'];
   isBase64Encoded = false;
   readonly #body: BodyReader;
 

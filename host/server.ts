@@ -4,6 +4,7 @@ import type { Handler } from '../lib/gateway.ts';
 import { unavailable } from '../lib/problem.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
+import { onceCallerLeft } from './caller-left.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
 import { createConnectionClose } from './connection-close.ts';
 import type { Drain } from './drain.ts';
@@ -52,8 +53,14 @@ export function createHttpServer({ service, router, drain, responses, shutdown }
   }
 
   async function answer(handler: Handler, event: RequestEvent, response: ServerResponse, isProbe: boolean) {
-    const leave = isProbe ? undefined : drain.enter(() => event.refuseBody(cancelled()));
-    const result = await handler(event).finally(leave);
+    const inFlight = isProbe
+      ? undefined
+      : drain.enter(
+          () => event.refuseBody(cancelled()),
+          (onLeft) => onceCallerLeft(response, onLeft),
+        );
+    event.standAside = inFlight?.standAside;
+    const result = await handler(event).finally(inFlight?.leave);
     if (response.destroyed) return;
     if (shutdown.isDraining) connections.closeAfter(response);
     responses.write(response, result, event.isBodyToCome);

@@ -86,6 +86,7 @@ async function drainRequests({ settings, log, database, keySet }: Service, drain
   };
   const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
   const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
+  drain.endWaits();
   const isIdle = await drain.untilIdle(drainTimeout);
   clearTimeout(serverLimit);
   if (isIdle) return log.info('shutdown_drained');

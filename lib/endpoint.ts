@@ -1,7 +1,9 @@
 import type * as z from 'zod';
 import type { Role, ServicePrincipal } from './auth/principal.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
+import { noSuchPath } from './http-refusals.ts';
 import { authenticate } from './middleware/authenticate.ts';
+import { timeUntilDeadline } from './middleware/deadline.ts';
 import { demandPrecondition } from './middleware/demand-precondition.ts';
 import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
@@ -14,6 +16,8 @@ import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { refuseWith, serve } from './serve.ts';
 import type { Service, Services } from './service.ts';
+import type { Settings } from './settings.ts';
+import { type StandAside, standAside as standAsideAlone } from './stand-aside.ts';
 
 /** What an endpoint promises: router, validation, documentation, bundles and infrastructure all read it here. */
 export type Route = RequestSchemas &
@@ -33,6 +37,10 @@ export type Route = RequestSchemas &
      * `ETag` of its reply, those of a writing by the statement that writes.
      */
     readonly conditional?: 'reading' | 'writing';
+    /** Whether it may wait for news; a waiting request is not in flight. */
+    readonly waits?: true;
+    /** Whether it is there at all under these settings; else its path is unknown. */
+    readonly isServed?: (settings: Settings) => boolean;
     readonly success: 200 | 201 | 204;
     // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
     readonly reply: Reply<any>;
@@ -53,6 +61,8 @@ type RequestOf<R extends Route> = {
   readonly params: Output<R['params']>;
   readonly query: Output<R['query']>;
   readonly body: Output<R['body']>;
+  /** For a route that waits; undefined for HEAD, which never does. */
+  readonly standAside: StandAside | undefined;
   /** For a conditional route. */
   readonly preconditions: Preconditions;
   readonly principal: R['role'] extends 'public' ? undefined : ServicePrincipal;
@@ -72,13 +82,14 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind(service) {
+      if (route.isServed?.(service.settings) === false) return refuseWith(service, noSuchPath());
       const handler = serve(service, {
         route,
         // Only a public route is bound to less than the whole service, and it asks for no token.
         checks: checksOf(route, service as Service),
         answer: async (event, context) => {
           const request = requestOf<R>(route, event, context);
-          return resultOf(route, await answer(request, service), request.preconditions);
+          return resultOf(route, await answer(request, service), request.preconditions, event.headers.accept);
         },
       });
       const { path, neighbours } = route;
@@ -100,20 +111,33 @@ function checksOf(route: Route, { settings, verifyToken }: Service): Middleware[
 }
 
 function requestOf<R extends Route>(
-  { conditional }: Route,
+  { conditional, waits }: Route,
   event: GatewayEvent,
-  { values, principal }: RequestContext,
+  context: RequestContext,
 ): RequestOf<R> {
+  const { values, principal } = context;
   const preconditions = conditional ? preconditionsIn(event.headers) : {};
-  return { ...values, path: event.rawPath, principal, preconditions } as unknown as RequestOf<R>;
+  const isHead = event.requestContext.http.method === 'HEAD';
+  const standAside = waits && !isHead ? standAsideOf(event, context) : undefined;
+  return { ...values, path: event.rawPath, principal, preconditions, standAside } as unknown as RequestOf<R>;
+}
+
+/** In milliseconds: what a function needs to answer after its wait. */
+const WAIT_MARGIN = 500;
+
+/** A function's wait ends before its time is up. */
+function standAsideOf({ standAside = standAsideAlone }: GatewayEvent, context: RequestContext): StandAside {
+  const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN, 0);
+  return (milliseconds, wait) => standAside(Math.min(milliseconds, left), wait);
 }
 
 function resultOf(
   { success, reply, conditional }: Route,
   value: unknown,
   preconditions: Preconditions,
+  accept: string | undefined,
 ): GatewayResult {
-  const headers = replyHeaders(reply, value);
+  const headers = replyHeaders(reply, value, accept);
   if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
     return notModified(headers);
   const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;

@@ -1,3 +1,5 @@
+import type { StandAside } from './stand-aside.ts';
+
 /**
  * What an endpoint receives: of an API Gateway HTTP API event (payload format 2.0) the members that the
  * service reads. Header names are lower case; repeated headers are joined with a comma.
@@ -15,6 +17,8 @@ export type GatewayEvent = {
   readonly body?: string | null | undefined;
   /** Resolves with the whole body; rejects with a Problem: 413 past `limit` bytes, 400 or 408 when it does not come. */
   readonly receiveBody?: (limit: number) => Promise<Buffer>;
+  /** The container's: how a request waits for news without being in flight. */
+  readonly standAside?: StandAside | undefined;
 };
 
 /** What an endpoint answers: an API Gateway HTTP API result (payload format 2.0). */

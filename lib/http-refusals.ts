@@ -33,3 +33,8 @@ export function headerFieldsTooLarge(): Problem {
     detail: 'The header fields are too large.',
   });
 }
+
+/** No operation has this path. */
+export function noSuchPath(): Problem {
+  return new Problem('not_found_error', { detail: 'There is no such path.' });
+}

@@ -3,6 +3,8 @@ import * as z from 'zod';
 /** How the value that an endpoint returns is written as a response. */
 export type Reply<Value> = {
   readonly mediaType?: string;
+  /** Another name for the same body, for callers whose `Accept` has it. */
+  readonly onDemand?: string;
   /** The body's shape, for the documentation. */
   readonly schema?: z.ZodType;
   readonly write: (value: Value) => string;
@@ -29,9 +31,14 @@ type ReplyHeader<Value> = {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** The headers of `reply` for this value. */
-export function replyHeaders<Value>(reply: Reply<Value>, value: Value): Record<string, string> {
+export function replyHeaders<Value>(
+  reply: Reply<Value>,
+  value: Value,
+  accept: string | undefined,
+): Record<string, string> {
   const headers: Record<string, string> = {};
   if (reply.mediaType) headers['Content-Type'] = reply.mediaType;
+  if (reply.onDemand && names(accept, reply.onDemand)) headers['Content-Type'] = reply.onDemand;
   for (const [name, header] of Object.entries(reply.headers)) {
     const text = header.of(value);
     if (text !== undefined) headers[name] = text;
@@ -52,4 +59,13 @@ export function probeReply<Status extends string>(status: z.ZodLiteral<Status>):
     write: (body) => JSON.stringify(body),
     headers: cacheControl('no-store'),
   };
+}
+
+/** Whether `Accept` names the type of `mediaType` itself, with a weight above 0 (RFC 9110 section 12.5.1). */
+function names(accept: string | undefined, mediaType: string): boolean {
+  const [type] = mediaType.split(';');
+  return (accept ?? '').split(',').some((range) => {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    return name === type && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 }

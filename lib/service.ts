@@ -1,5 +1,6 @@
 import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
+import { type Changes, changesOver } from './changes/changes.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
 import { createCarryOutOnce } from './idempotency/carry-out-once.ts';
@@ -22,6 +23,7 @@ export type ProbeService = BaseService & { readonly readiness: Readiness };
 /** All that a handler may reach, and what its host starts and stops. */
 export type Service = ProbeService & {
   readonly users: UserRepository;
+  readonly changes: Changes;
   /** How many requests have been answered again. */
   readonly idempotency: { readonly replays: number };
   readonly verifyToken: VerifyToken;
@@ -69,6 +71,7 @@ export function composeService(base: BaseService): Service {
       }),
     }),
     idempotency,
+    changes: changesOver(database.statements),
     verifyToken,
     tokenCache: counts,
     keySet,

@@ -1,11 +1,12 @@
 import { allowOf, methodNotAllowed } from './allow.ts';
 import type { Route } from './endpoint.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
+import { noSuchPath } from './http-refusals.ts';
 import { acceptPatch } from './middleware/media-type.ts';
 import { isMatch, segmentsOf, withoutSlash } from './path.ts';
-import { Problem } from './problem.ts';
 import { serve } from './serve.ts';
 import type { BaseService } from './service.ts';
+import type { Settings } from './settings.ts';
 
 /**
  * Answers what no endpoint answers: 400 for a path that cannot be decoded, 404 for an unknown one; on a known
@@ -14,10 +15,13 @@ import type { BaseService } from './service.ts';
 export function unmatched(routes: readonly Route[]) {
   const resources = resourcesOf(routes);
 
-  async function answer({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
+  async function answer(
+    { rawPath, requestContext }: GatewayEvent,
+    { settings }: BaseService,
+  ): Promise<GatewayResult> {
     const segments = segmentsOf(rawPath);
     const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
-    if (!resource) throw noSuchPath();
+    if (!resource?.isServed(settings)) throw noSuchPath();
     if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
     const headers = { Allow: resource.allow, ...resource.acceptPatch };
     return { statusCode: 204, headers, body: '', isBase64Encoded: false };
@@ -25,16 +29,12 @@ export function unmatched(routes: readonly Route[]) {
 
   return {
     route: { operationId: 'unmatched' },
-    bind: (service: BaseService): Handler => serve(service, { answer }),
+    bind: (service: BaseService): Handler => serve(service, { answer: (event) => answer(event, service) }),
   };
 }
 
-/** No operation has this path. */
-export function noSuchPath(): Problem {
-  return new Problem('not_found_error', { detail: 'There is no such path.' });
-}
-
 type Resource = {
+  readonly isServed: (settings: Settings) => boolean;
   readonly segments: readonly string[];
   readonly allow: string;
   readonly acceptPatch: Readonly<Record<string, string>>;
@@ -46,7 +46,13 @@ function resourcesOf(routes: readonly Route[]): readonly Resource[] {
   const paths = [...byPath].sort(([one], [other]) => parameterCount(one) - parameterCount(other));
   return paths.map(([path, group]) => {
     const methods = group.map(({ method }) => method);
-    return { segments: path.split('/'), allow: allowOf(methods), acceptPatch: acceptPatch(methods) };
+    const isServed = (settings: Settings) => group.some((route) => route.isServed?.(settings) ?? true);
+    return {
+      isServed,
+      segments: path.split('/'),
+      allow: allowOf(methods),
+      acceptPatch: acceptPatch(methods),
+    };
   });
 }
 

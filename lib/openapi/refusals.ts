@@ -5,6 +5,7 @@ import {
   bodyBrokenOff,
   headerFieldsTooLarge,
   needsOneHost,
+  noSuchPath,
   notHttp,
   requestTooSlow,
   undecodablePath,
@@ -14,7 +15,6 @@ import { bodyTooLarge } from '../middleware/receive-body.ts';
 import type { RequestSchemas } from '../middleware/validate.ts';
 import { preconditionRequired } from '../preconditions.ts';
 import { asProblem, type Problem, unauthorized, unavailable } from '../problem.ts';
-import { noSuchPath } from '../unmatched.ts';
 import { valuesNotAllowed } from '../value-faults.ts';
 import { faultsOf } from './value-faults.ts';
 

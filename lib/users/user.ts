@@ -61,7 +61,7 @@ export const UserPath = z.object({
 });
 
 /** Paths of their own beside that of one user, with their methods. */
-export const NEIGHBOURS_OF_USER = { batch: ['POST'] } as const;
+export const NEIGHBOURS_OF_USER = { batch: ['POST'], changes: ['GET'] } as const;
 
 /** A user, as the database gives it: times in milliseconds since 1970, and `version`, which counts its writes. */
 export type User = {

@@ -61,6 +61,8 @@ describe('the committed document', { timeout: 60_000 }, () => {
       getUser: '200 304 400 401 403 404 408 412 422 431 500 503',
       updateUser: '200 400 401 403 404 408 409 412 413 415 422 428 431 500 503',
       deleteUser: '204 400 401 403 404 408 412 422 428 431 500 503',
+      listChanges: '200 400 401 403 408 410 422 431 500 503',
+      listUserChanges: '200 400 401 403 404 408 410 422 431 500 503',
       health: '200 400 408 431 500',
       ready: '200 400 408 431 500 503',
     });
@@ -76,6 +78,8 @@ describe('the committed document', { timeout: 60_000 }, () => {
       getUser: [{ oauth2: ['users.read'] }],
       updateUser: [{ oauth2: ['users.write'] }],
       deleteUser: [{ oauth2: ['users.write'] }],
+      listChanges: [{ oauth2: ['users.read'] }],
+      listUserChanges: [{ oauth2: ['users.read'] }],
       health: [],
       ready: [],
     });
@@ -115,6 +119,8 @@ describe('the committed document', { timeout: 60_000 }, () => {
         'application/merge-patch+json',
       ],
       deleteUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
+      listChanges: ['cursor', 'exclude_actor', 'wait', 'limit', requestId],
+      listUserChanges: ['user_id', 'cursor', 'limit', requestId],
       health: [requestId],
       ready: [requestId],
     });
@@ -168,6 +174,13 @@ describe('the service answers as documented', () => {
   const createAll = (items: readonly unknown[], mode?: string) =>
     service.call('POST', '/api/v1/users/batch', { items, mode });
 
+  /** The page of changes that begins with an update of the user. */
+  const updateSeenFrom = async (path: string) => {
+    const before = await service.call('GET', `${path}?limit=1000`);
+    await service.call('PATCH', user, { full_name: crypto.randomUUID() });
+    return service.call('GET', /<(.+)>/.exec(before.headers.get('link') ?? '')?.[1] ?? '');
+  };
+
   const pathOfNew = async (email: string) => (await create({ email })).headers.get('location') ?? '';
 
   /** The media type and the headers are those documented; with the example of the response, should there be one. */
@@ -193,6 +206,8 @@ describe('the service answers as documented', () => {
     ['listUsers', 200, () => service.call('GET', '/api/v1/users/?limit=1')],
     ['getUser', 200, () => service.call('GET', user)],
     ['updateUser', 200, () => service.call('PATCH', user, { full_name: 'Ada' })],
+    ['listChanges', 200, () => updateSeenFrom('/api/v1/users/changes')],
+    ['listUserChanges', 200, () => updateSeenFrom(`${user}/changes`)],
     ['deleteUser', 204, async () => service.call('DELETE', await pathOfNew('gone@example.com'))],
     ['health', 200, () => service.call('GET', '/health')],
     ['ready', 200, () => service.call('GET', '/ready')],

@@ -221,6 +221,23 @@ const deletes = [
   request(422, `DELETE ${USERS}42`, 'an id that is none'),
 ];
 
+const changes = [
+  request(200, `GET ${USERS}changes`, 'all changes', { as: 'reader' }),
+  request(200, `GET ${USERS}changes/?limit=2&exclude_actor=nobody&x=1`, 'the first changes'),
+  request(200, `HEAD ${USERS}changes?cursor=now&limit=0&wait=20`, 'the end of the changes'),
+  request(200, `GET ${USERS}changes?cursor=now&wait=1`, 'no news', {
+    fields: [['Accept', 'application/cloudevents-batch+json']],
+  }),
+  request(200, `GET ${ADA}/changes?limit=1`, 'the changes of a user who is gone'),
+  request(404, `GET ${UNKNOWN}/changes`, 'the changes of nobody'),
+  request(410, `GET ${USERS}changes?cursor=Ljk5OTk5OQ`, 'a cursor beyond the last change'),
+  request(422, `GET ${USERS}changes?cursor=abc&limit=0&wait=21&exclude_actor=`, 'no value that is allowed'),
+  request(422, `GET ${ADA}/changes?cursor=Ljk5OTk5OQ`, 'a cursor of all changes'),
+  request(403, `GET ${USERS}changes`, 'changes without the role', { as: 'writer' }),
+  request(405, `POST ${USERS}changes`, 'another method of the changes'),
+  request(204, `OPTIONS ${ADA}/changes`, 'OPTIONS of the changes of a user', { as: 'nobody' }),
+];
+
 const unmatched = [
   request(204, `OPTIONS ${USERS}`, 'OPTIONS of the list', { as: 'nobody' }),
   request(204, `OPTIONS ${USERS}50%20/`, 'OPTIONS of a user', { as: 'nobody' }),
@@ -257,6 +274,7 @@ export const usual: readonly Case[] = [
   ...reads,
   ...updates,
   ...deletes,
+  ...changes,
   ...unmatched,
 ];
 

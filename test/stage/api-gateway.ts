@@ -19,9 +19,12 @@ const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-w
  */
 export async function apiGateway(): Promise<(request: RawRequest) => Integration> {
   const deployed = await functions();
-  const routes = deployed.flatMap(({ operationId, route }) =>
-    (route ? routeKeys(route) : []).map((routeKey) => ({ operationId, routeKey })),
-  );
+  // Of the routes that fit a request the most specific one gets it.
+  const routes = deployed
+    .flatMap(({ operationId, route }) =>
+      (route ? routeKeys(route) : []).map((routeKey) => ({ operationId, routeKey })),
+    )
+    .sort((one, other) => one.routeKey.split('{').length - other.routeKey.split('{').length);
 
   return (request) => {
     const [path = '', ...query] = request.target.split('?');

@@ -1,0 +1,28 @@
+import { ChangesQuery } from '../../lib/changes/changes-query.ts';
+import { changesReply } from '../../lib/changes/changes-reply.ts';
+import { cursorExpired } from '../../lib/changes/refusals.ts';
+import { endpoint } from '../../lib/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
+
+/** Reads the changes of all users in their order, and waits for them. */
+export const listChanges = endpoint(
+  {
+    operationId: 'listChanges',
+    summary: 'Read the changes of all users, oldest first',
+    kind: 'operation',
+    needs: 'users',
+    method: 'GET',
+    path: '/api/v1/users/changes',
+    isServed: ({ changesRetention }) => changesRetention > 0,
+    waits: true,
+    role: 'users.read',
+    query: ChangesQuery,
+    success: 200,
+    reply: changesReply,
+    problems: [cursorExpired],
+  },
+  async ({ query, standAside }, { changes }) => changes.ofAll(query, standAside),
+);
+
+export const handler = /* @__PURE__ */ lambda(listChanges, composeService);

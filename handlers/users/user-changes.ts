@@ -1,0 +1,29 @@
+import { UserChangesQuery } from '../../lib/changes/changes-query.ts';
+import { changesReply } from '../../lib/changes/changes-reply.ts';
+import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
+import { endpoint } from '../../lib/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeService } from '../../lib/service.ts';
+import { UserPath } from '../../lib/users/user.ts';
+
+/** Reads the changes of one user, also after its deletion. */
+export const listUserChanges = endpoint(
+  {
+    operationId: 'listUserChanges',
+    summary: 'Read the changes of a user, oldest first',
+    kind: 'operation',
+    needs: 'users',
+    method: 'GET',
+    path: '/api/v1/users/{user_id}/changes',
+    isServed: ({ changesRetention }) => changesRetention > 0,
+    role: 'users.read',
+    params: UserPath,
+    query: UserChangesQuery,
+    success: 200,
+    reply: changesReply,
+    problems: [noSuchUserOrChange, cursorExpired],
+  },
+  async ({ params, query }, { changes }) => changes.ofUser(params.user_id, query),
+);
+
+export const handler = /* @__PURE__ */ lambda(listUserChanges, composeService);

@@ -1,0 +1,80 @@
+import { sql } from 'kysely';
+import * as z from 'zod';
+import { type CHANGE_TYPES, FIELD_BITS } from './recording.ts';
+
+/** A change as PostgreSQL answers it: numbers of type bigint arrive as texts. */
+export type ChangeRow = {
+  readonly position: string;
+  readonly user_id: string;
+  readonly version: string;
+  readonly type: number;
+  readonly changed: number;
+  readonly actor: string;
+  readonly request_id: string;
+  /** Milliseconds since 1970. */
+  readonly time: string;
+};
+
+/** The columns of a change; a number for its time, as for those of users. */
+export const changeColumns = sql.raw(`position, user_id, version, type, changed, actor, request_id,
+    (extract(epoch from time) * 1000)::bigint as time`);
+
+const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' } as const satisfies Record<
+  (typeof CHANGE_TYPES)[keyof typeof CHANGE_TYPES],
+  string
+>;
+
+/** A change of a user, as callers read it: a CloudEvent 1.0 in its JSON format. */
+export const Change = z
+  .object({
+    specversion: z.literal('1.0'),
+    id: z.string().meta({ description: 'Its position in the feed, in decimal digits.', example: '4711' }),
+    source: z.literal('/api/v1/users'),
+    type: z.enum(['user.created', 'user.updated', 'user.deleted']).meta({ example: 'user.updated' }),
+    subject: z.guid().meta({
+      format: 'uuid',
+      description: "The user's id.",
+      example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
+    }),
+    time: z.iso.datetime({ precision: 3 }).meta({
+      description: 'When this version was written; of a deletion, when that was.',
+      example: '2026-01-02T03:04:05.678Z',
+    }),
+    datacontenttype: z.literal('application/json'),
+    data: z.object({
+      version: z.int().meta({ description: "The user's version, as in its `ETag`.", example: 3 }),
+      changed: z.array(z.enum(['email', 'full_name', 'is_active'])).meta({
+        description: 'The fields that an update gave other values; never values.',
+        example: ['full_name'],
+      }),
+      actor: z
+        .string()
+        .meta({ description: 'The caller that wrote: `sub` of its token.', example: 'billing' }),
+      request_id: z.string().meta({ example: '8e03978e-40d5-43e8-bc93-6894a57f9324' }),
+    }),
+  })
+  .meta({ id: 'Change', description: 'A change of a user (CloudEvents 1.0).' });
+
+/** The change in a row. */
+export function changeIn(row: ChangeRow): z.output<typeof Change> {
+  return {
+    specversion: '1.0',
+    id: row.position,
+    source: '/api/v1/users',
+    type: TYPES[row.type as keyof typeof TYPES],
+    subject: row.user_id,
+    time: new Date(Number(row.time)).toISOString(),
+    datacontenttype: 'application/json',
+    data: {
+      version: Number(row.version),
+      changed: fieldsIn(row.changed),
+      actor: row.actor,
+      request_id: row.request_id,
+    },
+  };
+}
+
+function fieldsIn(changed: number): (keyof typeof FIELD_BITS)[] {
+  const fields = Object.entries(FIELD_BITS) as [keyof typeof FIELD_BITS, number][];
+  return fields.flatMap(([name, bit]) => (changed & bit ? [name] : []));
+}

@@ -1,0 +1,96 @@
+import type { Statements } from '../database/statements.ts';
+import type { StandAside } from '../stand-aside.ts';
+import { valuesNotAllowed } from '../value-faults.ts';
+import type { ChangeRow } from './change.ts';
+import { changeCursor } from './change-cursor.ts';
+import { type ChangesQuery, OTHER_CURSOR, placeOf, type UserChangesQuery } from './changes-query.ts';
+import { changeFeed, type Look } from './feed.ts';
+import { fewAtOnce } from './few-at-once.ts';
+import { createWaitingRoom } from './waiting-room.ts';
+
+/** A page of changes, and where the next one is; there always is one. */
+export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
+
+/** The changes of users, for those who keep copies. */
+export type Changes = {
+  /**
+   * The changes of all users; without news it waits as long as the query says, standing aside, if it may.
+   *
+   * @throws {Problem} cursor_expired_error
+   */
+  ofAll(query: ChangesQuery, standAside?: StandAside): Promise<ChangesPage>;
+  /** @throws {Problem} validation_error for a cursor of another feed, cursor_expired_error, not_found_error */
+  ofUser(id: string, query: UserChangesQuery): Promise<ChangesPage>;
+  /** How many wait for changes. */
+  readonly waiting: number;
+};
+
+/** So many of those who would wait read for themselves at once: all that come again at once must not take the pool. */
+const READING_AT_ONCE = 4;
+
+/** The changes as these statements read them. */
+export function changesOver(statements: Statements): Changes {
+  const feed = changeFeed(statements);
+  const room = createWaitingRoom(feed);
+  const inTurn = fewAtOnce(READING_AT_ONCE);
+
+  function read(query: ChangesQuery, after: number | undefined): Promise<Look> {
+    if (query.cursor === 'now') return feed.look({ after: undefined, limit: 0 });
+    return feed.read({ after, limit: query.limit, excludeActor: query.exclude_actor });
+  }
+
+  async function readOrWait(query: ChangesQuery, after: number | undefined, standAside: StandAside) {
+    const wait = (from: number) =>
+      standAside(query.wait * 1000, async (over) =>
+        room.wait({ after: from, limit: query.limit, excludeActor: query.exclude_actor }, over),
+      );
+    const awaited = after === undefined ? undefined : await wait(after);
+    if (awaited) return awaited;
+    const page = await inTurn(() => read(query, after));
+    const isAtEnd = page.changes.length === 0 && page.position === page.head;
+    return (isAtEnd && (await wait(page.position))) || page;
+  }
+
+  return {
+    async ofAll(query, standAside) {
+      const { cursor, limit, wait, exclude_actor } = query;
+      const after = cursor === undefined || cursor === 'now' ? undefined : placeOf(cursor, undefined);
+      const mayWait = standAside && wait > 0 && limit > 0;
+      const { changes, position } = await (mayWait
+        ? readOrWait(query, after, standAside)
+        : read(query, after));
+      const next = {
+        cursor: changeCursor({ position }),
+        limit: limit || undefined,
+        exclude_actor,
+        wait: wait || undefined,
+      };
+      return { changes, next: linkTo('/api/v1/users/changes', next) };
+    },
+    async ofUser(id, { cursor, limit }) {
+      const userId = id.toLowerCase();
+      const after = cursor === undefined ? undefined : placeOf(cursor, userId);
+      if (cursor !== undefined && after === undefined)
+        throw valuesNotAllowed([{ parameter: 'cursor', detail: OTHER_CURSOR }]);
+      const { changes, position } = await feed.read({ after, limit, userId });
+      return {
+        changes,
+        next: linkTo(`/api/v1/users/${userId}/changes`, {
+          cursor: changeCursor({ position, userId }),
+          limit,
+        }),
+      };
+    },
+    get waiting() {
+      return room.waiting;
+    },
+  };
+}
+
+function linkTo(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) given.set(name, String(value));
+  }
+  return `${path}?${given}`;
+}

@@ -1,0 +1,109 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { ChangeRow } from './change.ts';
+import { type Feed, isKept, type Look, type Page } from './feed.ts';
+import { cursorExpired } from './refusals.ts';
+
+/** What a reader waits for: changes after a position, and not those of an actor. */
+export type Wish = {
+  readonly after: number;
+  readonly limit: number;
+  readonly excludeActor?: string | undefined;
+};
+
+/** Those who wait for changes of an instance. One poll serves them all, and none runs while nobody waits. */
+export type WaitingRoom = {
+  /** How many wait. */
+  readonly waiting: number;
+  /**
+   * Waits until `over`, and resolves with the first page that is not empty, or with an empty one. Undefined for whoever
+   * is not let in, since the room is full or he is far behind.
+   *
+   * @throws {Problem} cursor_expired_error
+   */
+  wait(wish: Wish, over: AbortSignal): Promise<Page> | undefined;
+};
+
+type Reader = {
+  readonly wish: Wish;
+  /** Up to where the feed holds nothing for this reader. */
+  after: number;
+  readonly settle: (page: Page | Promise<never>) => void;
+};
+
+const MOST_WAITING = 1000;
+/** In changes: what a poll reads, and how far behind a reader may be. */
+const PAGE = 1000;
+/** In milliseconds between two polls: when readers have come since the last began, else, and after one that failed. */
+const PAUSES = { newcomers: 10, idle: 50, failed: 500 };
+
+/** The waiting room of an instance. A poll belongs to no request, neither to its scope nor to its time. */
+export function createWaitingRoom(feed: Pick<Feed, 'look'>): WaitingRoom {
+  const readers = new Set<Reader>();
+  let head = 0;
+  let isPolling = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const pollInBackground = AsyncResource.bind(() => void poll());
+
+  function pollIn(milliseconds: number): void {
+    clearTimeout(timer);
+    if (readers.size > 0) timer = setTimeout(pollInBackground, milliseconds);
+  }
+
+  async function poll(): Promise<void> {
+    // Who comes while it is on its way is served by the next: this one may have looked before.
+    const present = new Set(readers);
+    if (present.size === 0) return;
+    isPolling = true;
+    const after = Math.min(...[...present].map((reader) => reader.after));
+    const look = await feed.look({ after, limit: PAGE }).catch(() => undefined);
+    isPolling = false;
+    if (look) {
+      head = look.head;
+      for (const reader of present) serve(reader, look);
+    }
+    const hasNewcomers = [...readers].some((reader) => !present.has(reader));
+    pollIn(!look ? PAUSES.failed : hasNewcomers || look.position < head ? PAUSES.newcomers : PAUSES.idle);
+  }
+
+  function serve(reader: Reader, look: Look): void {
+    if (!readers.has(reader)) return;
+    if (!isKept(reader.after, look)) {
+      reader.settle(Promise.reject(cursorExpired()));
+      return;
+    }
+    const { limit } = reader.wish;
+    const news = look.changes.filter((change) => isNews(change, reader)).slice(0, limit);
+    reader.after =
+      news.length === limit ? Number(news.at(-1)?.position) : Math.max(reader.after, look.position);
+    if (news.length > 0) reader.settle({ changes: news, position: reader.after });
+  }
+
+  return {
+    get waiting() {
+      return readers.size;
+    },
+    wait(wish, over) {
+      if (readers.size >= MOST_WAITING || head - wish.after > PAGE) return undefined;
+      return new Promise((resolve) => {
+        const reader: Reader = { wish, after: wish.after, settle };
+        function settle(page: Page | Promise<never>): void {
+          readers.delete(reader);
+          over.removeEventListener('abort', leave);
+          resolve(page);
+        }
+        function leave(): void {
+          settle({ changes: [], position: reader.after });
+        }
+        readers.add(reader);
+        over.addEventListener('abort', leave, { once: true });
+        if (over.aborted) leave();
+        else if (!isPolling && readers.size === 1) pollIn(0);
+      });
+    },
+  };
+}
+
+function isNews(change: ChangeRow, { after, wish }: Reader): boolean {
+  return Number(change.position) > after && change.actor !== wish.excludeActor;
+}

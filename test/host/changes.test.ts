@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, refusal, TIMESTAMP, type UserBody } from '../stage/answers.ts';
+import { startService } from '../stage/service.ts';
+
+const USERS = '/api/v1/users/';
+const CHANGES = '/api/v1/users/changes';
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  answerOf(await service.call(method, path, body, { headers }));
+
+const nextOf = ({ headers }: Awaited<ReturnType<typeof call>>) =>
+  /^<([^>]+)>; rel="next"$/.exec(headers.link ?? '')?.[1] ?? '';
+
+const endOfFeed = async () => nextOf(await call('GET', `${CHANGES}?cursor=now&limit=0`));
+
+function change(type: string, { id }: UserBody, version: number, changed: string[] = []) {
+  return {
+    specversion: '1.0',
+    id: expect.stringMatching(/^[1-9]\d*$/),
+    source: '/api/v1/users',
+    type,
+    subject: id,
+    time: expect.stringMatching(TIMESTAMP),
+    datacontenttype: 'application/json',
+    data: { version, changed, actor: expect.any(String), request_id: expect.any(String) },
+  };
+}
+
+describe('the changes', () => {
+  test('tell of every create, update and delete, in their order', async () => {
+    const end = await endOfFeed();
+    const email = freshAddress();
+    const ada = (await call('POST', USERS, { email })).body as UserBody;
+    await call('PATCH', USERS + ada.id, { full_name: 'Ada' });
+    await call('PATCH', USERS + ada.id, { full_name: 'Ada' });
+    await call('PATCH', USERS + ada.id, { email: email.toUpperCase(), is_active: false, full_name: null });
+    await call('DELETE', USERS + ada.id);
+
+    const expected = [
+      change('user.created', ada, 1),
+      change('user.updated', ada, 2, ['full_name']),
+      change('user.updated', ada, 3),
+      change('user.updated', ada, 4, ['email', 'full_name', 'is_active']),
+      change('user.deleted', ada, 5),
+    ];
+    const page = await call('GET', end);
+    expect(page.status).toBe(200);
+    expect(page.body).toEqual(expected);
+    expect(page.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect((await call('GET', nextOf(page))).body).toEqual([]);
+    expect((await call('GET', `${USERS}${ada.id.toUpperCase()}/changes`)).body).toEqual(expected);
+  });
+
+  test('of a batch are in the order of its items', async () => {
+    const end = await endOfFeed();
+    const items = ['z', 'b', 'a'].map((name) => ({ email: `${name}.${freshAddress()}` }));
+    const users = (await call('POST', `${USERS}batch`, { items })).body as UserBody[];
+
+    expect((await call('GET', end)).body).toEqual(users.map((user) => change('user.created', user, 1)));
+  });
+
+  test('are read page by page, none twice and none left out', async () => {
+    const end = await endOfFeed();
+    const made: string[] = [];
+    for (let count = 0; count < 10; count += 1) {
+      made.push(((await call('POST', USERS, { email: freshAddress() })).body as UserBody).id);
+    }
+    const seen: string[] = [];
+    for (let next = `${end}&limit=3`.replace('limit=100&', ''); seen.length < made.length; ) {
+      const page = await call('GET', next);
+      seen.push(...(page.body as { subject: string }[]).map(({ subject }) => subject));
+      next = nextOf(page);
+    }
+    expect(seen).toEqual(made);
+  });
+
+  test('are CloudEvents where Accept asks for them', async () => {
+    const accept = { accept: 'text/html, application/cloudevents-batch+json;q=0.5' };
+    expect((await call('GET', CHANGES, undefined, accept)).headers['content-type']).toBe(
+      'application/cloudevents-batch+json; charset=utf-8',
+    );
+    const none = { accept: 'application/cloudevents-batch+json;q=0' };
+    expect((await call('GET', CHANGES, undefined, none)).headers['content-type']).toBe(
+      'application/json; charset=utf-8',
+    );
+  });
+
+  test('leave out those of one actor', async () => {
+    const end = await endOfFeed();
+    const authorization = `Bearer ${await service.issuer.sign({ sub: 'another one' })}`;
+    await call('POST', USERS, { email: freshAddress() });
+    const theirs = (await call('POST', USERS, { email: freshAddress() }, { authorization })).body as UserBody;
+    const own = (await call('GET', end)).body as { data: { actor: string } }[];
+
+    const rest = await call('GET', `${end}&exclude_actor=${own[0]?.data.actor}`);
+    expect(rest.body).toEqual([change('user.created', theirs, 1)]);
+    expect(nextOf(rest)).toContain('exclude_actor=');
+  });
+
+  test('of somebody unknown are 404', async () => {
+    const path = `${USERS}11111111-1111-1111-1111-111111111111/changes`;
+    expect(await call('GET', path)).toEqual(refusal('not_found_error', path));
+  });
+});
+
+test.each([
+  ['cursor=x', ['cursor']],
+  ['limit=0', ['limit']],
+  ['limit=1001&wait=21&exclude_actor=&cursor=', ['cursor', 'exclude_actor', 'wait', 'limit']],
+])('?%s is 422', async (query, errors) => {
+  expect(await call('GET', `${CHANGES}?${query}`)).toEqual(refusal('validation_error', CHANGES, { errors }));
+});
+
+describe('with wait', () => {
+  test('news is told as soon as it comes', async () => {
+    const end = await endOfFeed();
+    const waiting = [1, 2, 3].map(() => call('GET', `${end}&wait=20`));
+    const ada = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
+
+    for (const page of await Promise.all(waiting)) {
+      expect(page.body).toEqual([change('user.created', ada, 1)]);
+      expect(nextOf(page)).toContain('wait=20');
+    }
+  });
+
+  test('without news the answer is empty at the end', async () => {
+    const end = await endOfFeed();
+    expect((await call('GET', `${end}&wait=1`)).body).toEqual([]);
+    expect((await call('GET', `${CHANGES}?cursor=now&wait=1`)).body).toEqual([]);
+  });
+});
