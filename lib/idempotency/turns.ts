@@ -13,6 +13,9 @@ export type InTurn = <Result>(
 /** In milliseconds: with less left no statement is worth sending. */
 const TOO_LATE = 20;
 
+/** In milliseconds: the one before, who came earlier, is out of time first, and its fault tells what there is to wait for. */
+const GRACE = 100;
+
 /**
  * Takes the requests of one instance under one key one after the other: of all that wait for a key one waits in
  * PostgreSQL, so that they hold one connection between them.
@@ -45,7 +48,7 @@ export function createTurns(): InTurn {
 /** Resolves with nothing once there is time for a try, else with the refusal of one that has waited in vain. */
 async function refusedWaitingFor(before: Promise<unknown>, timeLeft: () => number): Promise<unknown> {
   const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
-  const timer = setTimeout(() => resolve(keyInUse()), Math.max(timeLeft(), 0));
+  const timer = setTimeout(() => resolve(keyInUse()), Math.max(timeLeft(), 0) + GRACE);
   const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
   // What the one before has waited for in vain is what there is to wait for.
   return timeLeft() > TOO_LATE ? undefined : (fault ?? keyInUse());

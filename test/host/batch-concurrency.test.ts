@@ -1,0 +1,116 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { freshAddress, refusal, success, user } from '../stage/answers.ts';
+import { BATCH, freshKey } from '../stage/keyed.ts';
+import { holdEmail, untilUnderWay } from '../stage/locks.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+
+type Mode = 'atomic' | 'partial';
+type Result = { readonly status: number };
+
+/** As it is, and under a key. */
+const ways = [
+  ['without a key', () => ({})],
+  ['under a key', () => ({ headers: { 'idempotency-key': freshKey() } })],
+] as const;
+
+describe.each(ways)('a batch %s that another writer has overtaken', (_way, init) => {
+  const batch = (emails: readonly string[], mode: Mode) =>
+    service.call('POST', BATCH, { items: emails.map((email) => ({ email })), mode }, init());
+
+  /** The answer to a batch whose second email somebody is writing, when that has come to its `end`. */
+  async function meanwhile(mode: Mode, end: 'commit' | 'release') {
+    const emails = [freshAddress(), freshAddress(), freshAddress()] as const;
+    const writing = await holdEmail(service.database, emails[1]);
+    const answer = batch(emails, mode);
+    await untilUnderWay(1, service.database);
+    await writing[end]();
+    return { emails, answer: await answer };
+  }
+
+  test('is 409 in atomic, and nothing is stored', async () => {
+    const { emails, answer } = await meanwhile('atomic', 'commit');
+
+    expect(answer).toEqual(refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] }));
+    expect((await batch([emails[0], emails[2]], 'atomic')).status).toBe(201);
+  });
+
+  test('stores the other items in partial', async () => {
+    const { emails, answer } = await meanwhile('partial', 'commit');
+    const { body: problem } = refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] });
+
+    expect(answer).toEqual(
+      success(200, [
+        { status: 201, user: user({ email: emails[0] }) },
+        { status: 409, problem },
+        { status: 201, user: user({ email: emails[2] }) },
+      ]),
+    );
+  });
+
+  test('stores all items when that writer gives up', async () => {
+    const atomic = await meanwhile('atomic', 'release');
+    const partial = await meanwhile('partial', 'release');
+
+    expect(atomic.answer).toEqual(
+      success(
+        201,
+        atomic.emails.map((email) => user({ email })),
+      ),
+    );
+    expect(partial.answer).toEqual(
+      success(
+        200,
+        partial.emails.map((email) => ({ status: 201, user: user({ email }) })),
+      ),
+    );
+  });
+});
+
+describe.each(ways)('batches %s of the same emails in any order', (_way, init) => {
+  // A deadlock would not be broken within the time of a request, and so be 503.
+  beforeAll(async () => {
+    const { name } = service.database;
+    const admin = await administer(name);
+    await admin.query(`ALTER DATABASE ${name} SET deadlock_timeout = '60s'`);
+    await admin.terminate(name);
+    await admin.end();
+  });
+
+  test.each<Mode>(['atomic', 'partial'])('never wait for each other: %s', async (mode) => {
+    const local = Array.from({ length: 50 }, () => freshAddress());
+    const emails = local.map((email, index) => (index % 2 === 0 ? email : `\u00e9${email.toUpperCase()}`));
+    const orders = [emails, emails.toReversed(), emails.toSorted(), emails.toSorted().toReversed()];
+    const held = await holdEmail(service.database, emails[25] ?? '');
+    const answers = orders.map((order) =>
+      service.call('POST', BATCH, { items: order.map((email) => ({ email })), mode }, init()),
+    );
+    await untilUnderWay(orders.length, service.database);
+    await held.release();
+    const outcomes = await Promise.all(answers);
+
+    if (mode === 'atomic') {
+      expect(outcomes.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+    } else {
+      expect(outcomes.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      const results = outcomes.flatMap(({ body }) => body as Result[]);
+      expect(results.filter(({ status }) => status === 201)).toHaveLength(emails.length);
+      expect(results.filter(({ status }) => status === 409)).toHaveLength(3 * emails.length);
+    }
+  });
+
+  test('at once with creates of one user each store every email once', async () => {
+    const emails = Array.from({ length: 60 }, () => freshAddress());
+    const batches = [emails, emails.toReversed()].map((order) =>
+      service.call('POST', BATCH, { items: order.map((email) => ({ email })), mode: 'partial' }, init()),
+    );
+    const creates = emails.map((email) => service.call('POST', '/api/v1/users/', { email }));
+    const single = await Promise.all(creates);
+    const partial = (await Promise.all(batches)).flatMap(({ body }) => body as Result[]);
+
+    expect([...single, ...partial].filter(({ status }) => status === 201)).toHaveLength(emails.length);
+    expect([...single, ...partial].filter(({ status }) => status === 409)).toHaveLength(2 * emails.length);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, refusal, success, user } from '../stage/answers.ts';
+import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+type Instance = Awaited<ReturnType<typeof startService>>;
+
+// The first request under a key waits for an email that somebody is writing, for as long as it may.
+const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
+
+const postTo = ({ call }: Instance) =>
+  postingUnderKeys(async (...request) => answerOf(await call(...request)));
+const post = postingUnderKeys(service.call);
+const replayed = { 'idempotency-replayed': 'true' };
+
+/** Another instance over the same database, whose requests have this many seconds; `use` is done with it. */
+async function withAnother<Result>(
+  seconds: number,
+  use: (another: Instance) => Promise<Result>,
+  variables = {},
+): Promise<Result> {
+  const settings = { SVC_POSTGRES_STATEMENT_TIMEOUT: String(seconds), ...variables };
+  const another = await startService(settings, service);
+  return use(another).finally(() => another.stop());
+}
+
+/** The first request under a key, under way in the one instance and not to end before it is let go. */
+async function holdKey(key: string, path: string, email: string, body: unknown) {
+  const held = await holdEmail(service.database, email);
+  const first = post(path, key, body);
+  await untilUnderWay(1, service.database);
+  return { first, ...held };
+}
+
+describe('while the first request with a key is still running in another instance', () => {
+  test.each([
+    ['the same values', USERS, (email: string) => ({ email }), (email: string) => ({ email })],
+    ['other values', USERS, (email: string) => ({ email }), () => ({ email: freshAddress() })],
+    [
+      'an atomic batch',
+      BATCH,
+      (email: string) => ({ items: [{ email }] }),
+      () => ({ items: [{ email: freshAddress() }] }),
+    ],
+    [
+      'a partial batch',
+      BATCH,
+      (email: string) => ({ items: [{ email }], mode: 'partial' }),
+      () => ({ items: [{ email: freshAddress() }, { email: 'none' }], mode: 'partial' }),
+    ],
+  ])('another is 409 after its time: %s', async (kind, path, firstBody, otherBody) => {
+    const [key, email] = [freshKey(), freshAddress()];
+    const { first, release } = await holdKey(key, path, email, firstBody(email));
+    await withAnother(0.8, async (another) => {
+      const begun = performance.now();
+      const second = await postTo(another)(path, key, otherBody(email));
+
+      expect(second).toEqual(refusal('idempotency_key_in_use_error', path));
+      expect(performance.now() - begun).toBeGreaterThan(800);
+    }).finally(release);
+    const { status, headers } = await first;
+    expect([status, headers['idempotency-replayed']]).toEqual([
+      kind === 'a partial batch' ? 200 : 201,
+      undefined,
+    ]);
+  });
+
+  test('another waits for it, and is then answered as what it is', async () => {
+    const [key, email] = [freshKey(), freshAddress()];
+    const { first, release } = await holdKey(key, USERS, email, { email });
+    const [same, other] = await withAnother(15, async (another) => {
+      const answers = [{ email }, { email: freshAddress() }].map((body) => postTo(another)(USERS, key, body));
+      // Of the two one waits in PostgreSQL.
+      await untilUnderWay(2, service.database);
+      await release();
+      return Promise.all(answers);
+    });
+    const { body, headers } = await first;
+
+    const { etag = '', location = '' } = headers;
+    expect(body).toEqual(user({ email }));
+    expect(same).toEqual(success(201, body, { etag, location, ...replayed }));
+    expect(other).toEqual(refusal('idempotency_key_reused_error', USERS));
+  });
+
+  test('another takes its place when it fails', async () => {
+    const [key, email] = [freshKey(), freshAddress()];
+    const { first, commit } = await holdKey(key, USERS, email, { email });
+    const free = freshAddress();
+    const second = await withAnother(15, async (another) => {
+      const answer = postTo(another)(USERS, key, { email: free });
+      await untilUnderWay(2, service.database);
+      await commit();
+      return answer;
+    });
+
+    expect(await first).toEqual(refusal('conflict_error', USERS));
+    expect([second.status, second.body]).toEqual([201, user({ email: free })]);
+    expect(second.headers['idempotency-replayed']).toBe(undefined);
+  });
+
+  test('values that are not allowed are refused at once', async () => {
+    const [key, email] = [freshKey(), freshAddress()];
+    const { first, release } = await holdKey(key, BATCH, email, { items: [{ email }] });
+
+    expect(await post(BATCH, key, { items: [{ email: 'a@b' }, { email: 'A@B' }] })).toEqual(
+      refusal('validation_error', BATCH, { errors: ['#/items/1/email'] }),
+    );
+    await release();
+    expect((await first).status).toBe(201);
+  });
+
+  test('twelve wait for it with one connection between them, and reads beside them are served', async () => {
+    const [key, email] = [freshKey(), freshAddress()];
+    const { first, release } = await holdKey(key, USERS, email, { email });
+    const answers = await withAnother(
+      3,
+      async (another) => {
+        const waiting = Array.from({ length: 12 }, (_, index) =>
+          postTo(another)(USERS, key, index % 2 === 0 ? { email } : { email: freshAddress() }),
+        );
+        await untilUnderWay(2, service.database);
+        const reads = await Promise.all(Array.from({ length: 20 }, () => another.call('GET', USERS)));
+        expect(reads.map(({ status }) => status)).toEqual(reads.map(() => 200));
+        const other = await postTo(another)(USERS, freshKey(), { email: freshAddress() });
+        expect(other.status).toBe(201);
+        return Promise.all(waiting);
+      },
+      { SVC_POSTGRES_POOL_SIZE: '2' },
+    );
+
+    expect(answers).toEqual(answers.map(() => refusal('idempotency_key_in_use_error', USERS)));
+    await release();
+    expect((await first).status).toBe(201);
+  });
+});
+
+describe('a time-out that the key did not cause is 503, and leaves nothing behind:', () => {
+  test.each([
+    ['an email that somebody is writing', (email: string) => holdEmail(service.database, email)],
+    ['a table that is locked', () => holdUsers(service.database)],
+  ])('%s', async (_case, hold) => {
+    const [key, email] = [freshKey(), freshAddress()];
+    const { release } = await hold(email);
+    await withAnother(0.6, async (another) => {
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, () => postTo(another)(USERS, key, { email })),
+      );
+      expect(answers).toEqual(answers.map(() => refusal('service_unavailable_error', USERS)));
+      expect(await postTo(another)(BATCH, key, { items: [{ email }] })).toEqual(
+        refusal('service_unavailable_error', BATCH),
+      );
+    }).finally(release);
+
+    const answer = await post(USERS, key, { email });
+    expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  });
+});
