@@ -33,7 +33,6 @@ async function changesPage(
   if (!response || response.status === 503) return undefined;
   const text = await response.text().catch(() => undefined);
   if (text === undefined) return undefined;
-  if (response.status === 422) return 'off' as never;
   if (response.status !== 200) throw new Error(`${path} is ${response.status}: ${text}`);
   const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
   if (!next) throw new Error(`${path} has no next link`);
@@ -49,7 +48,6 @@ export async function allChanges(service: Service): Promise<readonly Change[]> {
       await sleep(50);
       continue;
     }
-    if (page === ('off' as never)) return [];
     if (page.changes.length === 0) return all;
     all.push(...page.changes);
     path = page.next;

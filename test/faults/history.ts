@@ -44,11 +44,12 @@ export function faultsInHistory(
     if (!entry) faults.push(`change ${change.id} is of a request that nobody sent`);
     else faults.push(...append(histories, change, entry));
   }
+  const holders = holdersOf(histories);
   return [
     ...faults,
     ...faultsInOrder(changes, entries),
     ...faultsInCounts(ledger, changes),
-    ...ledger.entries.flatMap((entry) => faultsOfAnswer(entry, histories)),
+    ...ledger.entries.flatMap((entry) => faultsOfAnswer(entry, histories, holders)),
     ...faultsInEnd(histories, stored),
   ];
 }
@@ -118,7 +119,11 @@ function faultsInCounts(ledger: Ledger, changes: readonly Change[]): string[] {
 }
 
 /** Whether an answer can be right: some version that it fits was there between its sending and its arrival. */
-function faultsOfAnswer(entry: Entry, histories: ReadonlyMap<string, readonly Version[]>): string[] {
+function faultsOfAnswer(
+  entry: Entry,
+  histories: ReadonlyMap<string, readonly Version[]>,
+  holders: Holders,
+): string[] {
   const { operation, status, headers = {} } = entry;
   if (status === 0 || status >= 500) return [];
   const id = entry.userId ?? (isAcknowledged(entry) ? userIn(entry).id : undefined);
@@ -141,7 +146,7 @@ function faultsOfAnswer(entry: Entry, histories: ReadonlyMap<string, readonly Ve
     return isOther ? [] : [`${told}, though it had version ${wanted} all the while`];
   }
   if (status === 409 && !isKeyInUse(entry)) {
-    return isTaken(entry, histories) ? [] : [`${told}, though nobody had ${entry.fields?.email}`];
+    return isTaken(entry, holders) ? [] : [`${told}, though nobody had ${entry.fields?.email}`];
   }
   if (status === 410) return wasDeleted(entry, histories) ? [] : [`${told}, though it was not deleted`];
   if (!isAcknowledged(entry)) return [];
@@ -157,18 +162,21 @@ function faultsOfAnswer(entry: Entry, histories: ReadonlyMap<string, readonly Ve
   return [];
 }
 
-/** Whether another user can have had the address that was asked for. */
-function isTaken(entry: Entry, histories: ReadonlyMap<string, readonly Version[]>): boolean {
-  return [...histories].some(
-    ([id, history]) =>
-      id !== entry.userId &&
-      history.some(
-        (version, index) =>
-          version.email === entry.fields?.email &&
-          version.type !== 'user.deleted' &&
-          wasCurrent(entry, version, history[index + 1]),
-      ),
+/** Who had which address, and from which version to which. */
+type Holders = ReadonlyMap<string, readonly { id: string; version: Version; next: Version | undefined }[]>;
+
+function holdersOf(histories: ReadonlyMap<string, readonly Version[]>): Holders {
+  const held = [...histories].flatMap(([id, history]) =>
+    history.map((version, index) => ({ id, version, next: history[index + 1] })),
   );
+  const live = held.filter(({ version }) => version.type !== 'user.deleted');
+  return Map.groupBy(live, ({ version }) => version.email.toLowerCase());
+}
+
+/** Whether another user can have had the address that was asked for. */
+function isTaken(entry: Entry, holders: Holders): boolean {
+  const holding = holders.get(entry.fields?.email?.toLowerCase() ?? '') ?? [];
+  return holding.some(({ id, version, next }) => id !== entry.userId && wasCurrent(entry, version, next));
 }
 
 /** Whether the user that this key made can have been deleted by then. */

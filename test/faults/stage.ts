@@ -87,10 +87,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
         figures.settled += await settle(caller);
         const stored = await storedUsers(postgres);
         const changes = await allChanges(caller);
-        const found = [
-          ...faultsInTable(ledger, stored),
-          ...(changes.length > 0 ? faultsInHistory(ledger, changes, stored) : []),
-        ];
+        const found = [...faultsInTable(ledger, stored), ...faultsInHistory(ledger, changes, stored)];
         figures.lost += found.length;
         faults.push(...summed(found));
       },

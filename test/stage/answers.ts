@@ -1,12 +1,8 @@
 import { expect } from 'vitest';
 import type { GatewayResult } from '../../lib/gateway.ts';
+import { type Answer, answerWith } from './answer.ts';
 
-/** All of an answer that the service decides; a body of JSON is parsed, and none is ''. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
-}
+export type { Answer } from './answer.ts';
 
 /** The refusals: code -> status and title. Written down again, so that a slip in the service's table shows. */
 const REFUSALS = {
@@ -62,19 +58,6 @@ export function answerOfResult({ statusCode, headers, body, isBase64Encoded }: G
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return answerWith(statusCode, Object.fromEntries(lowerCase), bytes);
-}
-
-/** A length is left out where it is that of the body, so that a wrong one stands out. */
-export function answerWith(status: number, headers: Record<string, string>, body: Buffer): Answer {
-  const { date, connection, 'keep-alive': _, 'content-length': length, ...rest } = headers;
-  const isRight = length === undefined || length === String(body.length);
-  const text = body.toString();
-  const isJson = /json/.test(rest['content-type'] ?? '') && text !== '';
-  return {
-    status,
-    headers: isRight ? rest : { ...rest, 'content-length': length },
-    body: isJson ? JSON.parse(text) : text,
-  };
 }
 
 type Particulars = {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type Answer, answerWith } from './answers.ts';
+import { type Answer, answerWith } from './answer.ts';
 
 const TIMEOUT = 15_000;
 const HEAD_END = '\r\n\r\n';

@@ -1,11 +1,15 @@
 import type { Row } from '../run-row.ts';
+import { abortedRequests } from './aborted-requests.ts';
 import { backendsKilled } from './backends-killed.ts';
 import { callerLeaves } from './caller-leaves.ts';
 import { deadlocks, serializationFailures } from './conflicts.ts';
 import { badTokensFirst, forgedTokens } from './forged-tokens.ts';
+import { framing } from './framing.ts';
 import { deadConnections, deadConnectionsOneCaller, migrationHalfOpen } from './half-open.ts';
+import { hostileBodies } from './hostile-bodies.ts';
 import { keyRotation } from './key-rotation.ts';
 import { keysAwayAtStart, keysAwayLater } from './keys-away.ts';
+import { nastyStrings } from './nasty-strings.ts';
 import { callerNetwork, keyNetwork, postgresNetwork } from './networks.ts';
 import { outcomeUnknown } from './outcome-unknown.ts';
 import { poolExhausted } from './pool-exhausted.ts';
@@ -13,6 +17,9 @@ import { postgresCrashed, postgresRestarted } from './postgres-gone.ts';
 import { accountRefused, databaseMissing, tooManyConnections } from './postgres-refuses.ts';
 import { blackHole, postgresFrozen } from './postgres-silent.ts';
 import { diskFull, readOnly } from './postgres-takes-no-writes.ts';
+import { paging, partialUpdates, sameAddress } from './racing-writers.ts';
+import { fewDescriptors, largeBodies } from './scarce.ts';
+import { silentConnections, slowClients } from './slow-clients.ts';
 import { unknownKeys } from './unknown-keys.ts';
 
 /** Every row, in the order in which they run. */
@@ -44,4 +51,15 @@ export const rows: readonly Row[] = [
   unknownKeys,
   forgedTokens,
   badTokensFirst,
+  slowClients,
+  silentConnections,
+  abortedRequests,
+  framing,
+  hostileBodies,
+  nastyStrings,
+  sameAddress,
+  partialUpdates,
+  paging,
+  largeBodies,
+  fewDescriptors,
 ];

@@ -1,0 +1,100 @@
+import { userIn } from '../ledger.ts';
+import type { Row } from '../run-row.ts';
+import { sideBySide } from '../side-by-side.ts';
+
+export const sameAddress: Row = {
+  name: 'same-address',
+  promise: '100 callers create one address at once: one gets 201, the others 409, in every round.',
+  trials: 1000,
+  brief: 60,
+  async run({ startService, trials, claim, tried }) {
+    const service = await startService();
+    const callers = service.caller(100);
+    for (let trial = 0; trial < trials; trial += 1) {
+      const email = `same-${trial}@example.com`;
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, n) => callers.create({ email: n % 2 ? email : email.toUpperCase() })),
+      );
+      const created = answers.filter(({ status }) => status === 201).length;
+      const refused = answers.filter(({ status }) => status === 409).length;
+      claim('one is 201 and 99 are 409', created === 1 && refused === 99, { created, refused });
+      tried();
+    }
+    callers.close();
+    await service.checkBooks();
+  },
+};
+
+export const partialUpdates: Row = {
+  name: 'partial-updates',
+  promise: 'Callers change different fields of one user at once: no change is lost.',
+  trials: 5000,
+  brief: 500,
+  async run({ startService, trials, claim, tried }) {
+    const service = await startService();
+    const callers = service.caller(30);
+    await sideBySide(10, trials, async (n) => {
+      const { id } = userIn(await callers.create({ email: `partial-${n}@example.com` }));
+      const given = { email: `changed-${n}@example.com`, full_name: `name ${n}`, is_active: false };
+      await Promise.all(Object.entries(given).map(([name, value]) => callers.update(id, { [name]: value })));
+      const user = userIn(await callers.read(id));
+      const isWhole = Object.entries(given).every(([name, value]) => user[name as 'email'] === value);
+      claim('none is lost', isWhole, user);
+      tried();
+    });
+    callers.close();
+    await service.checkBooks();
+  },
+};
+
+export const paging: Row = {
+  name: 'paging',
+  promise:
+    'Walks by links while users are created and deleted: whoever is there throughout is seen exactly once.',
+  trials: 60,
+  brief: 6,
+  async run({ startService, trials, claim, tried, random, token, postgres }) {
+    const service = await startService();
+    await postgres.query(
+      `INSERT INTO users (id, email, created_at)
+       SELECT gen_random_uuid(), 'page-' || n || '@example.com', now() - n * interval '1 second' FROM generate_series(1, 3000) AS n`,
+    );
+    const doomed = await postgres.query("SELECT id FROM users WHERE right(email, 14) LIKE '%7@example.com'");
+    const lasting = await postgres.query(
+      "SELECT id FROM users WHERE right(email, 14) NOT LIKE '%7@example.com'",
+    );
+    const callers = service.caller(4);
+    let isOver = false;
+    const writing = sideBySide(4, 1_000_000, async (n) => {
+      if (isOver) return;
+      const victim = doomed[n];
+      if (victim) await callers.remove(String(victim.id));
+      else await callers.create({ email: `new-${n}@example.com` });
+    });
+    for (let trial = 0; trial < trials; trial += 1) {
+      const seen = await walk(
+        `/api/v1/users/?limit=${50 + random.below(200)}&sort=${random.pick(['created_at', '-created_at'])}`,
+      );
+      const counts = new Map<string, number>();
+      for (const id of seen) counts.set(id, (counts.get(id) ?? 0) + 1);
+      const missed = lasting.filter(({ id }) => !counts.has(String(id))).length;
+      const repeated = [...counts.values()].filter((count) => count > 1).length;
+      claim('none is skipped and none repeated', missed === 0 && repeated === 0, { missed, repeated });
+      tried();
+    }
+    isOver = true;
+    await writing;
+    callers.close();
+
+    async function walk(first: string): Promise<readonly string[]> {
+      const ids: string[] = [];
+      for (let path: string | undefined = first; path; ) {
+        const headers = { authorization: `Bearer ${await token()}` };
+        const response: Response = await fetch(service.url + path, { headers });
+        ids.push(...((await response.json()) as { id: string }[]).map(({ id }) => id));
+        path = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+      }
+      return ids;
+    }
+  },
+};

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCaller } from '../caller.ts';
+import { Ledger } from '../ledger.ts';
+import { percentile } from '../percentile.ts';
+import { type RawClient, rawClient, requestText } from '../raw-client.ts';
+import type { Row } from '../run-row.ts';
+import type { ServiceUnderFault } from '../stage.ts';
+
+const LIST = 'GET /api/v1/users/?limit=1000';
+
+/** More than any kernel takes in before the reader has read: so many lists of a thousand users. */
+const LISTS = 40;
+
+/** In seconds: how long a slow client may last. */
+const LASTS = 12;
+
+/** What a slow client does, by what it is slow with. */
+const SLOW: Readonly<Record<string, (url: string, authorization: string) => Promise<RawClient>>> = {
+  async headers(url) {
+    const client = await rawClient(url);
+    client.send('GET /health HTTP/1.1\r\nHost: a\r\nX-Drip: ');
+    drip(client);
+    return client;
+  },
+  async body(url, Authorization) {
+    const client = await rawClient(url);
+    const fields = { Authorization, 'Content-Type': 'application/json', 'Content-Length': '5000' };
+    client.send(requestText('POST /api/v1/users/', fields));
+    drip(client);
+    return client;
+  },
+  async reading(url, Authorization) {
+    const client = await rawClient(url, { isReading: false });
+    client.send(requestText(LIST, { Authorization }).repeat(LISTS));
+    return client;
+  },
+};
+
+function drip(client: RawClient): void {
+  const timer = setInterval(() => {
+    if (client.isOver) clearInterval(timer);
+    else client.send('x');
+  }, 1000);
+}
+
+export const slowClients: Row = {
+  name: 'slow-clients',
+  promise:
+    '2,000 clients are slow with headers, bodies or reading: gone in 12 seconds, and others do not notice.',
+  trials: 2000,
+  async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
+    const service = await startService({}, { isOnItsOwn: true });
+    await postgres.query(
+      `INSERT INTO users (id, email, full_name) SELECT gen_random_uuid(), n || repeat('x', 200) || '@b', repeat('y', 250)
+       FROM generate_series(1, 1000) AS n`,
+    );
+    const authorization = `Bearer ${await token()}`;
+    const calm = await normalRequests(service, 5);
+    const before = service.memoryGrowth();
+    const kinds = Object.entries(SLOW);
+    const clients: { readonly kind: string; readonly client: RawClient }[] = [];
+    defer(() => clients.forEach(({ client }) => void client.abort()));
+    for (let n = 0; n < trials; n += 1) {
+      const [kind = '', open] = kinds[n % kinds.length] ?? [];
+      // A reader costs the service whole lists: they come one by one.
+      if (open && (kind !== 'reading' || n % 30 === 2))
+        clients.push({ kind, client: await open(service.url, authorization) });
+      tried();
+    }
+    const begun = performance.now();
+    const busy = await normalRequests(service, LASTS);
+    figures.memoryChange = service.memoryPeak() - before;
+    await sleep(Math.max(0, LASTS * 1000 + 1500 - (performance.now() - begun)));
+    for (const kind of Object.keys(SLOW)) {
+      const left = clients.filter((one) => one.kind === kind && !isGone(one.client)).length;
+      claim(`the clients slow with ${kind} are gone`, left === 0, left);
+    }
+    claim('at least 99.9 % of the normal requests succeed', busy.ok >= busy.sent * 0.999, busy);
+    claim('p99 is at most doubled', busy.p99 <= Math.max(2 * calm.p99, 50), { calm, busy });
+    const healthy = await fetch(`${service.url}/health`);
+    claim('the process lives', healthy.ok);
+  },
+};
+
+/** Whoever does not read sees the end of its connection only when it writes. */
+function isGone(client: RawClient): boolean {
+  client.socket.resume();
+  return client.isOver;
+}
+
+/** What eight callers see for so many seconds. */
+async function normalRequests({ url, token }: ServiceUnderFault, seconds: number) {
+  const ledger = new Ledger();
+  const callers = createCaller({ url, token, ledger, connections: 8 });
+  const end = performance.now() + seconds * 1000;
+  const call = async () => {
+    while (performance.now() < end) {
+      await callers.read('?limit=1');
+      await sleep(10);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, call));
+  callers.close();
+  const taken = ledger.entries.map(({ sent, answered }) => answered - sent);
+  const ok = ledger.entries.filter(({ status }) => status === 200).length;
+  return { sent: taken.length, ok, p99: Math.round(percentile(taken, 0.99)) };
+}
+
+export const silentConnections: Row = {
+  name: 'silent-connections',
+  promise:
+    'Connections opened ahead of need are closed in silence or kept: never 408, and no event in the log.',
+  trials: 10_000,
+  brief: 500,
+  async run({ startService, trials, claim, tried, random }) {
+    const service = await startService();
+    const batch = 500;
+    const longest = 8000;
+    let told = 0;
+    let served = 0;
+    for (let opened = 0; opened < trials; opened += batch) {
+      await Promise.all(
+        Array.from({ length: Math.min(batch, trials - opened) }, async () => {
+          const client = await rawClient(service.url);
+          // Around the limit for headers, where a request and the end of the connection may meet.
+          await sleep(random.chance(0.5) ? 4500 + random.below(2000) : random.below(longest));
+          if (!client.isOver) client.send(requestText('GET /health', { Connection: 'close' }));
+          await client.untilOver(5000);
+          const statuses = client.statuses();
+          if (statuses.includes(408)) told += 1;
+          if (statuses.includes(200)) served += 1;
+          client.abort();
+          tried();
+        }),
+      );
+    }
+    claim('none is told 408', told === 0, told);
+    claim('some are served', served > 0, served);
+    const events = service.events('app_error').filter(({ status_code }) => status_code === 408);
+    claim('no event tells of them', events.length === 0, events[0]);
+  },
+};
