@@ -79,7 +79,7 @@ const begun = new Date();
 rmSync('dist', { recursive: true, force: true });
 await build({
   ...common,
-  entryPoints: ['host/main.ts', 'host/migrate.ts'],
+  entryPoints: ['host/main.ts', 'host/migrate.ts', 'host/maintain.ts'],
   outdir: 'dist/host',
   plugins: [without([GRPC])],
 });

@@ -12,6 +12,7 @@ import type { Settings } from '../lib/settings.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { documentation } from './docs.ts';
 import { createDrain, type Drain } from './drain.ts';
+import { keepClean } from './keep-clean.ts';
 import { keepMigrated } from './keep-migrated.ts';
 import { createResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
@@ -60,6 +61,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
   service.keySet.start();
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
+  const cleaning = keepClean(service);
   const { port } = server.address() as AddressInfo;
   log.info('listening', { version: packageJson.version, host: settings.host, port });
 
@@ -67,7 +69,8 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     port,
     url: urlOf(settings.host, port),
     checkReadiness: () => readiness.check(),
-    shutDown: () => shutdown.run({ service, migrations, drain, server, responses, telemetry, lines }),
+    shutDown: () =>
+      shutdown.run({ service, migrations, cleaning, drain, server, responses, telemetry, lines }),
   };
 }
 

@@ -14,6 +14,7 @@ import type { ResponseWriter } from './response-writer.ts';
 type Parts = {
   readonly service: Service;
   readonly migrations: { stop(): void } | undefined;
+  readonly cleaning: { stop(): void };
   readonly drain: Drain;
   readonly server: Server;
   readonly responses: ResponseWriter;
@@ -42,9 +43,11 @@ export function createShutdown(): Shutdown {
   let phase: 'serving' | 'unready' | 'draining' = 'serving';
   let running: Promise<void> | undefined;
 
-  async function begin({ service, migrations, drain, server, responses, telemetry, lines }: Parts) {
+  async function begin(parts: Parts) {
+    const { service, migrations, cleaning, drain, server, responses, telemetry, lines } = parts;
     phase = 'unready';
     migrations?.stop();
+    cleaning.stop();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
     phase = 'draining';
     await drainRequests(service, drain);

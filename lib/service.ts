@@ -9,6 +9,7 @@ import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
 import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
+import { unrecordedWrites } from './users/writing.ts';
 
 /** What every handler has; `tracing` where that is on. */
 export type BaseService = {
@@ -60,18 +61,21 @@ export function composeService(base: BaseService): Service {
     onRefresh: refreshLog(log),
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
+  const { statements } = database;
+  const recordsChanges = settings.changesRetention > 0;
   const idempotency = { replays: 0 };
   return {
     ...composeProbes(base),
     users: userRepository({
-      statements: database.statements,
-      recordsChanges: settings.changesRetention > 0,
-      carryOutOnce: createCarryOutOnce(database.statements.timeLeft, () => {
+      writes: recordsChanges ? statements : unrecordedWrites(statements),
+      reads: statements,
+      recordsChanges,
+      carryOutOnce: createCarryOutOnce(statements.timeLeft, () => {
         idempotency.replays += 1;
       }),
     }),
     idempotency,
-    changes: changesOver(database.statements),
+    changes: changesOver(statements),
     verifyToken,
     tokenCache: counts,
     keySet,

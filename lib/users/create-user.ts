@@ -18,15 +18,15 @@ import { type WrittenRow, writtenUsers } from './written-users.ts';
 type Given = UserCreate & Author & { readonly id: string };
 
 /** Stores one user; under a key once, however often it is asked for. */
-export function creatingUser({ statements, recordsChanges, carryOutOnce }: Writing) {
+export function creatingUser({ writes, reads, recordsChanges, carryOutOnce }: Writing) {
   const recordedWith = (given: Given) => (recordsChanges ? recorded('created', given) : undefined);
-  const insert = prepare<Given, WrittenRow>(statements, 'INSERT users', (given) =>
+  const insert = prepare<Given, WrittenRow>(writes, 'INSERT users', (given) =>
     writtenUsers(
       sql`insert into users (id, email, full_name) values (${given.id}, ${given.email}, ${given.full_name})`,
       { record: recordedWith(given) },
     ),
   );
-  const insertOnce = prepare<Given & Claim, WrittenRow>(statements, 'INSERT users', (given) =>
+  const insertOnce = prepare<Given & Claim, WrittenRow>(writes, 'INSERT users', (given) =>
     writtenUsers(
       sql`insert into users (id, email, full_name)
         select ${given.id}::uuid, ${given.email}::text, ${given.full_name}::text from claimed`,
@@ -37,7 +37,7 @@ export function creatingUser({ statements, recordsChanges, carryOutOnce }: Writi
       },
     ),
   );
-  const readKnownUsers = readingKnownUsers(statements);
+  const readKnownUsers = readingKnownUsers(reads);
 
   async function createUser(user: UserCreate, author: Author): Promise<User> {
     const [row] = await insert({ ...user, ...author, id: uuidv7() }).catch(refuseTakenEmail);

@@ -8,8 +8,8 @@ import type { Writing } from './writing.ts';
 type Given = Author & Versions & { readonly id: string };
 
 /** Deletes a user; resolves with whether there was one, of a version that the preconditions allow. */
-export function deletingUser({ statements, recordsChanges }: Writing) {
-  const remove = prepare<Given, unknown>(statements, 'DELETE users', (given) => {
+export function deletingUser({ writes, recordsChanges }: Writing) {
+  const remove = prepare<Given, unknown>(writes, 'DELETE users', (given) => {
     const statement = sql`delete from users where id = ${given.id} and ${isOfVersions(given)}`;
     if (!recordsChanges) return sql`${statement} returning id`;
     // A deletion has the version after the last.

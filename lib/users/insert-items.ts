@@ -49,11 +49,11 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
 
 /** The statement for this mode. In the order of the addresses, so that two batches never wait for each other. */
 export function insertingItems(
-  { statements, recordsChanges }: Writing,
+  { writes, recordsChanges }: Writing,
   mode: UserBatch['mode'],
   { isKeyed }: { readonly isKeyed: boolean },
 ): InsertItems {
-  return prepare<Given, WrittenRow>(statements, 'INSERT users', (given) => {
+  return prepare<Given, WrittenRow>(writes, 'INSERT users', (given) => {
     const { before, rows, ids } = SOURCES[mode](given);
     const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
     return writtenUsers(

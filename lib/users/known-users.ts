@@ -12,7 +12,7 @@ export type KnownUser = User | 'gone' | 'refused';
 type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
 
 /** Reads what a key stands for: an entry for each item of its request, in their order. */
-export function readingKnownUsers(statements: Statements) {
+export function readingKnownUsers(statements: Pick<Statements, 'run'>) {
   const select = prepare<{ key: Buffer }, Row>(
     statements,
     'SELECT idempotency_keys',

@@ -20,8 +20,8 @@ const laterThanBefore = sql`greatest(clock_timestamp(), updated_at + interval '1
  * that moment, so that of two writers of different fields none undoes the other. Resolves with nothing where there is
  * no such user, or its version is another.
  */
-export function updatingUser({ statements, recordsChanges }: Writing) {
-  const update = prepare<Given, WrittenRow>(statements, 'UPDATE users', (given) => {
+export function updatingUser({ writes, recordsChanges }: Writing) {
+  const update = prepare<Given, WrittenRow>(writes, 'UPDATE users', (given) => {
     const email = sql`coalesce(${given.email}::text, email)`;
     const full_name = sql`case when ${given.sets_full_name}::boolean then ${given.full_name}::text else full_name end`;
     const is_active = sql`coalesce(${given.is_active}::boolean, is_active)`;

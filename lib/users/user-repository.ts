@@ -51,7 +51,7 @@ export function userRepository(writing: Writing): UserRepository {
   const updateUser = updatingUser(writing);
   const deleteUser = deletingUser(writing);
   const select = prepare<{ id: string }, UserRow>(
-    writing.statements,
+    writing.reads,
     'SELECT users',
     ({ id }) => sql`select ${userColumns} from users where id = ${id}`,
   );
@@ -79,7 +79,7 @@ export function userRepository(writing: Writing): UserRepository {
       const request = { operation: 'createUsers', subject: author.actor, key };
       return createBatchOnce(batch, author, fingerprint(request, valuesOf(batch)));
     },
-    list: listingUsers(writing.statements),
+    list: listingUsers(writing.reads),
     get,
     update: async (id, fields, preconditions, author) =>
       (await updateUser(id, fields, preconditions, author)) ?? refuseUntouched(id),

@@ -1,0 +1,32 @@
+import { createCleaning } from '../lib/cleaning.ts';
+import { createFailureLog } from '../lib/observability/failures.ts';
+import type { Service } from '../lib/service.ts';
+
+/** In milliseconds. Instances that start together do not clean together. */
+const FIRST = { earliest: 5000, latest: 25_000 };
+const INTERVAL = 600_000;
+
+/** Deletes what is kept no longer, within half a minute of the start and then every ten minutes. */
+export function keepClean({ settings, log, database }: Service): { stop(): void } {
+  const clean = createCleaning(database.statements, settings.changesRetention);
+  const failures = createFailureLog(log, 'cleaning_failed');
+  const stopped = new AbortController();
+  let timer = setTimeout(run, FIRST.earliest + Math.random() * (FIRST.latest - FIRST.earliest)).unref();
+
+  async function run(): Promise<void> {
+    try {
+      await clean(stopped.signal);
+      failures.succeeded();
+    } catch (cause) {
+      failures.failed(cause);
+    }
+    if (!stopped.signal.aborted) timer = setTimeout(run, INTERVAL).unref();
+  }
+
+  return {
+    stop() {
+      stopped.abort();
+      clearTimeout(timer);
+    },
+  };
+}

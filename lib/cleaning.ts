@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { numberingChanges } from './changes/numbering.ts';
+import { expiringChanges, interruptingChanges } from './changes/retention.ts';
+import type { Statements } from './database/statements.ts';
+import { expiringKeys } from './idempotency/expiry.ts';
+
+/** In milliseconds, between two steps: others have PostgreSQL to themselves meanwhile. */
+const PAUSE = 50;
+
+/**
+ * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their retention. With a
+ * retention of 0 days all changes go, and those that come later are known to be missing. Several may clean at once.
+ */
+export function createCleaning(statements: Pick<Statements, 'run'>, retention: number) {
+  const expireKeys = expiringKeys(statements);
+  const expireChanges = expiringChanges(statements);
+  const interruptChanges = interruptingChanges(statements);
+  const numberChanges = numberingChanges(statements);
+
+  return async (signal?: AbortSignal): Promise<void> => {
+    if (retention === 0) await interruptChanges();
+    await inSteps(expireKeys, signal);
+    // What has no position yet gets one first, so that changes go in their order.
+    await inSteps(async () => (await numberChanges()) > 0, signal);
+    await inSteps(() => expireChanges(retention), signal);
+  };
+}
+
+async function inSteps(step: () => Promise<boolean>, signal: AbortSignal | undefined): Promise<void> {
+  while (!signal?.aborted && (await step())) await sleep(PAUSE, undefined, { signal }).catch(() => {});
+}
