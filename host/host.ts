@@ -11,14 +11,24 @@ import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { documentation } from './docs.ts';
+import { createDoor } from './door.ts';
 import { createDrain, type Drain } from './drain.ts';
 import { keepClean } from './keep-clean.ts';
 import { keepMigrated } from './keep-migrated.ts';
+import { createRefusalBudget } from './refusal-budget.ts';
+import { createRefusalCounts, type RefusalCounts } from './refusal-counts.ts';
 import { createResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { createShutdown } from './shutdown.ts';
+import { createUnread } from './unread.ts';
 import { urlOf } from './url.ts';
+
+/**
+ * So many connections may wait to be accepted: after a moment without, a thousand callers connect anew at once, and one
+ * that finds no place tries again a second later. The system may set a lower limit.
+ */
+const BACKLOG = 4096;
 
 /** A running instance. */
 export type Host = {
@@ -46,7 +56,8 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
 
   const service = composeService({ settings, log, tracing });
   const drain = createDrain();
-  if (settings.otel.exportsMetrics) telemetry?.observe(readingsOf(service, drain, lines));
+  const refusals = createRefusalCounts(log);
+  if (settings.otel.exportsMetrics) telemetry?.observe(readingsOf(service, drain, refusals, lines));
   const shutdown = createShutdown();
   const readiness = shutdown.readinessUntilBegun(service.readiness);
   const served =
@@ -55,7 +66,15 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       : endpoints;
   const router = createRouter(served, { ...service, readiness });
   const responses = createResponseWriter();
-  const server = createHttpServer({ service, router, drain, responses, shutdown });
+  const door = createDoor({
+    inFlight: () => drain.inFlight,
+    isDatabaseCrowded: service.database.isCrowded,
+    budget: createRefusalBudget(),
+    unread: createUnread(),
+    counts: refusals,
+  });
+  const server = createHttpServer({ service, router, door, drain, responses, shutdown });
+  server.on('close', refusals.flush);
   await listen(server, settings);
   // A connection that cannot be accepted, for want of a descriptor say, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
@@ -74,9 +93,15 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   };
 }
 
-function readingsOf({ database, tokenCache, keySet }: Service, drain: Drain, lines: LineWriter): Readings {
+function readingsOf(
+  { database, tokenCache, keySet }: Service,
+  drain: Drain,
+  refusals: RefusalCounts,
+  lines: LineWriter,
+): Readings {
   return {
     requestsInFlight: () => drain.inFlight,
+    requestsRefused: refusals.byReason,
     connections: database.connections,
     tokenCache,
     jwksRefreshes: keySet.refreshes,
@@ -85,6 +110,6 @@ function readingsOf({ database, tokenCache, keySet }: Service, drain: Drain, lin
 }
 
 async function listen(server: Server, { host, port }: Settings): Promise<void> {
-  server.listen({ host, port });
+  server.listen({ host, port, backlog: BACKLOG });
   await once(server, 'listening');
 }

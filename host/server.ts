@@ -1,15 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Handler } from '../lib/gateway.ts';
+import type { GatewayResult, Handler } from '../lib/gateway.ts';
 import { unavailable } from '../lib/problem.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import { onceCallerLeft } from './caller-left.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
 import { createConnectionClose } from './connection-close.ts';
-import type { Drain } from './drain.ts';
+import type { Door } from './door.ts';
+import type { Drain, RequestInFlight } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
 import { faultOfHostHeader } from './host-header.ts';
+import { preparedRefusal } from './prepared-refusal.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -30,15 +32,17 @@ const HALF_OPEN = { httpAllowHalfOpen: true };
 type Options = {
   readonly service: Service;
   readonly router: Router;
+  readonly door: Door;
   readonly drain: Drain;
   readonly responses: ResponseWriter;
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
 
 /** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
-export function createHttpServer({ service, router, drain, responses, shutdown }: Options): Server {
+export function createHttpServer({ service, router, door, drain, responses, shutdown }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
   const connections = createConnectionClose(exchanges);
+  const refusal = preparedRefusal(service.settings);
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     if (connections.isClosing(request.socket)) return;
@@ -48,19 +52,40 @@ export function createHttpServer({ service, router, drain, responses, shutdown }
     event.pathParameters = match.params;
     const fault = faultOfHostHeader(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
+    const isLetIn = match.isProbe || door.isOpen;
+    const inFlight = match.isProbe ? undefined : enter(event, response);
     // A handler never rejects: whatever fails here is a connection that cannot be written to.
-    answer(handler, event, response, match.isProbe).catch(() => response.destroy());
+    const serve = () => void answer(handler, event, response, inFlight).catch(() => response.destroy());
+    if (isLetIn) serve();
+    else door.queue({ response, serve, refuse: () => refuse(event, response, inFlight) });
   }
 
-  async function answer(handler: Handler, event: RequestEvent, response: ServerResponse, isProbe: boolean) {
-    const inFlight = isProbe
-      ? undefined
-      : drain.enter(
-          () => event.refuseBody(cancelled()),
-          (onLeft) => onceCallerLeft(response, onLeft),
-        );
-    event.standAside = inFlight?.standAside;
+  function enter(event: RequestEvent, response: ServerResponse): RequestInFlight {
+    const inFlight = drain.enter(
+      () => event.refuseBody(cancelled()),
+      (onLeft) => onceCallerLeft(response, onLeft),
+    );
+    event.standAside = inFlight.standAside;
+    return inFlight;
+  }
+
+  function refuse(event: RequestEvent, response: ServerResponse, inFlight?: RequestInFlight): void {
+    inFlight?.leave();
+    write(response, refusal(event), event);
+  }
+
+  async function answer(
+    handler: Handler,
+    event: RequestEvent,
+    response: ServerResponse,
+    inFlight?: RequestInFlight,
+  ): Promise<void> {
     const result = await handler(event).finally(inFlight?.leave);
+    write(response, result, event);
+    if (inFlight) door.onAnswered(response);
+  }
+
+  function write(response: ServerResponse, result: GatewayResult, event: RequestEvent): void {
     if (response.destroyed) return;
     if (shutdown.isDraining) connections.closeAfter(response);
     responses.write(response, result, event.isBodyToCome);

@@ -8,6 +8,8 @@ export type Database = {
   readonly statements: Statements;
   /** How many connections there are, and how many statements wait for one. */
   connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
+  /** Whether more statements would only queue for connections. */
+  isCrowded(): boolean;
   /** Gives up all statements, for good. */
   cancel(): void;
   /** Closes all connections, and waits for no statement longer than `seconds`. */
@@ -24,7 +26,7 @@ export function openDatabase(settings: Settings['postgres'], tracing?: Tracing):
     maxLifetimeSeconds: 1800,
   });
   const statements = createStatements(pool, settings, tracing);
-  return { statements, connections, cancel: statements.cancel, close };
+  return { statements, connections, isCrowded: statements.isCrowded, cancel: statements.cancel, close };
 
   function connections() {
     const { idleCount, totalCount, waitingCount } = pool;

@@ -18,6 +18,8 @@ export type Statements = {
   run(statement: NamedStatement): Promise<QueryResult>;
   /** Milliseconds that are left for the statements of the current request; its time begins with its first statement. */
   timeLeft(): number;
+  /** Whether so many wait for a connection that it would soon be too many. */
+  isCrowded(): boolean;
   /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
   cancel(): void;
 };
@@ -137,6 +139,7 @@ export function createStatements(pool: Pool, settings: Settings['postgres'], tra
 
   return {
     run,
+    isCrowded: () => pool.waitingCount >= mostWaiting / 2,
     timeLeft: () => deadlineOf(currentRequest()) - performance.now(),
     cancel() {
       isCancelled = true;

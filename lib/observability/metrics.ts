@@ -4,17 +4,23 @@ import { type Attributes, metrics } from '@opentelemetry/api';
 /** What metrics are read from, at the moment of an export. */
 export type Readings = {
   readonly requestsInFlight: () => number;
+  /** By an overloaded instance, before all checks. */
+  readonly requestsRefused: Readonly<Record<(typeof REASONS)[number], number>>;
   readonly connections: () => { readonly idle: number; readonly used: number; readonly waitedFor: number };
   readonly tokenCache: { readonly hits: number; readonly misses: number };
   readonly jwksRefreshes: { readonly succeeded: number; readonly failed: number };
   readonly linesDropped: () => number;
 };
 
+/** Why an overloaded instance refuses a request. */
+const REASONS = ['no_room', 'waited_too_long', 'caller_left'] as const;
+
 const NANOSECONDS = 1e9;
 
 /** Registers the metrics of an instance beside the duration of its requests; costs nothing per request. */
 export function observe({
   requestsInFlight,
+  requestsRefused,
   connections,
   tokenCache,
   jwksRefreshes,
@@ -33,6 +39,9 @@ export function observe({
   counter('token_cache.lookups', '{lookup}', () => tokenCache.misses, { outcome: 'miss' });
   counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.succeeded, { outcome: 'succeeded' });
   counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.failed, { outcome: 'failed' });
+  for (const reason of REASONS) {
+    counter('requests.refused', '{request}', () => requestsRefused[reason], { reason });
+  }
   counter('log.lines.dropped', '{line}', linesDropped);
 
   function delaySinceLastExport(): number {

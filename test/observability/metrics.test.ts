@@ -94,6 +94,28 @@ test('requests in flight, connections in use and requests that wait for one are 
   expect(valueAt(connections, { [state]: 'idle' })).toBe(2);
 });
 
+test('requests refused at the door are counted by reason, and are no requests in flight', async () => {
+  await start({ SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOL_TIMEOUT: '30' });
+  const lock = new pg.Client({ ...service.database, ssl: false });
+  await lock.connect();
+  await lock.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+  const sent = Array.from({ length: 40 }, () => service.call('GET', users));
+
+  const points = await untilPoints(
+    'requests.refused',
+    (found) => valueAt(found, { reason: 'waited_too_long' }) === 23,
+  );
+  await untilPoints('http.server.active_requests', ([point]) => point?.value === 17);
+  await lock.end();
+  await Promise.all(sent);
+
+  expect(points.map(({ attributes: { reason }, value }) => [reason, value])).toEqual([
+    ['no_room', 0],
+    ['waited_too_long', 23],
+    ['caller_left', 0],
+  ]);
+});
+
 test('hits and misses of the verified tokens and refreshes of the keys are counted', async () => {
   await start();
   const headers = { authorization: `Bearer ${await service.issuer.sign()}` };

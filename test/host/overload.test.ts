@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
+import { connectTo, written } from '../stage/connection.ts';
+import { holdUsers } from '../stage/locks.ts';
+import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+/** With one connection to PostgreSQL, so many requests hold or await it before others wait at the door. */
+const INSIDE = 17;
+const MORE = 23;
+
+const isRefused = ({ status }: { status: number }) => status === 503;
+
+/** A service whose table is locked, with so many requests under way that the next ones wait at its door. */
+async function startCrowded({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
+  const service = await startService({
+    SVC_POSTGRES_POOL_SIZE: '1',
+    SVC_POSTGRES_POOL_TIMEOUT: '30',
+    SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
+  });
+  const lock = await holdUsers(service.database);
+  onTestFinished(async () => {
+    await lock.release();
+    await service.stop();
+  });
+  const sent = Array.from({ length: INSIDE + MORE }, () => service.call('GET', USERS));
+  /** Nobody reads the token of what is refused at the door. */
+  const ask = () => fetch(service.url + USERS, { headers: { authorization: 'Bearer none' } });
+  await until('the door is closed', async () => isRefused(await ask()));
+  return { service, lock, sent };
+}
+
+test('an overloaded instance answers with 503 before all checks: a whole problem, without an app_error', async (context) => {
+  const { service, lock, sent } = await startCrowded(context);
+  const before = (await service.events()).filter(({ event }) => event === 'app_error').length;
+
+  const headers = { authorization: 'Bearer none', 'x-request-id': 'mine' };
+  const refused = await answerOf(await fetch(`${service.url}/nowhere?a=b`, { method: 'PATCH', headers }));
+  const head = await answerOf(await fetch(service.url + USERS, { method: 'HEAD' }));
+  await lock.release();
+  const answers = await Promise.all(sent.map(async (answer) => answerOf(await answer)));
+
+  const problem = refusal('service_unavailable_error', '/nowhere');
+  expect(refused).toEqual({ ...problem, headers: { ...problem.headers, 'x-request-id': 'mine' } });
+  expect(head.headers).toMatchObject({ 'retry-after': '1', 'content-type': 'application/problem+json' });
+  expect(answers.filter(isRefused)).toEqual(
+    Array.from({ length: MORE }, () => refusal('service_unavailable_error', USERS)),
+  );
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(INSIDE);
+  const after = (await service.events()).filter(({ event }) => event === 'app_error');
+  expect(after).toHaveLength(before);
+});
+
+test('requests_refused tells how many, at most once a second', async (context) => {
+  const begun = Date.now();
+  const { service, lock, sent } = await startCrowded(context);
+  await lock.release();
+  await Promise.all(sent);
+
+  const told = () =>
+    service.events().then((events) => events.filter(({ event }) => event === 'requests_refused'));
+  const count = (lines: Awaited<ReturnType<typeof told>>) =>
+    lines.reduce((sum, line) => sum + Number(line.count), 0);
+  const lines = await until('all are told', async () => {
+    const found = await told();
+    return count(found) > MORE && found;
+  });
+  expect(lines[0]).toEqual({
+    event: 'requests_refused',
+    level: 'warning',
+    timestamp: expect.any(String),
+    count: expect.any(Number),
+  });
+  expect(lines.length).toBeLessThanOrEqual(Math.ceil((Date.now() - begun) / 1000));
+});
+
+test('the probes of an overloaded instance answer 200', async (context) => {
+  const { service } = await startCrowded(context);
+
+  expect((await fetch(`${service.url}/health`)).status).toBe(200);
+  expect((await fetch(`${service.url}/ready`)).status).toBe(200);
+});
+
+test('a request whose caller has left is not carried out', async (context) => {
+  const { service, lock, sent } = await startCrowded(context);
+  const token = await service.issuer.sign();
+  const email = freshAddress();
+  const body = JSON.stringify({ email });
+  const create = written(
+    `POST ${USERS}`,
+    [
+      ['Host', 'service.test'],
+      ['Authorization', `Bearer ${token}`],
+      ['Content-Type', 'application/json'],
+      ['Content-Length', String(body.length)],
+    ],
+    body,
+  );
+  const [hungUp, halfClosed] = [await connectTo(service.url), await connectTo(service.url)];
+  hungUp.send(create);
+  halfClosed.send(create);
+  halfClosed.halfClose();
+  hungUp.abort();
+  expect((await fetch(`${service.url}/health`)).status).toBe(200);
+  await lock.release();
+
+  expect(await halfClosed.answer()).toEqual(refusal('service_unavailable_error', USERS));
+  await Promise.all(sent);
+  const found = await service.call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
+  expect(await found.json()).toEqual([]);
+});
+
+test('what waits at the door is in flight until it is answered or refused, and the drain waits for it', async (context) => {
+  const { service, lock, sent } = await startCrowded(context);
+  const late = Array.from({ length: 5 }, () => service.call('GET', USERS));
+  await lock.release();
+  const stopped = service.host.shutDown();
+  const answers = await Promise.all([...sent, ...late]);
+  await stopped;
+
+  expect(answers.every(({ status }) => status === 200 || status === 503)).toBe(true);
+  expect((await service.events()).map(({ event }) => event)).toContain('shutdown_drained');
+});
+
+test('requests beyond those in flight at once wait a moment, and all are answered', async ({
+  onTestFinished,
+}) => {
+  const service = await startService();
+  onTestFinished(service.stop);
+
+  const answers = await Promise.all(Array.from({ length: 1000 }, () => service.call('GET', USERS)));
+
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect((await service.events()).map(({ event }) => event)).not.toContain('requests_refused');
+});

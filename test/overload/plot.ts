@@ -1,0 +1,68 @@
+/** A measurement: requests a second. */
+type Point = {
+  readonly connections: number;
+  readonly offered: number;
+  readonly goodput: number;
+  readonly refused: number;
+};
+
+const WIDTH = 720;
+const HEIGHT = 360;
+const MARGIN = { left: 70, right: 170, top: 30, bottom: 50 };
+const COLOURS = ['#1f77b4', '#d62728', '#2ca02c', '#9467bd'];
+
+/** Goodput (lines) and refusals (dashed) over offered load, as an SVG; the grey line is the goal. */
+export function plot(capacity: number, goal: number, points: readonly Point[]): string {
+  const largest = Math.max(capacity, ...points.flatMap(({ goodput, refused }) => [goodput, refused]));
+  const widest = Math.max(...points.map(({ offered }) => offered));
+  const x = (value: number) => MARGIN.left + (value / widest) * (WIDTH - MARGIN.left - MARGIN.right);
+  const y = (value: number) =>
+    HEIGHT - MARGIN.bottom - (value / largest) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+  const text = (at: readonly [number, number], content: string, more = '') =>
+    `<text x="${at[0]}" y="${at[1]}" font-size="12" font-family="sans-serif" ${more}>${content}</text>`;
+  const path = (values: readonly (readonly [number, number])[], more: string) =>
+    `<polyline fill="none" stroke-width="2" ${more} points="${values.map(([a, b]) => `${x(a)},${y(b)}`).join(' ')}"/>`;
+
+  const groups = [...Map.groupBy(points, ({ connections }) => connections)];
+  const lines = groups.flatMap(([connections, ofGroup], index) => {
+    const stroke = `stroke="${COLOURS[index % COLOURS.length]}"`;
+    const legend = [WIDTH - MARGIN.right + 10, MARGIN.top + 20 + 20 * index] as const;
+    return [
+      path(
+        ofGroup.map(({ offered, goodput }) => [offered, goodput]),
+        stroke,
+      ),
+      path(
+        ofGroup.map(({ offered, refused }) => [offered, refused]),
+        `${stroke} stroke-dasharray="4 4"`,
+      ),
+      text(legend, `${connections} connections`, `fill="${COLOURS[index % COLOURS.length]}"`),
+    ];
+  });
+  const ticks = [0, 0.25, 0.5, 0.75, 1].flatMap((share) => [
+    text(
+      [x(share * widest), HEIGHT - MARGIN.bottom + 18],
+      `${Math.round(share * widest)}`,
+      'text-anchor="middle"',
+    ),
+    text([MARGIN.left - 8, y(share * largest) + 4], `${Math.round(share * largest)}`, 'text-anchor="end"'),
+  ]);
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}">`,
+    `<rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>`,
+    path(
+      [
+        [0, goal],
+        [widest, goal],
+      ],
+      'stroke="#bbbbbb"',
+    ),
+    ...lines,
+    ...ticks,
+    text([MARGIN.left, 18], 'Answered within a second (solid) and refused (dashed), a second'),
+    text([x(widest / 2), HEIGHT - 10], 'offered requests a second', 'text-anchor="middle"'),
+    text([WIDTH - MARGIN.right + 10, y(goal) + 4], 'goal'),
+    '</svg>',
+    '',
+  ].join('\n');
+}

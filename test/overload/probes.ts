@@ -1,0 +1,50 @@
+import { get } from 'node:http';
+
+/** How long the probes took, and how many were not answered 200; in milliseconds. */
+export type ProbeOutcome = {
+  readonly asked: number;
+  readonly failed: number;
+  readonly longestHealth: number;
+  readonly longestReady: number;
+};
+
+const PERIOD = 100;
+
+/** Asks both probes again and again, each time over a new connection, as an orchestrator does. */
+export function startProbes(url: string): { stop(): Promise<ProbeOutcome> } {
+  const longest = { '/health': 0, '/ready': 0 };
+  let asked = 0;
+  let failed = 0;
+  const pending = new Set<Promise<void>>();
+
+  async function probe(path: keyof typeof longest): Promise<void> {
+    asked += 1;
+    const begun = performance.now();
+    const status = await statusOf(url + path);
+    if (status !== 200) failed += 1;
+    longest[path] = Math.max(longest[path], Math.round(performance.now() - begun));
+  }
+
+  const timer = setInterval(() => {
+    for (const path of ['/health', '/ready'] as const) {
+      const asking = probe(path).finally(() => pending.delete(asking));
+      pending.add(asking);
+    }
+  }, PERIOD);
+
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(pending);
+      return { asked, failed, longestHealth: longest['/health'], longestReady: longest['/ready'] };
+    },
+  };
+}
+
+function statusOf(url: string): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    get(url, { agent: false }, (response) => {
+      response.resume().once('close', () => resolve(response.statusCode));
+    }).once('error', () => resolve(undefined));
+  });
+}

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startPostgres } from '../../host/development/postgres.ts';
+import type { Variables } from '../../lib/settings.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
+import { untilReady } from '../stage/built-service.ts';
+import { hastySettings } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+
+/** What Linux counts the CPU time of a process in: ticks a second. */
+const TICKS = 100;
+
+/** Starts the built host over a PostgreSQL of its own with so many users; `runBy` is a command that runs it. */
+export async function startStage(users: number, variables: Variables, runBy: readonly string[]) {
+  const folder = await mkdtemp(join(tmpdir(), 'user-management-overload-'));
+  const dataFolder = join(folder, 'postgres');
+  const [postgres, issuer] = await Promise.all([
+    startPostgres({ dataFolder, settings: hastySettings }),
+    startIssuer(),
+  ]);
+  const environment = environmentOf({ ...postgres, name: postgres.database, drop: async () => [] }, issuer);
+  const host = await startBuiltHost({ ...environment, ...variables }, { runBy });
+  const url = await host.untilListening();
+  await untilReady(url);
+  const token = await issuer.sign({ exp: Math.floor(Date.now() / 1000) + 7200 });
+
+  return {
+    url,
+    requests: requestsFor(await storeUsers(postgres.url, users), token),
+    events: host.events,
+    isAlive: host.isAlive,
+    /** CPU seconds of the service so far, user and system. */
+    cpuSeconds(): number {
+      const [, rest = ''] = readFileSync(`/proc/${host.processId}/stat`, 'utf8').split(') ');
+      const fields = rest.split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / TICKS;
+    },
+    /** The most memory that the service has had, in megabytes. */
+    peakMemory(): number {
+      const status = readFileSync(`/proc/${host.processId}/status`, 'utf8');
+      return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024);
+    },
+    async stop(): Promise<void> {
+      await host.remove();
+      await Promise.all([issuer.stop(), postgres.stop()]);
+      await rm(await realpath(dataFolder), { recursive: true });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Rows of the table `users`; gives their ids. */
+async function storeUsers(connectionString: string, count: number): Promise<readonly string[]> {
+  const client = new pg.Client({ connectionString, ssl: false });
+  await client.connect();
+  const { rows } = await client.query(
+    `INSERT INTO users (id, email, full_name)
+     SELECT uuidv7(), 'user-' || n || '@example.com', 'User ' || n FROM generate_series(1, ${count}) AS n
+     RETURNING id`,
+  );
+  await client.query('VACUUM ANALYZE users');
+  await client.end();
+  return rows.map(({ id }) => id);
+}
+
+/** Four reads by id for each update of a name, as HTTP/1.1 writes them. */
+function requestsFor(ids: readonly string[], token: string): readonly string[] {
+  const head = (method: string, id: string) =>
+    `${method} /api/v1/users/${id} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n`;
+  return ids.map((id, index) => {
+    if (index % 5 > 0) return `${head('GET', id)}\r\n`;
+    const body = JSON.stringify({ full_name: `Name ${index}` });
+    return `${head('PATCH', id)}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  });
+}
