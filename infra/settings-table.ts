@@ -35,7 +35,7 @@ function row(name: string, schema: z.ZodType): string {
 function shown(value: unknown, schema: z.ZodType): string {
   if (value === undefined) return schema.safeParse(undefined).success ? 'unset' : '**required**';
   if (value === '') return 'empty';
-  return Array.isArray(value) ? 'all of them' : `\`${value}\``;
+  return Array.isArray(value) && value.length > 1 ? 'all of them' : `\`${value}\``;
 }
 
 /** The default around a setting, and what the setting inside accepts. */

@@ -3,6 +3,7 @@ import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './
 import { type Changes, changesOver } from './changes/changes.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
+import { followServers } from './database/servers.ts';
 import { createCarryOutOnce } from './idempotency/carry-out-once.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
@@ -44,16 +45,19 @@ export type Services = {
 export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
-export const composeProbes = (base: BaseService): ProbeService => ({
-  ...base,
-  readiness: createReadiness(base.settings.postgres),
-});
+export function composeProbes(
+  base: BaseService,
+  servers = followServers(base.settings.postgres),
+): ProbeService {
+  return { ...base, readiness: createReadiness(base.settings.postgres, servers) };
+}
 
 /** Composes the service. It connects to nothing before the first request needs it. */
 export function composeService(base: BaseService): Service {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
-  const database = openDatabase(postgres, tracing);
+  const servers = followServers(postgres);
+  const database = openDatabase(postgres, servers, tracing);
   const keySet = createKeySet({
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,
@@ -65,7 +69,7 @@ export function composeService(base: BaseService): Service {
   const recordsChanges = settings.changesRetention > 0;
   const idempotency = { replays: 0 };
   return {
-    ...composeProbes(base),
+    ...composeProbes(base, servers),
     users: userRepository({
       writes: recordsChanges ? statements : unrecordedWrites(statements),
       reads: statements,

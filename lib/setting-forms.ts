@@ -63,10 +63,33 @@ export function flag() {
 
 /** A whole number in decimal digits. */
 export function whole(min: number, max: number, unit = '') {
-  return setting(`a whole number from ${min} to ${max} ${unit}`.trim(), (given) => {
-    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
-    return value >= min && value <= max ? value : undefined;
+  return setting(`a whole number from ${min} to ${max} ${unit}`.trim(), (given) =>
+    wholeWithin(given, min, max),
+  );
+}
+
+function wholeWithin(given: string, min: number, max: number): number | undefined {
+  const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
+  return value >= min && value <= max ? value : undefined;
+}
+
+/** One or several, separated by commas, each as `one` reads it; `accepts` tells what. */
+function list<Value>(accepts: string, one: (given: string) => Value | undefined) {
+  return setting(accepts, (given): readonly Value[] | undefined => {
+    const values = given.split(',').map((item) => one(item.trim()));
+    return values.every((value) => value !== undefined) ? values : undefined;
   });
+}
+
+/** Hosts, separated by commas. */
+export function hosts() {
+  return list('a host, or several joined by commas', (given) => (given === '' ? undefined : given));
+}
+
+/** Ports, separated by commas. */
+export function ports() {
+  const accepts = 'a whole number from 1 to 65535, or one for each host, joined by commas';
+  return list(accepts, (given) => wholeWithin(given, 1, 65_535));
 }
 
 /** A length of time in seconds, as any number may be written in decimal. */
@@ -104,8 +127,5 @@ export function source() {
 
 /** Some of ALGORITHMS, separated by commas. */
 export function algorithms() {
-  return setting(`a list of ${ALGORITHMS.join(', ')}`, (given): readonly Algorithm[] | undefined => {
-    const names = given.split(',').map((name) => ALGORITHMS.find((known) => known === name.trim()));
-    return names.every((name) => name !== undefined) ? names : undefined;
-  });
+  return list(`a list of ${ALGORITHMS.join(', ')}`, (given) => ALGORITHMS.find((known) => known === given));
 }

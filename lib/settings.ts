@@ -6,7 +6,9 @@ import {
   choice,
   flag,
   headerName,
+  hosts,
   httpUrl,
+  ports,
   seconds,
   source,
   text,
@@ -18,8 +20,7 @@ const LONGEST = 2_000_000;
 
 const encoding = () => choice('http/protobuf', 'http/json');
 
-/** Every setting: its name, its default, what it means. The README's table is made from it. */
-export const Environment = z.object({
+const Shape = z.object({
   SVC_ENV: choice('development', 'production')
     .default('development')
     .describe('Log format, and whether the documentation pages are served.'),
@@ -49,10 +50,12 @@ export const Environment = z.object({
     .default(300)
     .describe('Interval at which the keys are fetched again.'),
 
-  SVC_POSTGRES_HOST: text('a host')
-    .default('localhost')
-    .describe('Host name or address of the PostgreSQL server.'),
-  SVC_POSTGRES_PORT: whole(1, 65_535).default(5432).describe('Port of the PostgreSQL server.'),
+  SVC_POSTGRES_HOST: hosts()
+    .default(['localhost'])
+    .describe(
+      'Host name or address of the PostgreSQL server; of several, the one that takes writes is used.',
+    ),
+  SVC_POSTGRES_PORT: ports().default([5432]).describe('Port of the PostgreSQL server.'),
   SVC_POSTGRES_USER: text().default('postgres').describe('Role to connect as.'),
   SVC_POSTGRES_PASSWORD: text().default('').describe('Password of the role.'),
   SVC_POSTGRES_PASSWORD_FROM: source()
@@ -130,6 +133,13 @@ export const Environment = z.object({
     .describe('AWS Lambda only: enables AWS X-Ray when OpenTelemetry is off.'),
 });
 
+/** Every setting: its name, its default, what it means. The README's table is made from it. */
+export const Environment = Shape.refine(hasPortForEachHost, {
+  path: ['SVC_POSTGRES_PORT'],
+  error: 'one port for all hosts, or one for each',
+  when: ({ value }) => hasHostsAndPorts(value),
+});
+
 /** The settings of one instance. Times are in seconds, sizes in bytes. */
 export type Settings = ReturnType<typeof readSettings>;
 
@@ -177,8 +187,8 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     host: data.SVC_HOST,
     port: data.SVC_PORT,
     postgres: {
-      host: data.SVC_POSTGRES_HOST,
-      port: data.SVC_POSTGRES_PORT,
+      /** As many as are named; the one that takes writes is used. */
+      servers: serversOf(data),
       user: data.SVC_POSTGRES_USER,
       password: data.SVC_POSTGRES_PASSWORD,
       passwordFrom: data.SVC_POSTGRES_PASSWORD_FROM,
@@ -219,6 +229,26 @@ export function withoutVariables<Made>(named: RegExp, make: () => Made): Made {
 export function forgetVariables(names: readonly string[]): void {
   for (const name of names) delete process.env[name];
 }
+
+type HostsAndPorts = Pick<z.output<typeof Shape>, 'SVC_POSTGRES_HOST' | 'SVC_POSTGRES_PORT'>;
+
+/** Where both could be read. */
+function hasHostsAndPorts(given: unknown): boolean {
+  const { SVC_POSTGRES_HOST, SVC_POSTGRES_PORT } = given as Partial<HostsAndPorts>;
+  return Array.isArray(SVC_POSTGRES_HOST) && Array.isArray(SVC_POSTGRES_PORT);
+}
+
+function hasPortForEachHost({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }: HostsAndPorts): boolean {
+  return ports.length === 1 || ports.length === hosts.length;
+}
+
+/** One port is that of all hosts. */
+function serversOf({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }: HostsAndPorts) {
+  const servers = hosts.map((host, n) => ({ host, port: ports[n] ?? (ports[0] as number) }));
+  return servers as unknown as readonly [Server, ...Server[]];
+}
+
+type Server = { readonly host: string; readonly port: number };
 
 /** Without a receiver spans are printed, unless they are asked to go elsewhere. */
 function printsSpans(given: z.output<typeof Environment>): boolean {

@@ -42,7 +42,7 @@ export async function readDevelopmentSettings(environment: NodeJS.ProcessEnv): P
   });
   return {
     settings,
-    postgresPort: ownPostgres ? settings.postgres.port : undefined,
+    postgresPort: ownPostgres ? settings.postgres.servers[0].port : undefined,
     issuerPort: ownIssuer ? issuerPort : undefined,
   };
 }

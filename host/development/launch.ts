@@ -112,7 +112,8 @@ async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Pro
       throw new Error(`The service was not ready within ${readyLimit / 1000} s: ${cause}`);
     if (waited > patience && cause !== told) {
       told = cause;
-      process.stdout.write(`  waiting for PostgreSQL at ${postgres.host}:${postgres.port}: ${cause}\n`);
+      const servers = postgres.servers.map(({ host, port }) => `${host}:${port}`).join(', ');
+      process.stdout.write(`  waiting for PostgreSQL at ${servers}: ${cause}\n`);
     }
     await pause(50, undefined, { signal: leaving.signal });
   }
@@ -125,9 +126,10 @@ function reasonOf({ message, cause }: Error): string {
 
 /** What another service needs to use the same database and issuer; a database of one's own is known already. */
 function settingsBeside({ oauth, postgres }: Settings, port: number, isEmbedded: boolean) {
+  const [server] = postgres.servers;
   return {
     SVC_PORT: port + 1,
-    ...(isEmbedded && { SVC_POSTGRES_HOST: postgres.host, SVC_POSTGRES_PORT: postgres.port }),
+    ...(isEmbedded && { SVC_POSTGRES_HOST: server.host, SVC_POSTGRES_PORT: server.port }),
     SVC_OAUTH_ISSUER: oauth.issuer,
     SVC_OAUTH_JWKS_URI: oauth.jwksUri,
     SVC_OAUTH_AUDIENCE: oauth.audience,

@@ -1,8 +1,8 @@
 import type { ClientBase, ClientConfig, Pool, PoolConfig } from 'pg';
 import PgPool from 'pg-pool';
 import type { Settings } from '../settings.ts';
-import { Client } from './client.ts';
 import { readPassword } from './password.ts';
+import type { Servers } from './servers.ts';
 
 /** Parameters of PostgreSQL, for a session. */
 type Session = Readonly<Record<string, string>>;
@@ -17,13 +17,14 @@ const SESSION: Session = {
   idle_in_transaction_session_timeout: '10000',
 };
 
-/** What every connection has in common; `connectTimeout` is in seconds. Nothing may wait for ever. */
+/** What every connection has in common, here to the first server; `connectTimeout` is in seconds. Nothing may wait for ever. */
 export function clientConfig(
   postgres: Settings['postgres'],
   connectTimeout: number,
   session = SESSION,
 ): ClientConfig {
-  const { host, port, user, database, sslMode, pooler } = postgres;
+  const { user, database, sslMode, pooler } = postgres;
+  const [{ host, port }] = postgres.servers;
   return {
     host,
     port,
@@ -49,8 +50,8 @@ function optionsOf(session: Session): string {
     .join(' ');
 }
 
-/** A pool that outlives its connections. */
-export function openPool(config: PoolConfig): Pool {
+/** A pool of such clients that outlives its connections. */
+export function openPool(config: PoolConfig, Client: Servers['Client']): Pool {
   const pool = new PgPool({ ...config, Client });
   // The pool takes its own listener off a connection while it is in use: without these two a restart
   // of PostgreSQL would end the process.

@@ -1,6 +1,7 @@
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { clientConfig, openPool } from './connection.ts';
+import { followServers } from './servers.ts';
 import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
 
 /** The database of the service: queries are written with `db`, and each is one statement. */
@@ -17,15 +18,24 @@ export type Database = {
 };
 
 /** Opens nothing yet: the first statement connects. */
-export function openDatabase(settings: Settings['postgres'], tracing?: Tracing): Database {
-  const pool = openPool({
+export function openDatabase(
+  settings: Settings['postgres'],
+  servers = followServers(settings),
+  tracing?: Tracing,
+): Database {
+  const config = {
     ...clientConfig(settings, settings.poolTimeout),
     ...(settings.pooler === 'none' && { statement_timeout: settings.statementTimeout * 1000 }),
     max: settings.poolSize,
     idleTimeoutMillis: LONGEST_IDLE,
     maxLifetimeSeconds: 1800,
-  });
-  const statements = createStatements(pool, settings, tracing);
+  };
+  const pool = openPool(config, servers.Client);
+  const statements = createStatements(
+    pool,
+    settings,
+    tracing?.databaseSpans(settings.database, servers.inUse),
+  );
   return { statements, connections, isCrowded: statements.isCrowded, cancel: statements.cancel, close };
 
   function connections() {

@@ -2,6 +2,7 @@ import type { Settings } from '../settings.ts';
 import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
 import type { Send } from './queries.ts';
+import { findServer } from './servers.ts';
 import { whileItRuns } from './while-it-runs.ts';
 
 /** In seconds. */
@@ -42,8 +43,9 @@ export async function connectForMigrations(
   postgres: Settings['postgres'],
   signal?: AbortSignal,
 ): Promise<MigrationConnection> {
+  const found = { ...postgres, servers: [await findServer(postgres)] as const };
   signal?.throwIfAborted();
-  const client = new Client(clientConfig(postgres, CONNECT_TIMEOUT, SESSION));
+  const client = new Client(clientConfig(found, CONNECT_TIMEOUT, SESSION));
   const close = () => abandon(client);
   client.on('error', () => {});
   signal?.addEventListener('abort', close, { once: true });
@@ -53,7 +55,7 @@ export async function connectForMigrations(
     const text = parameters.length === 0 ? withLockTimeout(sql) : sql;
     const answer = client.query({ text, values: [...parameters] });
     // Several statements in one text have several results.
-    const results = [await whileItRuns(postgres, text, answer, close)].flat();
+    const results = [await whileItRuns(found, text, answer, close)].flat();
     return results[results.length - 1] ?? { rows: [], rowCount: 0 };
   };
 

@@ -1,10 +1,17 @@
 /** Modules of pg that have no types of their own. */
 declare module 'pg/lib/client.js' {
+  import type { EventEmitter } from 'node:events';
+  import type { Duplex } from 'node:stream';
   import { type ClientConfig, Client as PgClient } from 'pg';
+
+  type ParameterStatus = { readonly parameterName: string; readonly parameterValue: string };
 
   export default class Client extends PgClient {
     constructor(config: ClientConfig);
+    readonly connection: EventEmitter<{ parameterStatus: [ParameterStatus] }> & { readonly stream: Duplex };
     protected readonly connectionParameters: object;
+    connect(): Promise<this>;
+    connect(callback: (error: Error) => void): void;
   }
 }
 

@@ -1,9 +1,10 @@
 import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
-import { Client } from './client.ts';
+import type { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
 import { isMissingTable } from './faults.ts';
 import { latestMigration } from './migrations/names.ts';
+import type { Servers } from './servers.ts';
 
 /** Whether the database is connected and has the tables that this version needs. */
 export type Readiness = {
@@ -22,7 +23,7 @@ const isMigrated = {
 };
 
 /** Asks over a connection of its own, which no load on the pool can keep from it. One question at a time. */
-export function createReadiness(settings: Settings['postgres']): Readiness {
+export function createReadiness(settings: Settings['postgres'], servers: Servers): Readiness {
   let connected: Client | undefined;
   let asking: Promise<void> | undefined;
 
@@ -44,8 +45,11 @@ export function createReadiness(settings: Settings['postgres']): Readiness {
   }
 
   function connection(): Client {
-    const client = new Client(clientConfig(settings, 1));
-    client.on('error', () => {});
+    const client = new servers.Client(clientConfig(settings, 1));
+    client.on('error', () => {
+      forget(client);
+      if (!asking) void client.end();
+    });
     client.once('end', () => forget(client));
     return client;
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import type { Tracing } from '../observability/tracing.ts';
+import type { WithinDatabaseSpan } from '../observability/database-span.ts';
 import { unavailable } from '../problem.ts';
 import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
@@ -46,12 +46,15 @@ const WAITING_PER_CONNECTION = 32;
 export const LONGEST_IDLE = 60_000;
 
 /** Statements over a pool. A request waits for connections and answers together no longer than its time. */
-export function createStatements(pool: Pool, settings: Settings['postgres'], tracing?: Tracing): Statements {
+export function createStatements(
+  pool: Pool,
+  settings: Settings['postgres'],
+  withinSpan: WithinDatabaseSpan = (_, run) => run(),
+): Statements {
   const busy = new Set<PoolClient>();
   const waiting = new Set<(reason: Error) => void>();
   const idleSince = new WeakMap<PoolClient, number>();
   let isCancelled = false;
-  const withinSpan = tracing?.databaseSpans(settings) ?? ((_, run) => run());
   const timeLimit = settings.statementTimeout * 1000 + GRACE;
   const poolTimeLimit = settings.poolTimeout * 1000;
   const mostWaiting = settings.poolSize * WAITING_PER_CONNECTION;

@@ -1,6 +1,8 @@
 import { type Attributes, context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Settings } from '../settings.ts';
 
+type Server = Settings['postgres']['servers'][number];
+
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 const tracer = trace.getTracer('user-management-service');
@@ -12,12 +14,14 @@ export type WithinDatabaseSpan = <Result>(
 ) => Promise<Result>;
 
 /**
- * Spans of statements at this database. Outside of a request, which has a span, there are none.
+ * Spans of statements at this database, of the server that is in use. Outside of a request, which has a span, there are
+ * none.
  *
  * @see OpenTelemetry semantic conventions for database client spans, stable since 1.33
  */
-export function databaseSpans({ host, port, database }: Settings['postgres']): WithinDatabaseSpan {
+export function databaseSpans(database: string, serverInUse: () => Server): WithinDatabaseSpan {
   const known = new Map<string, Attributes>();
+  let server = serverInUse();
 
   function describe(sql: string, summary: string): Attributes {
     const [operation = '', collection = ''] = summary.split(' ');
@@ -28,8 +32,8 @@ export function databaseSpans({ host, port, database }: Settings['postgres']): W
       'db.collection.name': collection,
       'db.query.summary': summary,
       'db.query.text': sql,
-      'server.address': host,
-      'server.port': port,
+      'server.address': server.host,
+      'server.port': server.port,
     };
     known.set(sql, attributes);
     return attributes;
@@ -37,6 +41,9 @@ export function databaseSpans({ host, port, database }: Settings['postgres']): W
 
   return async ({ sql, summary }, run) => {
     if (!trace.getActiveSpan()?.isRecording()) return run();
+    const current = serverInUse();
+    if (server !== current) known.clear();
+    server = current;
     const attributes = known.get(sql) ?? describe(sql, summary);
     const span = tracer.startSpan(summary, { kind: SpanKind.CLIENT, attributes });
     try {

@@ -48,7 +48,7 @@ describe.each(overlays)('the overlay $name', ({ resources, one, pods, settings }
     expect(policyTypes).toEqual(['Ingress', 'Egress']);
     expect(ingress).toEqual([{ from: [expect.anything()], ports: [{ port: 'http' }] }]);
     expect(new Set(open)).toEqual(
-      new Set([53, settings.postgres.port, portOf(settings.oauth.jwksUri), portOf(collector)]),
+      new Set([53, settings.postgres.servers[0].port, portOf(settings.oauth.jwksUri), portOf(collector)]),
     );
   });
 });

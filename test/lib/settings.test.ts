@@ -129,15 +129,19 @@ const SETTINGS: readonly (readonly [
   ],
   [
     'SVC_POSTGRES_HOST',
-    (settings) => POSTGRES(settings).host,
-    { 'db.example.com': 'db.example.com', '::1': '::1' },
+    (settings) => POSTGRES(settings).servers,
+    {
+      'db.example.com': [{ host: 'db.example.com', port: 5432 }],
+      '::1': [{ host: '::1', port: 5432 }],
+      'a, b,c': ['a', 'b', 'c'].map((host) => ({ host, port: 5432 })),
+    },
     [],
   ],
   [
     'SVC_POSTGRES_PORT',
-    (settings) => POSTGRES(settings).port,
+    (settings) => POSTGRES(settings).servers[0].port,
     { '1': 1, '65535': 65_535 },
-    ['0', '65536', '-1', '5432.0', '1e3', '0x1538', 'postgres', ' 5432'],
+    ['0', '65536', '-1', '5432.0', '1e3', '0x1538', 'postgres', '5432,', '5432,5433'],
   ],
   ['SVC_POSTGRES_USER', (settings) => POSTGRES(settings).user, { 'some one': 'some one' }, []],
   [
@@ -234,8 +238,7 @@ test('the defaults', () => {
     host: '0.0.0.0',
     port: 8000,
     postgres: {
-      host: 'localhost',
-      port: 5432,
+      servers: [{ host: 'localhost', port: 5432 }],
       user: 'postgres',
       password: '',
       database: 'postgres',
@@ -274,6 +277,42 @@ describe.each(SETTINGS)('%s', (name, of, accepts, refuses) => {
   test('counts as unset when it is empty', () => {
     if (name in REQUIRED) expect(refusalOf({ ...REQUIRED, [name]: '' })).toContain(name);
     else expect(read({ [name]: '' })).toEqual(read());
+  });
+});
+
+describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
+  const servers = (hosts: string, ports: string) =>
+    read({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }).postgres.servers;
+
+  test('name as many servers as there are hosts, with one port for all of them or one each', () => {
+    expect(servers('a,b', '5433')).toEqual([
+      { host: 'a', port: 5433 },
+      { host: 'b', port: 5433 },
+    ]);
+    expect(servers('a,b,a', '1, 2, 3')).toEqual([
+      { host: 'a', port: 1 },
+      { host: 'b', port: 2 },
+      { host: 'a', port: 3 },
+    ]);
+  });
+
+  test.each([
+    ['a', '1,2'],
+    ['a,b', '1,2,3'],
+    ['a,b,c', '1,2'],
+  ])('are refused where %j has the ports %j, and so is every other fault', (hosts, ports) => {
+    const variables = { SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports, SVC_LOG_LEVEL: 'loud' };
+
+    expect(refusalOf({ ...REQUIRED, ...variables })).toBe(
+      'The settings are not valid.\n  SVC_LOG_LEVEL is not valid: it accepts `debug`, `info`, `warning`, `error`, any case\n' +
+        '  SVC_POSTGRES_PORT is not valid: it accepts one port for all hosts, or one for each',
+    );
+  });
+
+  test.each([',', 'a,', 'a,,b', ' '])('are refused where a host is missing: %j', (hosts) => {
+    expect(refusalOf({ ...REQUIRED, SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: '1,2,3' })).toBe(
+      'The settings are not valid.\n  SVC_POSTGRES_HOST is not valid: it accepts a host, or several joined by commas',
+    );
   });
 });
 

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { freePort } from '../../host/development/free-port.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { connectTo, written } from '../stage/connection.ts';
-import { startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
+import { isClient, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 const users = '/api/v1/users/';
@@ -119,4 +120,18 @@ describe('the attributes of spans', () => {
       'server.address': '***',
     });
   });
+});
+
+test('the address in the span of a statement is that of the server in use, where there are several', async () => {
+  const { host, port } = inject('postgres');
+  const service = await startTracedService({
+    SVC_POSTGRES_HOST: `127.0.0.1,${host}`,
+    SVC_POSTGRES_PORT: `${await freePort()},${port}`,
+  });
+  onTestFinished(() => service.remove());
+  const { traceId, headers } = traceOfCaller();
+  await service.call('GET', users, undefined, { headers });
+  const spans = await service.receiver.untilTrace(traceId, 2);
+
+  expect(spans.find(isClient)?.attributes).toMatchObject({ 'server.address': host, 'server.port': port });
 });

@@ -205,7 +205,7 @@ test('a network that forgets the connection of a run is no reason to wait for it
   onTestFinished(() => proxy.stop());
   // Not committed, so that the first statement is under way when the network goes.
   const other = await hold(database, 'CREATE TABLE kysely_migration (name text)');
-  const through = { ...settings, host: proxy.host, port: proxy.port };
+  const through = { ...settings, servers: [{ host: proxy.host, port: proxy.port }] as const };
   const running = runMigrations(through);
   await untilUnderWay(1, database);
   proxy.forget();

@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startProxy, through } from '../stage/proxy.ts';
+import { startService } from '../stage/service.ts';
+import { startStandby } from '../stage/standby.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let one: DisposablePostgres;
+let other: DisposablePostgres;
+
+beforeAll(async () => {
+  [issuer, one, other] = await Promise.all([
+    startIssuer(),
+    startDisposablePostgres(),
+    startDisposablePostgres(),
+  ]);
+  // What one instance has migrated, another may read.
+  await Promise.all([one, other].map(async (postgres) => (await serviceOver([postgres])).stop()));
+});
+
+afterAll(() => Promise.all([issuer, one, other].map((started) => started.stop())));
+
+type Server = { readonly host: string; readonly port: number };
+
+/** Starts a service that is told of these servers, in this order. */
+async function serviceOver(servers: readonly Server[], variables: Variables = {}) {
+  const database = { ...one, drop: async () => [] };
+  const service = await startService(
+    {
+      SVC_POSTGRES_HOST: servers.map(({ host }) => host).join(),
+      SVC_POSTGRES_PORT: servers.map(({ port }) => port).join(),
+      ...variables,
+    },
+    { database, issuer },
+  );
+  const call = async (...request: Parameters<typeof service.call>) =>
+    answerOf(await service.call(...request));
+  return {
+    ...service,
+    call,
+    create: async () => await call('POST', USERS, { email: freshAddress() }),
+    untilWritten: (seconds = 10) =>
+      until(
+        'a user is stored',
+        async () => (await call('POST', USERS, { email: freshAddress() })).status === 201,
+        {
+          seconds,
+        },
+      ),
+  };
+}
+
+/** Until `undo`, sessions that begin at this server take no writes. */
+async function takesNoWrites(postgres: DisposablePostgres) {
+  await postgres.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
+  await postgres.terminate();
+  let isUndone = false;
+  const undo = async () => {
+    if (isUndone) return;
+    isUndone = true;
+    await postgres.query([
+      'SET default_transaction_read_only = off',
+      'ALTER DATABASE postgres RESET default_transaction_read_only',
+    ]);
+  };
+  onTestFinished(undo);
+  return undo;
+}
+
+const hasUser = async (postgres: DisposablePostgres, { body }: { body: unknown }) =>
+  (await postgres.query(`SELECT FROM users WHERE id = '${(body as UserBody).id}'`)).length === 1;
+
+describe('of several servers the service uses', () => {
+  test('the first that takes writes', async () => {
+    const both = await serviceOver([other, one]);
+    onTestFinished(both.stop);
+    expect(await hasUser(other, await both.create())).toBe(true);
+
+    await takesNoWrites(other);
+    await both.untilWritten();
+    expect(await hasUser(one, await both.create())).toBe(true);
+    expect(await both.call('GET', '/ready')).toEqual(probe('ready'));
+  });
+
+  test('one that is there, while others are away or say nothing', async () => {
+    const [away, silent] = [await startProxy(one), await startProxy(one)];
+    onTestFinished(() => Promise.all([away.stop(), silent.stop()]).then(() => {}));
+    await away.refuse();
+    silent.stall();
+    const service = await serviceOver([away, silent, one]);
+    onTestFinished(service.stop);
+
+    const statuses = await Promise.all(
+      Array.from({ length: 30 }, async () => (await service.create()).status),
+    );
+    expect(new Set(statuses)).toEqual(new Set([201]));
+  });
+
+  test('one that is asked whether it takes writes, where a server does not tell', async () => {
+    await takesNoWrites(one);
+    const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
+    onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
+    for (const proxy of proxies) {
+      proxy.answersThrough(() =>
+        through(async (chunk, push) =>
+          push(Buffer.from(chunk.toString('latin1').replace(/in_hot_standby/g, 'in_hot_standbi'), 'latin1')),
+        ),
+      );
+    }
+    const service = await serviceOver(proxies);
+    onTestFinished(service.stop);
+
+    expect(await hasUser(other, await service.create())).toBe(true);
+  });
+
+  test('none, while all are away, and the one that comes back', async () => {
+    const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
+    onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
+    const service = await serviceOver(proxies);
+    onTestFinished(service.stop);
+    await Promise.all(proxies.map((proxy) => proxy.refuse()));
+
+    expect(await service.call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await service.call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
+
+    await proxies[1]?.pass();
+    await service.untilWritten();
+    expect(await hasUser(other, await service.create())).toBe(true);
+    expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
+  });
+});
+
+describe('while no server takes writes', () => {
+  test('reads are 200, writes 503 and /ready 200, until one does', async () => {
+    const undos = [await takesNoWrites(one), await takesNoWrites(other)];
+    const service = await serviceOver([one, other]);
+    onTestFinished(service.stop);
+
+    const reads = await Promise.all(
+      Array.from({ length: 20 }, async () => (await service.call('GET', USERS)).status),
+    );
+    expect(new Set(reads)).toEqual(new Set([200]));
+    expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
+
+    await undos[1]?.();
+    await service.untilWritten();
+    // Not one connection to the server that takes none is left.
+    const created = await Promise.all(Array.from({ length: 30 }, () => service.create()));
+    expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
+    for (const answer of created) expect(await hasUser(other, answer)).toBe(true);
+    await until('nobody is connected to it', async () => (await one.countSessions()) === 0);
+  });
+});
+
+describe('when a standby takes over', () => {
+  test('reads go on, and so do writes as soon as it is promoted', async () => {
+    const primary = await startDisposablePostgres();
+    onTestFinished(primary.stop);
+    const standby = await startStandby(primary);
+    onTestFinished(standby.stop);
+    const service = await serviceOver([standby, primary]);
+    onTestFinished(service.stop);
+    const written = await service.create();
+    expect(written.status).toBe(201);
+    await until('the standby has it', () => hasUser(standby, written));
+
+    await primary.kill();
+    const path = USERS + (written.body as UserBody).id;
+    await until('reads are 200', async () => (await service.call('GET', path)).status === 200);
+    expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
+
+    await standby.query('SELECT pg_promote()');
+    await service.untilWritten();
+    expect(await hasUser(standby, await service.create())).toBe(true);
+    expect((await service.call('GET', USERS + randomUUID())).status).toBe(404);
+  });
+});
