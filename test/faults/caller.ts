@@ -18,6 +18,9 @@ export type CallerOptions = {
   readonly connections?: number;
 };
 
+/** Somebody who sends requests over connections of its own, and writes every one of them down. */
+export type Caller = ReturnType<typeof createCaller>;
+
 /** No answer takes longer, or the request counts as lost; in milliseconds. */
 const PATIENCE = 30_000;
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isInDoubt } from './ledger.ts';
 import { openStage, type Stage } from './stage.ts';
 
@@ -17,12 +18,15 @@ export type Row = {
 /** What is printed of a row, in seconds, milliseconds and megabytes. */
 export type Outcome = ReturnType<typeof outcomeOf> & { readonly passed: boolean };
 
+/** A row that takes longer has failed; in minutes. */
+const LONGEST = 20;
+
 /** Runs a row on a stage of its own, and then asks the oracle. A row that made no trial has failed. */
 export async function runRow(row: Row, { seed, trials }: { seed: number; trials: number }): Promise<Outcome> {
   const begun = performance.now();
   const stage = await openStage({ seed, trials, ...(row.postgres && { postgres: row.postgres }) });
   try {
-    await row.run(stage);
+    await Promise.race([row.run(stage), refuseAfter(LONGEST)]);
     await stage.judge();
   } catch (error) {
     stage.faults.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -31,6 +35,11 @@ export async function runRow(row: Row, { seed, trials }: { seed: number; trials:
   stage.claim('a trial was made', stage.figures.trials > 0);
   const outcome = outcomeOf(row, stage, (performance.now() - begun) / 1000);
   return { ...outcome, passed: stage.faults.length === 0 };
+}
+
+async function refuseAfter(minutes: number): Promise<never> {
+  await sleep(minutes * 60_000, undefined, { ref: false });
+  throw new Error(`the row has not ended after ${minutes} minutes`);
 }
 
 function outcomeOf({ name }: Row, { figures, faults, ledgers, seed }: Stage, seconds: number) {

@@ -32,6 +32,8 @@ type ServiceOptions = HostOptions & {
   readonly untilReady?: boolean;
   /** Whether the row looks after it by itself: it may end, and answer what it likes. */
   readonly isOnItsOwn?: boolean;
+  /** The ledger of an earlier service, which this one goes on with. */
+  readonly ledger?: Ledger;
 };
 
 /** Starts a PostgreSQL and a key server for one row. */
@@ -60,9 +62,14 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
       faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
   }
 
-  async function startService(variables: Variables = {}, options: ServiceOptions = {}) {
+  function openLedger(): Ledger {
     const ledger = new Ledger();
     ledgers.push(ledger);
+    return ledger;
+  }
+
+  async function startService(variables: Variables = {}, options: ServiceOptions = {}) {
+    const ledger = options.ledger ?? openLedger();
     const database = { ...postgres, drop: async () => [] };
     const environment = { ...environmentOf(database, issuer), ...variables };
     const host = await startBuiltHost(environment, options);
@@ -110,12 +117,8 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     faults,
     ledgers,
     startService,
-    /** Another service's worth of entries, for a row that starts its own processes. */
-    openLedger(): Ledger {
-      const ledger = new Ledger();
-      ledgers.push(ledger);
-      return ledger;
-    },
+    /** Books of their own, for callers or services that are counted apart. */
+    openLedger,
     /** A proxy in front of PostgreSQL, and the settings that lead through it. */
     async proxyPostgres() {
       const proxy = await startProxy(postgres);

@@ -9,6 +9,7 @@ import { deadConnections, deadConnectionsOneCaller, migrationHalfOpen } from './
 import { hostileBodies } from './hostile-bodies.ts';
 import { keyRotation } from './key-rotation.ts';
 import { keysAwayAtStart, keysAwayLater } from './keys-away.ts';
+import { model, modelUnderFaults } from './model.ts';
 import { nastyStrings } from './nasty-strings.ts';
 import { callerNetwork, keyNetwork, postgresNetwork } from './networks.ts';
 import { outcomeUnknown } from './outcome-unknown.ts';
@@ -19,6 +20,7 @@ import { blackHole, postgresFrozen } from './postgres-silent.ts';
 import { diskFull, readOnly } from './postgres-takes-no-writes.ts';
 import { paging, partialUpdates, sameAddress } from './racing-writers.ts';
 import { fewDescriptors, largeBodies } from './scarce.ts';
+import { killedBeforeAnswer, serviceKilled } from './service-killed.ts';
 import { silentConnections, slowClients } from './slow-clients.ts';
 import { unknownKeys } from './unknown-keys.ts';
 
@@ -62,4 +64,8 @@ export const rows: readonly Row[] = [
   paging,
   largeBodies,
   fewDescriptors,
+  model,
+  modelUnderFaults,
+  serviceKilled,
+  killedBeforeAnswer,
 ];

@@ -1,29 +1,5 @@
-import { through } from '../../stage/proxy.ts';
+import { COMMAND_COMPLETE, errorResponse, messagesThrough } from '../postgres-messages.ts';
 import type { Row } from '../run-row.ts';
-
-const ERROR = Buffer.from('SERROR\0VERROR\0C40003\0Mthe outcome is unknown\0\0');
-
-/** An ErrorResponse of PostgreSQL's protocol with SQLSTATE 40003. */
-const OUTCOME_UNKNOWN = Buffer.concat([Buffer.from('E'), lengthOf(ERROR), ERROR]);
-
-function lengthOf(content: Buffer): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeInt32BE(content.length + 4);
-  return length;
-}
-
-/** Takes the answers of PostgreSQL apart; those that tell of a completed command are replaced as long as `isMeant`. */
-function outcomesUnknown(isMeant: () => boolean) {
-  let bytes = Buffer.alloc(0);
-  return through(async (chunk, push) => {
-    bytes = Buffer.concat([bytes, chunk]);
-    while (bytes.length >= 5 && bytes.length > bytes.readInt32BE(1)) {
-      const message = bytes.subarray(0, 1 + bytes.readInt32BE(1));
-      bytes = bytes.subarray(message.length);
-      push(message[0] === 'C'.charCodeAt(0) && isMeant() ? OUTCOME_UNKNOWN : message);
-    }
-  });
-}
 
 export const outcomeUnknown: Row = {
   name: 'outcome-unknown',
@@ -36,9 +12,10 @@ export const outcomeUnknown: Row = {
     let isArmed = false;
     let replaced = 0;
     proxy.answersThrough(() =>
-      outcomesUnknown(() => {
-        if (isArmed) replaced += 1;
-        return isArmed;
+      messagesThrough((type, message) => {
+        if (!isArmed || type !== COMMAND_COMPLETE) return message;
+        replaced += 1;
+        return errorResponse('40003');
       }),
     );
     const service = await startService(proxy.through);

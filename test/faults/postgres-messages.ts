@@ -1,0 +1,35 @@
+import type { Transform } from 'node:stream';
+import { through } from '../stage/proxy.ts';
+
+/** What PostgreSQL's messages begin with. */
+export const COMMAND_COMPLETE = 'C';
+export const READY_FOR_QUERY = 'Z';
+
+const HEAD = 5;
+
+/**
+ * Takes what PostgreSQL sends apart into its messages; each is passed on as `pass` returns it, or not at all.
+ *
+ * @see PostgreSQL, "Frontend/Backend Protocol", message formats
+ */
+export function messagesThrough(pass: (type: string, message: Buffer) => Buffer | undefined): Transform {
+  let bytes = Buffer.alloc(0);
+  return through(async (chunk, push) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    while (bytes.length >= HEAD && bytes.length > bytes.readInt32BE(1)) {
+      const message = bytes.subarray(0, 1 + bytes.readInt32BE(1));
+      bytes = bytes.subarray(message.length);
+      const passed = pass(message.toString('latin1', 0, 1), message);
+      if (passed) push(passed);
+    }
+  });
+}
+
+/** An ErrorResponse with this SQLSTATE, as PostgreSQL sends it in place of a completed command. */
+export function errorResponse(sqlState: string): Buffer {
+  const fields = Buffer.from(`SERROR\0VERROR\0C${sqlState}\0Mfault\0\0`);
+  const head = Buffer.alloc(HEAD);
+  head.write('E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../../host/development/free-port.ts';
+import { userIn } from '../ledger.ts';
+import { COMMAND_COMPLETE, messagesThrough, READY_FOR_QUERY } from '../postgres-messages.ts';
+import type { Row } from '../run-row.ts';
+
+export const killedBeforeAnswer: Row = {
+  name: 'killed-before-answer',
+  promise:
+    'The service is killed between commit and answer, and the request sent again: one user, one 201, never 409.',
+  trials: 200,
+  brief: 12,
+  async run({ startService, proxyPostgres, openLedger, trials, claim, tried, postgres, figures }) {
+    const ledger = openLedger();
+    const proxy = await proxyPostgres();
+    let kill: (() => void) | undefined;
+    // PostgreSQL is ready for the next query when it has committed: that is told to nobody any more.
+    proxy.answersThrough(() => {
+      let isCompleted = false;
+      return messagesThrough((type, message) => {
+        if (type === COMMAND_COMPLETE && kill) isCompleted = true;
+        if (type === READY_FOR_QUERY && isCompleted) kill?.();
+        return isCompleted ? undefined : message;
+      });
+    });
+    let service = await startService(proxy.through, { ledger, isOnItsOwn: true });
+    for (let trial = 0; trial < trials; trial += 1) {
+      const fields = { email: `killed-${trial}@example.com`, full_name: 'once' };
+      const headers = { 'idempotency-key': `key-${trial}` };
+      const { processId, exited } = service;
+      kill = () => void process.kill(processId, 'SIGKILL');
+      const first = await service.caller().create(fields, headers);
+      await exited;
+      kill = undefined;
+      figures.exits += 1;
+      claim('the first has no answer', first.status === 0, first.status);
+      const [row] = await postgres.query(`SELECT id FROM users WHERE email = '${fields.email}'`);
+      claim('it was committed', row !== undefined);
+
+      const isLast = trial === trials - 1;
+      service = await startService(proxy.through, { ledger, isOnItsOwn: !isLast });
+      const again = await service.caller().create(fields, headers);
+      const id = again.status === 201 ? userIn(again).id : undefined;
+      claim(
+        'the same request again is 201, with the user that is there',
+        id !== undefined && id === row?.id,
+        again,
+      );
+      tried();
+    }
+    const [row] = await postgres.query('SELECT count(*)::int FROM users');
+    claim('there is one user a request', row?.count === trials, row);
+    await service.checkBooks();
+  },
+};
+
+export const serviceKilled: Row = {
+  name: 'service-killed',
+  promise: 'The service is killed under 32 writers, again and again: every acknowledged write is there.',
+  trials: 200,
+  brief: 8,
+  async run({ startService, openLedger, trials, tried, random, figures, recovered }) {
+    const ledger = openLedger();
+    const variables = { SVC_PORT: String(await freePort()) };
+    let service = await startService(variables, { ledger, isOnItsOwn: true });
+    const load = service.startLoad(32);
+    for (let trial = 0; trial < trials; trial += 1) {
+      await sleep(100 + random.below(700));
+      service.signal('SIGKILL');
+      await service.exited;
+      figures.exits += 1;
+      const begun = performance.now();
+      service = await startService(variables, { ledger, isOnItsOwn: trial < trials - 1 });
+      recovered((performance.now() - begun) / 1000);
+      tried();
+    }
+    await load.stop();
+    await service.checkBooks();
+  },
+};
