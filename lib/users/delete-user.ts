@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { type Author, recorded } from '../changes/recording.ts';
 import { prepare } from '../database/prepared.ts';
 import type { Preconditions } from '../preconditions.ts';
-import { isOfVersions, type Versions, versionsFor } from './versions.ts';
+import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
 import type { Writing } from './writing.ts';
 
 type Given = Author & Versions & { readonly id: string };

@@ -5,7 +5,7 @@ import type { Preconditions } from '../preconditions.ts';
 import { refuseTakenEmail } from './create-user.ts';
 import { fieldsToSet, type User, type UserUpdate } from './user.ts';
 import { type UserRow, userIn } from './user-row.ts';
-import { isOfVersions, type Versions, versionsFor } from './versions.ts';
+import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
 import type { Writing } from './writing.ts';
 import { type WrittenRow, writtenUsers } from './written-users.ts';
 
