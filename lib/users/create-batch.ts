@@ -7,7 +7,7 @@ import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
 import { type InsertItems, type Items, insertingItems } from './insert-items.ts';
 import { type KnownUser, readingKnownUsers } from './known-users.ts';
-import { refusingEmails } from './refusing-emails.ts';
+import { refusingBatchEmails } from './refuse-batch-emails.ts';
 import type { BatchItem, UserBatch } from './user-batch.ts';
 import { userIn } from './user-row.ts';
 import type { Writing } from './writing.ts';
@@ -19,7 +19,7 @@ export function creatingBatch(writing: Writing) {
   const { reads, carryOutOnce } = writing;
   const inserts = { atomic: insertsOf('atomic'), partial: insertsOf('partial') };
   const readKnownUsers = readingKnownUsers(reads);
-  const { refuseRepeatedEmails, refuseEmails } = refusingEmails(reads);
+  const { refuseRepeatedEmails, refuseEmails } = refusingBatchEmails(reads);
 
   function insertsOf(mode: UserBatch['mode']) {
     return {

@@ -8,7 +8,7 @@ type Emails = readonly (string | null)[];
 type Verdict = { readonly is_repeated: boolean; readonly is_taken: boolean };
 
 /** Refuses a batch that is stored as a whole for the emails in it, all that are in the way at once. */
-export function refusingEmails(statements: Pick<Statements, 'run'>) {
+export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
   const judge = prepare<{ emails: Emails }, Verdict>(
     statements,
     'SELECT users',
