@@ -29,7 +29,11 @@ const TAGS = [
   { name: 'probes', description: 'What an orchestrator asks.' },
 ];
 
-const REQUEST_ID = { $ref: '#/components/headers/RequestId' };
+/** The headers that every response carries, by reference. */
+const commonHeaders = (requestIdHeader: string) => ({
+  'X-Content-Type-Options': { $ref: '#/components/headers/NoSniffing' },
+  [requestIdHeader]: { $ref: '#/components/headers/RequestId' },
+});
 
 /** Describes the routes as an OpenAPI 3.1 document. */
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
@@ -51,7 +55,13 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
       headers: {
         RequestId: {
           description: 'Names the request: what the caller sent, or a new UUID.',
+          required: true,
           schema: { type: 'string' },
+        },
+        NoSniffing: {
+          description: 'The body is of the media type that the response tells, and of no other.',
+          required: true,
+          schema: { type: 'string', enum: ['nosniff'] },
         },
       },
     },
@@ -97,6 +107,6 @@ function operationOf(
     requestParams: requestParamsOf(route),
     parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route, { name: requestIdHeader, reference: REQUEST_ID }, bodyLimit),
+    responses: responsesOf(route, commonHeaders(requestIdHeader), bodyLimit),
   };
 }

@@ -5,12 +5,18 @@ export function exampleOf(schema: z.ZodType): unknown {
   const own = schema.meta()?.example;
   if (own !== undefined) return own;
   if (schema instanceof z.ZodLiteral) return schema.value;
-  if (schema instanceof z.ZodArray) return [exampleOf(schema.element as z.ZodType)];
+  if (schema instanceof z.ZodArray) return examplesOfEach(schema.element as z.ZodType);
   if (schema instanceof z.ZodUnion) return exampleOf(schema.options[0] as z.ZodType);
   if (schema instanceof z.ZodObject) return examplesOf(schema.shape);
   const isWrapped =
     schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
   return isWrapped ? exampleOf(schema.unwrap() as z.ZodType) : undefined;
+}
+
+/** Of what may be one thing or another, one of each. */
+function examplesOfEach(schema: z.ZodType): readonly unknown[] {
+  const isOneOf = schema instanceof z.ZodUnion && schema.meta()?.example === undefined;
+  return (isOneOf ? schema.options : [schema]).map((one) => exampleOf(one as z.ZodType));
 }
 
 /** The path with an example in place of each parameter. */

@@ -30,10 +30,10 @@ export const Problem = z
     status: z.int().min(400).max(599).meta({ description: 'The HTTP status.' }),
     detail: z.string().meta({ description: 'What happened this time.' }),
     instance: z.string().meta({ description: 'The path of the request, without the query.' }),
-    errors: z
-      .array(ValueFault)
-      .exactOptional()
-      .meta({ description: 'With `validation_error` alone: all that is not allowed, at once.' }),
+    errors: z.array(ValueFault).exactOptional().meta({
+      description:
+        'All that is not allowed, at once: with `validation_error`, and with `conflict_error` of a batch.',
+    }),
   })
   .meta({
     id: 'Problem',

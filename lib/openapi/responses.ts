@@ -7,8 +7,8 @@ import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
 import { refusalsOf } from './refusals.ts';
 
-/** The header that every response carries, by reference. */
-export type CommonHeader = { readonly name: string; readonly reference: oas31.ReferenceObject };
+/** The headers that every response carries, by reference. */
+export type CommonHeaders = Readonly<Record<string, oas31.ReferenceObject>>;
 
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'Problems are never kept.',
@@ -20,7 +20,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 /** The success of a route, and every problem it can answer, by status. */
 export function responsesOf(
   route: Route,
-  common: CommonHeader,
+  common: CommonHeaders,
   bodyLimit: number,
 ): ZodOpenApiResponsesObject {
   const instance = examplePath(route.path, route.params);
@@ -37,7 +37,7 @@ export function responsesOf(
 
 function successOf(
   { success, reply }: Pick<Route, 'reply' | 'success'>,
-  { name, reference }: CommonHeader,
+  common: CommonHeaders,
 ): ZodOpenApiResponseObject {
   const own = Object.entries(reply.headers).map(([header, { description, example, isOptional }]) => [
     header,
@@ -48,27 +48,27 @@ function successOf(
       ...(example !== undefined && { example }),
     },
   ]);
-  const [mediaType] = reply.mediaType?.split(';') ?? [];
+  const { mediaType, onDemand, schema } = reply;
+  const mediaTypes = [mediaType, onDemand].flatMap((type) => type?.split(';', 1) ?? []);
   return {
     description: success === 201 ? 'Created' : success === 204 ? 'Done' : 'OK',
-    headers: { ...Object.fromEntries(own), [name]: reference },
-    ...(mediaType &&
-      reply.schema && {
-        content: { [mediaType]: { schema: reply.schema, example: exampleOf(reply.schema) } },
-      }),
+    headers: { ...Object.fromEntries(own), ...common },
+    ...(schema && {
+      content: Object.fromEntries(mediaTypes.map((type) => [type, { schema, example: exampleOf(schema) }])),
+    }),
   };
 }
 
 function otherSuccessOf(
   { reply, success }: Pick<Route, 'reply' | 'success'>,
-  common: CommonHeader,
+  common: CommonHeaders,
 ): ZodOpenApiResponseObject {
   const { description = '', schema = z.unknown() } = reply.other ?? {};
   return { ...successOf({ success, reply: { ...reply, schema } }, common), description };
 }
 
 /** The headers of the success, without its content. */
-function notModified(route: Route, common: CommonHeader): ZodOpenApiResponseObject {
+function notModified(route: Route, common: CommonHeaders): ZodOpenApiResponseObject {
   const { headers = {} } = successOf(route, common);
   return { description: 'Not Modified: the caller has this version.', headers };
 }
@@ -77,7 +77,7 @@ function notModified(route: Route, common: CommonHeader): ZodOpenApiResponseObje
 function refusalOf(
   refusals: readonly Problem[],
   instance: string,
-  { name, reference }: CommonHeader,
+  common: CommonHeaders,
 ): ZodOpenApiResponseObject {
   const examples = refusals.map((refusal) => [
     nameIn(refusals, refusal),
@@ -85,7 +85,7 @@ function refusalOf(
   ]);
   return {
     description: explanationOf(refusals),
-    headers: { ...documentedHeaders(refusals), [name]: reference },
+    headers: { ...documentedHeaders(refusals), ...common },
     content: {
       'application/problem+json': { schema: ProblemSchema, examples: Object.fromEntries(examples) },
     },

@@ -22,12 +22,17 @@ const ItemResult = z
     z.object({ status: z.literal(201), user: UserRead }),
     z.object({
       status: z.union([z.literal(409), z.literal(410), z.literal(422)]),
-      problem: z.object({}).meta({ override: { $ref: '#/components/schemas/Problem' } }),
+      problem: z.object({}).meta({
+        override: { $ref: '#/components/schemas/Problem' },
+        example: problemDocument(emailsTaken([1]), '/api/v1/users/batch'),
+      }),
     }),
   ])
   .meta({
     id: 'BatchItemResult',
-    description: 'What became of one item.',
+    description:
+      'What became of one item: 201 and the user, or 409 (the email is taken), 422 (its values are not allowed) or, in ' +
+      'an answer to a request sent again, 410 (deleted since), and the problem.',
   });
 
 /** The users of an atomic batch; of a partial one what became of each item. In the order of the items. */
