@@ -1,19 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, type ClientRequest, request } from 'node:http';
-import type { Asked, Entry, Ledger, Operation } from './ledger.ts';
+import type { Asked, Entry, Fields, Ledger, Operation } from './ledger.ts';
 
 const USERS = '/api/v1/users/';
 
-const METHODS = { create: 'POST', update: 'PATCH', delete: 'DELETE', read: 'GET' } as const satisfies Record<
-  Operation,
-  string
->;
+const METHODS = {
+  create: 'POST',
+  batch: 'POST',
+  update: 'PATCH',
+  delete: 'DELETE',
+  read: 'GET',
+} as const satisfies Record<Operation, string>;
 
 /** Where a caller sends to, with which token, and where that is written down. */
 export type CallerOptions = {
   readonly url: string;
   readonly token: () => Promise<string>;
-  readonly ledger: Ledger;
+  readonly ledger: Pick<Ledger, 'enter'>;
   /** How many connections it has; one unless told otherwise. */
   readonly connections?: number;
 };
@@ -30,13 +33,13 @@ export function createCaller({ url, token, ledger, connections = 1 }: CallerOpti
 
   /** Sends the request; resolves with its entry in any case. `onSent` gets what leaves, to be cut off by the caller. */
   async function send(asked: Asked, onSent?: (outgoing: ClientRequest) => void): Promise<Entry> {
-    const { operation, userId = '', fields, headers } = asked;
+    const { operation, userId = '', fields, items, headers } = asked;
     const authorization = `Bearer ${await token()}`;
     const entry = ledger.enter({
       ...asked,
       requestId: randomUUID(),
       method: METHODS[operation],
-      path: USERS + userId,
+      path: USERS + (items ? 'batch' : userId),
       sent: performance.now(),
       answered: Number.POSITIVE_INFINITY,
       status: 0,
@@ -44,7 +47,8 @@ export function createCaller({ url, token, ledger, connections = 1 }: CallerOpti
       answerHeaders: {},
       body: '',
     });
-    const content = fields && JSON.stringify(fields);
+    const body = items ? { items } : fields;
+    const content = body && JSON.stringify(body);
     const all = {
       authorization,
       'x-request-id': entry.requestId,
@@ -74,9 +78,11 @@ export function createCaller({ url, token, ledger, connections = 1 }: CallerOpti
 
   return {
     send,
-    create: (fields: Asked['fields'] & object, headers: Asked['headers'] = {}) =>
+    create: (fields: Fields, headers: Asked['headers'] = {}) =>
       send({ operation: 'create', fields, headers }),
-    update: (userId: string, fields: Asked['fields'] & object, headers: Asked['headers'] = {}) =>
+    createAll: (items: readonly Fields[], headers: Asked['headers'] = {}) =>
+      send({ operation: 'batch', items, headers }),
+    update: (userId: string, fields: Fields, headers: Asked['headers'] = {}) =>
       send({ operation: 'update', userId, fields, headers }),
     remove: (userId: string, headers: Asked['headers'] = {}) =>
       send({ operation: 'delete', userId, headers }),

@@ -19,10 +19,11 @@ export type ChangesPage = { readonly changes: readonly Change[]; readonly next: 
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 
-const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
+/** Where reading begins. */
+export const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
 
 /** One page of changes; undefined when there was no answer, or 503. */
-async function changesPage(
+export async function changesPage(
   { url, token }: Service,
   path: string,
   signal?: AbortSignal,

@@ -61,10 +61,9 @@ function append(histories: Map<string, Version[]>, change: Change, entry: Entry)
   const before = history.at(-1);
   histories.set(subject, history);
   const told = `change ${change.id} of ${subject}`;
-  const expected = `user.${entry.operation}d`;
   if (isAcknowledged(entry) === false && !isInDoubt(entry))
     return [`${told} was refused with ${entry.status}`];
-  if (type !== expected) return [`${told} is ${type}, for a request to ${entry.operation}`];
+  if (type !== `user.${entry.operation}d`) return [`${told} is ${type}, for a request to ${entry.operation}`];
   if (data.version !== history.length + 1)
     return [`${told} has version ${data.version} after ${history.length}`];
   if ((before === undefined) !== (type === 'user.created'))

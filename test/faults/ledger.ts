@@ -1,5 +1,5 @@
 /** What a request asks for; reads are entries, too. */
-export type Operation = 'create' | 'update' | 'delete' | 'read';
+export type Operation = 'create' | 'batch' | 'update' | 'delete' | 'read';
 
 /** What an update or a create gives. */
 export type Fields = { email?: string; full_name?: string | null; is_active?: boolean };
@@ -9,6 +9,8 @@ export type Asked = {
   readonly operation: Operation;
   readonly userId?: string;
   readonly fields?: Fields;
+  /** Of a batch; a row that sends batches keeps books of its own. */
+  readonly items?: readonly Fields[];
   readonly headers?: Readonly<Record<string, string>>;
 };
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallerOptions, createCaller } from './caller.ts';
-import { type Entry, isInDoubt, isKeyInUse, keyOf, userIn } from './ledger.ts';
+import { type Entry, isInDoubt, isKeyInUse, keyOf, type Ledger, userIn } from './ledger.ts';
 import type { Random } from './random.ts';
 
 /** How long a writer rests after a refusal, in milliseconds: it is to see the first success early, and to be no storm. */
@@ -63,7 +63,7 @@ export function startLoad({ writers, random, ...options }: Options) {
  * Sends every create whose outcome is not known again under its key, until it is answered: afterwards the user is there,
  * once. Resolves with the number of those that were settled.
  */
-export async function settle(options: CallerOptions): Promise<number> {
+export async function settle(options: CallerOptions & { readonly ledger: Ledger }): Promise<number> {
   const caller = createCaller(options);
   const unknown = options.ledger.inDoubt.filter(
     (entry) => entry.operation === 'create' && keyOf(entry) !== undefined,

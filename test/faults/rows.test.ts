@@ -8,6 +8,7 @@ const TRIALS = {
   'model-under-faults': 2,
   'killed-before-answer': 2,
   'outcome-unknown': 5,
+  'change-feed': 4000,
 };
 
 test.each(Object.entries(TRIALS))('%s holds, with %i trials', { timeout: 120_000 }, async (name, trials) => {

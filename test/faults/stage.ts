@@ -44,6 +44,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
   const suspects: (() => Promise<string[]>)[] = [];
   const cleanUps: (() => unknown)[] = [];
   const ledgers: Ledger[] = [];
+  const pools: (() => number)[] = [];
   const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
   let signed: { readonly token: Promise<string>; readonly at: number } | undefined;
 
@@ -62,6 +63,9 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
       faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
   }
 
+  /** The most sessions that the services may have together: their pools, and one each for /ready. */
+  const sessions = () => pools.reduce((sum, pool) => sum + pool(), 0);
+
   function openLedger(): Ledger {
     const ledger = new Ledger();
     ledgers.push(ledger);
@@ -76,8 +80,9 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     cleanUps.push(host.remove);
     const url = await host.untilListening();
     if (options.untilReady !== false) await untilReady(url);
-    const sessions = Number(variables.SVC_POSTGRES_POOL_SIZE ?? 10) + 1;
-    const caller: CallerOptions = { url, token, ledger };
+    const pool = Number(variables.SVC_POSTGRES_POOL_SIZE ?? 10);
+    pools.push(() => (host.isAlive() ? pool + 1 : 0));
+    const caller = { url, token, ledger } satisfies CallerOptions;
     const suspect = { host, url, ledger, token, postgres, sessions };
     if (!options.isOnItsOwn) suspects.push(() => faultsAfterwards(suspect));
     const begunWith = residentMemory(host.processId);

@@ -51,7 +51,11 @@ export async function startProxy({ host, port }: { readonly host: string; readon
 
   function keep(socket: Socket): Socket {
     sockets.add(socket);
-    return socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    // Bytes that come in small pieces are not to wait for each other.
+    return socket
+      .setNoDelay()
+      .on('error', () => {})
+      .on('close', () => sockets.delete(socket));
   }
 
   async function listen(listenOn: number): Promise<number> {

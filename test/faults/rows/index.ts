@@ -2,6 +2,7 @@ import type { Row } from '../run-row.ts';
 import { abortedRequests } from './aborted-requests.ts';
 import { backendsKilled } from './backends-killed.ts';
 import { callerLeaves } from './caller-leaves.ts';
+import { changeFeed } from './change-feed.ts';
 import { deadlocks, serializationFailures } from './conflicts.ts';
 import { badTokensFirst, forgedTokens } from './forged-tokens.ts';
 import { framing } from './framing.ts';
@@ -68,4 +69,5 @@ export const rows: readonly Row[] = [
   modelUnderFaults,
   serviceKilled,
   killedBeforeAnswer,
+  changeFeed,
 ];

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Change, changesPage, FIRST_CHANGES } from './changes.ts';
+import { type Entry, isAcknowledged, isInDoubt, isKeyInUse } from './ledger.ts';
+import type { Random } from './random.ts';
+
+type Service = { readonly url: string; readonly token: () => Promise<string> };
+
+/** What writers were answered, as far as the feed has to tell it: a million entries of a ledger would be too many. */
+export function createFeedBooks() {
+  const groups = new Map<string, string>();
+  const owed = new Map<string, { least: number; most: number }>();
+
+  return {
+    /** Enters a request that makes so many changes; those with one key count together. */
+    enter(entry: Entry, changes: number, group = entry.requestId): void {
+      groups.set(entry.requestId, group);
+      const { least, most } = owed.get(group) ?? { least: 0, most: 0 };
+      if (isAcknowledged(entry)) owed.set(group, { least: changes, most: changes });
+      else if (isInDoubt(entry) || isKeyInUse(entry))
+        owed.set(group, { least, most: Math.max(most, changes) });
+    },
+    /** How many changes are owed at least. */
+    owed: () => [...owed.values()].reduce((sum, { least }) => sum + least, 0),
+    /** Holds a reader's count of changes by request against what was answered. */
+    faults(counts: ReadonlyMap<string, number>): string[] {
+      const told = new Map<string, number>();
+      for (const [requestId, count] of counts) {
+        const group = groups.get(requestId) ?? `${requestId}, which nobody sent`;
+        told.set(group, (told.get(group) ?? 0) + count);
+      }
+      const faults: string[] = [];
+      for (const [group, { least, most }] of owed) {
+        const count = told.get(group) ?? 0;
+        if (count < least || count > most)
+          faults.push(`${group} has ${count} changes, not ${least} to ${most}`);
+        told.delete(group);
+      }
+      for (const [group, count] of told) faults.push(`${count} changes of ${group}, which was refused`);
+      return faults;
+    },
+  };
+}
+
+/** Somebody who follows the feed from its beginning, and keeps nothing but the last link when it restarts. */
+export function startReader(service: Service, random: Random, restarts: number) {
+  let isStopped = false;
+  const counts = new Map<string, number>();
+  const versions = new Map<string, number>();
+  const faults: string[] = [];
+  const digest = createHash('sha256');
+  let position = 0n;
+  let read = 0;
+
+  function take({ id, subject, type, data }: Change): void {
+    if (BigInt(id) <= position) faults.push(`${id} comes after ${position}`);
+    position = BigInt(id);
+    const before = versions.get(subject) ?? 0;
+    const isNext = data.version === before + 1 && (type === 'user.created') === (before === 0);
+    if (!isNext) faults.push(`${type} ${data.version} of ${subject} comes after version ${before}`);
+    versions.set(subject, data.version);
+    counts.set(data.request_id, (counts.get(data.request_id) ?? 0) + 1);
+    digest.update(`${id} ${subject} ${data.version}\n`);
+    read += 1;
+  }
+
+  async function follow(): Promise<void> {
+    for (let path = `${FIRST_CHANGES}&wait=1`; ; ) {
+      const restart = random.chance(restarts) ? AbortSignal.timeout(random.below(30)) : undefined;
+      const isLast = isStopped;
+      const page = await changesPage(service, path, restart);
+      if (!page) {
+        await sleep(20);
+        continue;
+      }
+      page.changes.forEach(take);
+      path = page.next;
+      if (page.changes.length === 0 && isLast) return;
+    }
+  }
+
+  const following = follow();
+  return {
+    get read() {
+      return read;
+    },
+    /** Reads to the end, once the writers have ended; resolves with what was read. */
+    async finish() {
+      isStopped = true;
+      await following;
+      return { counts, faults, read, digest: digest.digest('hex') };
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../../host/development/free-port.ts';
+import { until } from '../../stage/until.ts';
+import type { Caller } from '../caller.ts';
+import { createCaller } from '../caller.ts';
+import { createFeedBooks, startReader } from '../feed.ts';
+import { isInDoubt, isKeyInUse } from '../ledger.ts';
+import { startMirror } from '../mirror.ts';
+import type { Random } from '../random.ts';
+import type { Row } from '../run-row.ts';
+import { storedUsers } from '../stored-users.ts';
+
+const WRITERS = 24;
+const BATCH = 100;
+
+/** After each batch so many of its users are changed, and so many deleted. */
+const UPDATES = 100;
+const DELETIONS = 20;
+
+/** Transactions stay open after their changes have been written: half of the single ones, and some of the batches. */
+const HOLD = [
+  `CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+     IF random() < (CASE NEW.type WHEN 1 THEN 0.01 ELSE 0.5 END) THEN
+       PERFORM pg_sleep(random() * (CASE NEW.type WHEN 1 THEN 0.1 ELSE 0.02 END));
+     END IF;
+     RETURN NULL;
+   END $$`,
+  `CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON user_changes_unnumbered
+   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION hold()`,
+];
+
+export const changeFeed: Row = {
+  name: 'change-feed',
+  promise:
+    'Changes by writers that hold transactions open, over crashes: none skipped, none twice, none out of order.',
+  trials: 1_000_000,
+  brief: 20_000,
+  async run({ startService, openLedger, postgres, trials, random, claim, token, figures }) {
+    const ledger = openLedger();
+    const variables = { SVC_PORT: String(await freePort()), SVC_POSTGRES_POOL_SIZE: '24' };
+    const first = await startService(variables, { ledger, isOnItsOwn: true });
+    const other = await startService({ SVC_POSTGRES_POOL_SIZE: '24' }, { ledger });
+    await postgres.query(HOLD);
+    const books = createFeedBooks();
+    const readers = [first, other, other].map((service) => startReader(service, random.branch(), 0.05));
+    let isOver = false;
+    const writing = Array.from({ length: WRITERS }, (_, n) => {
+      const url = n % 2 === 0 ? first.url : other.url;
+      const caller = createCaller({ url, token, ledger: { enter: (entry) => entry } });
+      return write(caller, random.branch(), n).finally(caller.close);
+    });
+
+    const reached = (share: number) =>
+      until('the changes are written', () => books.owed() >= trials * share, { seconds: 1500, every: 200 });
+    await reached(0.1);
+    const mirror = startMirror(other);
+    await reached(0.35);
+    await postgres.kill();
+    await postgres.start();
+    await reached(0.65);
+    first.signal('SIGKILL');
+    await first.exited;
+    figures.exits += 1;
+    await startService(variables, { ledger });
+    await reached(1);
+    isOver = true;
+    await Promise.all(writing);
+
+    const found = await Promise.all(readers.map((reader) => reader.finish()));
+    const stored = await storedUsers(postgres);
+    for (const { counts, faults } of found) {
+      const wrong = [...faults, ...books.faults(counts)];
+      figures.lost += wrong.length;
+      claim('none is skipped, none twice, none out of order', wrong.length === 0, wrong.slice(0, 5));
+    }
+    const digests = new Set(found.map(({ digest }) => digest));
+    claim('all readers have read the same', digests.size === 1, [...digests]);
+    const differences = await mirror.differences(stored);
+    claim('the mirror equals the table', differences === 0 && stored.length > 0, differences);
+    figures.trials = Math.min(...found.map(({ read }) => read));
+
+    async function write(caller: Caller, chance: Random, writer: number): Promise<void> {
+      for (let round = 0; !isOver; round += 1) {
+        const key = `feed-${writer}-${round}`;
+        const items = Array.from({ length: BATCH }, (_, n) => ({ email: `${key}-${n}@example.com` }));
+        const ids = await createAll(caller, key, items);
+        for (let update = 0; update < UPDATES && !isOver; update += 1) {
+          const name = { full_name: `${round}-${update}` };
+          books.enter(await rested(caller.update(chance.pick(ids), name)), 1);
+        }
+        for (const id of ids.slice(0, DELETIONS)) books.enter(await rested(caller.remove(id)), 1);
+      }
+    }
+
+    /** A batch is sent again under its key until it is answered. */
+    async function createAll(caller: Caller, key: string, items: readonly { email: string }[]) {
+      for (;;) {
+        const entry = await rested(caller.createAll(items, { 'idempotency-key': key }));
+        books.enter(entry, items.length, key);
+        if (isInDoubt(entry) || isKeyInUse(entry)) continue;
+        if (entry.status !== 201) throw new Error(`a batch is ${entry.status}: ${entry.body}`);
+        return (JSON.parse(entry.body) as { id: string }[]).map(({ id }) => id);
+      }
+    }
+  },
+};
+
+async function rested(asking: ReturnType<Caller['update']>) {
+  const entry = await asking;
+  if (isInDoubt(entry)) await sleep(20);
+  return entry;
+}
