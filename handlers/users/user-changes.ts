@@ -1,4 +1,4 @@
-import { UserChangesQuery } from '../../lib/changes/changes-query.ts';
+import { cursorOfUser, UserChangesQuery } from '../../lib/changes/changes-query.ts';
 import { changesReply } from '../../lib/changes/changes-reply.ts';
 import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint.ts';
@@ -19,6 +19,7 @@ export const listUserChanges = endpoint(
     role: 'users.read',
     params: UserPath,
     query: UserChangesQuery,
+    acrossPathAndQuery: cursorOfUser,
     success: 200,
     reply: changesReply,
     problems: [noSuchUserOrChange, cursorExpired],

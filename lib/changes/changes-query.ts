@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import type { ValueFault } from '../problem.ts';
 import { integerParameter } from '../text.ts';
 import { placeIn } from './change-cursor.ts';
 
 /** What is wrong with a cursor that is none, or is of another feed. */
-export const OTHER_CURSOR = 'must be that of a link of this path';
+const OTHER_CURSOR = 'must be that of a link of this path';
 
 const limit = { description: 'How many changes to return at most.' };
 
@@ -44,7 +45,7 @@ export const ChangesQuery = z
   );
 export type ChangesQuery = z.output<typeof ChangesQuery>;
 
-/** The query of the changes of one user. Whose cursor it is, is judged beside the path. */
+/** The query of the changes of one user; whose cursor it is, `cursorOfUser` judges. */
 export const UserChangesQuery = z.object({
   cursor: z
     .string()
@@ -54,6 +55,16 @@ export const UserChangesQuery = z.object({
   limit: integerParameter(1, 1000, 100).meta(limit),
 });
 export type UserChangesQuery = z.output<typeof UserChangesQuery>;
+
+/** A cursor has to be of the user in the path. */
+export function cursorOfUser(
+  { user_id }: { readonly user_id?: string | undefined },
+  { cursor }: { readonly cursor?: string | undefined },
+): readonly ValueFault[] {
+  const place = cursor === undefined ? undefined : placeIn(cursor);
+  if (!place || place.userId === user_id?.toLowerCase()) return [];
+  return [{ parameter: 'cursor', detail: OTHER_CURSOR }];
+}
 
 /** The position in a cursor, if it is one of the changes of this user, or of those of all. */
 export function placeOf(cursor: string, userId: string | undefined): number | undefined {

@@ -1,9 +1,8 @@
 import type { Statements } from '../database/statements.ts';
 import type { StandAside } from '../stand-aside.ts';
-import { valuesNotAllowed } from '../value-faults.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor } from './change-cursor.ts';
-import { type ChangesQuery, OTHER_CURSOR, placeOf, type UserChangesQuery } from './changes-query.ts';
+import { type ChangesQuery, placeOf, type UserChangesQuery } from './changes-query.ts';
 import { changeFeed, type Look } from './feed.ts';
 import { fewAtOnce } from './few-at-once.ts';
 import { createWaitingRoom } from './waiting-room.ts';
@@ -19,7 +18,11 @@ export type Changes = {
    * @throws {Problem} cursor_expired_error
    */
   ofAll(query: ChangesQuery, standAside?: StandAside): Promise<ChangesPage>;
-  /** @throws {Problem} validation_error for a cursor of another feed, cursor_expired_error, not_found_error */
+  /**
+   * The changes of one user, also after its deletion. The cursor is one of this user.
+   *
+   * @throws {Problem} cursor_expired_error, not_found_error
+   */
   ofUser(id: string, query: UserChangesQuery): Promise<ChangesPage>;
   /** How many wait for changes. */
   readonly waiting: number;
@@ -70,8 +73,6 @@ export function changesOver(statements: Statements): Changes {
     async ofUser(id, { cursor, limit }) {
       const userId = id.toLowerCase();
       const after = cursor === undefined ? undefined : placeOf(cursor, userId);
-      if (cursor !== undefined && after === undefined)
-        throw valuesNotAllowed([{ parameter: 'cursor', detail: OTHER_CURSOR }]);
       const { changes, position } = await feed.read({ after, limit, userId });
       return {
         changes,

@@ -11,22 +11,29 @@ export type RequestSchemas = {
   readonly params?: z.ZodObject | undefined;
   readonly query?: z.ZodObject | undefined;
   readonly body?: z.ZodObject | undefined;
+  /** What only path and query together show to be wrong; it is told beside all else. */
+  readonly acrossPathAndQuery?: ((path: Given, query: Given) => readonly ValueFault[]) | undefined;
 };
 
-type Checked = { readonly value?: unknown; readonly faults: readonly ValueFault[] };
+/** Parameters as they were sent, decoded. */
+type Given = Readonly<Record<string, string | undefined>>;
+
+type Checked = { readonly value?: unknown; readonly faults: readonly ValueFault[]; readonly given?: Given };
 
 const NOTHING: Checked = { faults: [] };
 
 /** Checks header, path, query and body values, and refuses all that is wrong with them at once. */
-export function validate({ headers, params, query, body }: RequestSchemas): Middleware {
+export function validate(schemas: RequestSchemas): Middleware {
+  const { headers, params, query, body, acrossPathAndQuery } = schemas;
   return {
     before(request) {
       const { pathParameters, rawQueryString } = request.event;
       const fields = headers ? checkHeaders(headers, request.event.headers) : NOTHING;
       const path = params ? checkParameters(params, pathParameters ?? {}) : NOTHING;
       const search = query ? checkQuery(query, rawQueryString) : NOTHING;
+      const across = acrossPathAndQuery?.(pathParameters ?? {}, search.given ?? {}) ?? [];
       const content = body ? checkBody(body, request) : NOTHING;
-      const errors = [...fields.faults, ...path.faults, ...search.faults, ...content.faults];
+      const errors = [...fields.faults, ...path.faults, ...search.faults, ...across, ...content.faults];
       if (errors.length > 0) throw valuesNotAllowed(errors);
       request.context.values = {
         headers: fields.value,
@@ -56,7 +63,7 @@ function checkParameters(schema: z.ZodObject, given: Readonly<Record<string, unk
 function checkQuery(schema: z.ZodObject, query: string): Checked {
   const { given, faults } = queryParameters(query, Object.keys(schema.shape));
   const checked = checkParameters(schema, given);
-  return { value: checked.value, faults: [...faults, ...checked.faults] };
+  return { value: checked.value, given, faults: [...faults, ...checked.faults] };
 }
 
 function checkBody(schema: z.ZodObject, request: RequestInStack): Checked {

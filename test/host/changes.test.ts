@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, TIMESTAMP, type UserBody } from '../stage/answers.ts';
+import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
-const CHANGES = '/api/v1/users/changes';
 
 let service: Awaited<ReturnType<typeof startService>>;
 
@@ -16,27 +16,9 @@ afterAll(() => service.stop());
 const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   answerOf(await service.call(method, path, body, { headers }));
 
-const nextOf = ({ headers }: Awaited<ReturnType<typeof call>>) =>
-  /^<([^>]+)>; rel="next"$/.exec(headers.link ?? '')?.[1] ?? '';
-
-const endOfFeed = async () => nextOf(await call('GET', `${CHANGES}?cursor=now&limit=0`));
-
-function change(type: string, { id }: UserBody, version: number, changed: string[] = []) {
-  return {
-    specversion: '1.0',
-    id: expect.stringMatching(/^[1-9]\d*$/),
-    source: '/api/v1/users',
-    type,
-    subject: id,
-    time: expect.stringMatching(TIMESTAMP),
-    datacontenttype: 'application/json',
-    data: { version, changed, actor: expect.any(String), request_id: expect.any(String) },
-  };
-}
-
 describe('the changes', () => {
   test('tell of every create, update and delete, in their order', async () => {
-    const end = await endOfFeed();
+    const end = await endOfFeed(call);
     const email = freshAddress();
     const ada = (await call('POST', USERS, { email })).body as UserBody;
     await call('PATCH', USERS + ada.id, { full_name: 'Ada' });
@@ -60,7 +42,7 @@ describe('the changes', () => {
   });
 
   test('of a batch are in the order of its items', async () => {
-    const end = await endOfFeed();
+    const end = await endOfFeed(call);
     const items = ['z', 'b', 'a'].map((name) => ({ email: `${name}.${freshAddress()}` }));
     const users = (await call('POST', `${USERS}batch`, { items })).body as UserBody[];
 
@@ -68,7 +50,7 @@ describe('the changes', () => {
   });
 
   test('are read page by page, none twice and none left out', async () => {
-    const end = await endOfFeed();
+    const end = await endOfFeed(call);
     const made: string[] = [];
     for (let count = 0; count < 10; count += 1) {
       made.push(((await call('POST', USERS, { email: freshAddress() })).body as UserBody).id);
@@ -94,7 +76,7 @@ describe('the changes', () => {
   });
 
   test('leave out those of one actor', async () => {
-    const end = await endOfFeed();
+    const end = await endOfFeed(call);
     const authorization = `Bearer ${await service.issuer.sign({ sub: 'another one' })}`;
     await call('POST', USERS, { email: freshAddress() });
     const theirs = (await call('POST', USERS, { email: freshAddress() }, { authorization })).body as UserBody;
@@ -121,7 +103,7 @@ test.each([
 
 describe('with wait', () => {
   test('news is told as soon as it comes', async () => {
-    const end = await endOfFeed();
+    const end = await endOfFeed(call);
     const waiting = [1, 2, 3].map(() => call('GET', `${end}&wait=20`));
     const ada = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
 
@@ -132,7 +114,7 @@ describe('with wait', () => {
   });
 
   test('without news the answer is empty at the end', async () => {
-    const end = await endOfFeed();
+    const end = await endOfFeed(call);
     expect((await call('GET', `${end}&wait=1`)).body).toEqual([]);
     expect((await call('GET', `${CHANGES}?cursor=now&wait=1`)).body).toEqual([]);
   });

@@ -1,0 +1,223 @@
+import { describe, expect, test } from 'vitest';
+import { options, refusal, success, type UserBody } from '../stage/answers.ts';
+import { CHANGES, cursorIn, endOfFeed, nextOf } from '../stage/changes.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+const { call, createUser } = service;
+
+const of = ({ id }: Pick<UserBody, 'id'>) => `/api/v1/users/${id}/changes`;
+const link = (target: string) => ({ link: `<${target}>; rel="next"` });
+
+describe('the link to the next page', () => {
+  test('keeps the parameters that are known, with defaults, and drops others', async () => {
+    const query = 'cursor=now&exclude_actor=a%26b%20%C3%A9&wait=1&limit=7&order=name';
+    const cursor = cursorIn(await endOfFeed(call));
+    const kept = `cursor=${cursor}&limit=7&exclude_actor=a%26b+%C3%A9&wait=1`;
+
+    expect(await call('GET', `${CHANGES}?${query}`)).toEqual(success(200, [], link(`${CHANGES}?${kept}`)));
+  });
+
+  test('keeps no limit=0, and no actor or wait that was not asked for', async () => {
+    const next = await endOfFeed(call);
+
+    expect(next).toBe(`${CHANGES}?cursor=${cursorIn(next)}`);
+  });
+
+  test('of a user names its path in lower case, and keeps the limit', async () => {
+    const ada = await createUser();
+    const page = await call('GET', `${of({ id: ada.id.toUpperCase() })}?limit=5`);
+
+    const next = nextOf(page);
+    expect(next).toBe(`${of(ada)}?cursor=${cursorIn(next)}&limit=5`);
+    expect(await call('GET', `${next}`)).toEqual(success(200, [], link(next)));
+  });
+
+  test('is there on an empty page, too, and leads to itself', async () => {
+    const end = `${await endOfFeed(call)}&limit=100`;
+
+    expect(await call('GET', end)).toEqual(success(200, [], link(end)));
+  });
+});
+
+test('limit=0 with cursor=now is the end of the feed, and no change', async () => {
+  await createUser();
+  const page = await call('GET', `${CHANGES}?limit=0&cursor=now`);
+  await createUser();
+
+  expect(page.body).toEqual([]);
+  expect((await call('GET', nextOf(page))).body).toHaveLength(1);
+});
+
+test('cursor=now is the end of the feed, whatever the limit', async () => {
+  await createUser();
+  const page = await call('GET', `${CHANGES}?limit=5&cursor=now`);
+
+  expect(page.body).toEqual([]);
+  expect(nextOf(page)).toContain('limit=5');
+});
+
+test.each(['', '?wait=20', '?cursor=now&wait=20'])(
+  'HEAD%s has the headers of GET, and never waits',
+  async (query) => {
+    await createUser();
+    const begun = performance.now();
+    const head = await call('HEAD', `${CHANGES}${query}`);
+    const get = await call('GET', `${CHANGES}${query.replace('wait=20', 'wait=0')}`);
+
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    const length = String(Buffer.byteLength(JSON.stringify(get.body)));
+    const next = nextOf(get).replace(/$/, query.includes('wait') ? '&wait=20' : '');
+    expect(head).toEqual(success(200, '', { ...link(next), 'content-length': length }));
+  },
+);
+
+test('limit=0 never waits', async () => {
+  const begun = performance.now();
+  const page = await call('GET', `${CHANGES}?cursor=now&limit=0&wait=20`);
+
+  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(nextOf(page)).toContain('wait=20');
+});
+
+describe('the two paths', () => {
+  test.each(['', '/'])('are the same resource with %j at their end', async (slash) => {
+    const ada = await createUser();
+
+    expect((await call('GET', `${CHANGES}${slash}?limit=1`)).status).toBe(200);
+    expect((await call('GET', `${of(ada)}${slash}`)).body).toHaveLength(1);
+  });
+
+  test('have no other method than GET', async () => {
+    const headers = { allow: 'GET, HEAD, OPTIONS' };
+    for (const path of [CHANGES, of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' })]) {
+      for (const method of ['POST', 'PATCH', 'DELETE', 'PUT'])
+        expect(await call(method, path)).toEqual(refusal('method_not_allowed_error', path, { headers }));
+      expect(await call('OPTIONS', path)).toEqual(options(headers.allow));
+    }
+  });
+
+  test('ignore If-Match and If-None-Match, and have no ETag', async () => {
+    const headers = { 'if-match': '"1"', 'if-none-match': '*' };
+
+    expect((await call('GET', `${CHANGES}?cursor=now`, undefined, { headers })).status).toBe(200);
+  });
+
+  test('need users.read', async () => {
+    const authorization = `Bearer ${await service.issuer.tokenFor('users.write')}`;
+    const ada = await createUser();
+    for (const path of [CHANGES, of(ada)])
+      expect((await call('GET', path, undefined, { headers: { authorization } })).status).toBe(403);
+  });
+});
+
+describe('a cursor', () => {
+  test('of the changes of all, of another user and of the list is refused by those of a user, and the reverse', async () => {
+    const [ada, grace] = [await createUser(), await createUser()];
+    const ofAll = cursorIn(await endOfFeed(call));
+    const ofAda = cursorIn(nextOf(await call('GET', of(ada))));
+    const ofList = /cursor=([^&>]+)/.exec(
+      (await call('GET', '/api/v1/users/?limit=1')).headers.link ?? '',
+    )?.[1];
+
+    for (const cursor of [ofAll, ofAda, ofList, 'now', '', `${ofAda}=`])
+      expect(await call('GET', `${of(grace)}?cursor=${cursor}`)).toEqual(
+        refusal('validation_error', of(grace), { errors: ['cursor'] }),
+      );
+    for (const cursor of [ofAda, ofList, 'NOW', '', `${ofAll}=`, 'LjE2MTQ5OTk5OTk5OTk5OTk5OTk5'])
+      expect(await call('GET', `${CHANGES}?cursor=${cursor}`)).toEqual(
+        refusal('validation_error', CHANGES, { errors: ['cursor'] }),
+      );
+  });
+
+  test('of another user is told together with all else that is wrong', async () => {
+    const [ada, grace] = [await createUser(), await createUser()];
+    const cursor = cursorIn(nextOf(await call('GET', of(ada))));
+
+    expect(await call('GET', `${of(grace)}?cursor=${cursor}&limit=0`)).toEqual(
+      refusal('validation_error', of(grace), { errors: ['limit', 'cursor'] }),
+    );
+  });
+
+  test('of another user goes before the question whether there is such a user', async () => {
+    const cursor = cursorIn(nextOf(await call('GET', of(await createUser()))));
+    const nobody = of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' });
+
+    expect(await call('GET', `${nobody}?cursor=${cursor}`)).toEqual(
+      refusal('validation_error', nobody, { errors: ['cursor'] }),
+    );
+  });
+
+  test('may come with another limit', async () => {
+    const end = await endOfFeed(call);
+    await createUser();
+    await createUser();
+
+    expect((await call('GET', `${end}&limit=1`)).body).toHaveLength(1);
+    expect((await call('GET', `${end}&limit=1000`)).body).toHaveLength(2);
+  });
+});
+
+describe('what the query holds that is not allowed is 422, all of it at once:', () => {
+  test.each([
+    ['cursor=x', ['cursor']],
+    ['limit=0', ['limit']],
+    ['cursor=LjA&limit=0', ['limit']],
+    ['cursor=x&limit=0', ['cursor', 'limit']],
+    ['limit=0&wait=x', ['wait', 'limit']],
+    ['limit=%2B1&wait=1.5', ['wait', 'limit']],
+    ['limit=1001&wait=21&exclude_actor=&cursor=', ['cursor', 'exclude_actor', 'wait', 'limit']],
+    ['exclude_actor=%00&wait=-1', ['exclude_actor', 'wait']],
+    ['exclude_actor=%FF', ['exclude_actor']],
+    ['cursor=now&cursor=now&limit=1', ['cursor']],
+    ['wait=&limit=', ['wait', 'limit']],
+  ])('%s', async (query, errors) => {
+    expect(await call('GET', `${CHANGES}?${query}`)).toEqual(
+      refusal('validation_error', CHANGES, { errors }),
+    );
+  });
+
+  test('of a user, the path included', async () => {
+    const path = '/api/v1/users/42/changes';
+
+    expect(await call('GET', `${path}?cursor=x&limit=x`)).toEqual(
+      refusal('validation_error', path, { errors: ['user_id', 'cursor', 'limit'] }),
+    );
+  });
+
+  test('wait and exclude_actor are nothing to the changes of a user', async () => {
+    const ada = await createUser();
+
+    expect((await call('GET', `${of(ada)}?wait=x&exclude_actor=`)).status).toBe(200);
+  });
+});
+
+describe('Accept', () => {
+  const TYPE = 'application/cloudevents-batch+json';
+
+  test.each([
+    [TYPE, true],
+    [`${TYPE};q=0.001`, true],
+    [`text/html, ${TYPE.toUpperCase()} ; charset=utf-8 ; q=1`, true],
+    [`${TYPE};q=0`, false],
+    [`${TYPE}; Q=0.000`, false],
+    ['application/*', false],
+    ['*/*', false],
+    ['application/cloudevents+json', false],
+    ['', false],
+  ])('%j: a batch of CloudEvents is %s', async (accept, isBatch) => {
+    const ada = await createUser();
+    for (const path of [CHANGES, of(ada)]) {
+      const { headers } = await call('GET', path, undefined, { headers: { accept } });
+      expect(headers['content-type']).toBe(`${isBatch ? TYPE : 'application/json'}; charset=utf-8`);
+    }
+  });
+
+  test('changes nothing about a refusal', async () => {
+    const headers = { accept: TYPE };
+
+    expect(await call('GET', `${CHANGES}?limit=x`, undefined, { headers })).toEqual(
+      refusal('validation_error', CHANGES, { errors: ['limit'] }),
+    );
+  });
+});
