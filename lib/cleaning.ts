@@ -21,7 +21,7 @@ export function createCleaning(statements: Pick<Statements, 'run'>, retention: n
     if (retention === 0) await interruptChanges();
     await inSteps(expireKeys, signal);
     // What has no position yet gets one first, so that changes go in their order.
-    await inSteps(async () => (await numberChanges()) > 0, signal);
+    await inSteps(async () => !(await numberChanges()), signal);
     await inSteps(() => expireChanges(retention), signal);
   };
 }

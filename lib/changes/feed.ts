@@ -3,7 +3,7 @@ import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { unavailable } from '../problem.ts';
 import type { ChangeRow } from './change.ts';
-import { LARGEST_STEP, numberingChanges } from './numbering.ts';
+import { numberingChanges } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 import { LOOKED_AT, type Reading, type ReadRow, selectingChanges } from './select-changes.ts';
 
@@ -52,7 +52,7 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
       const isComplete = isNumbered || !row.has_unnumbered || isFull(rows, reading);
       if (!row.takes_writes || (isComplete && !row.is_interrupted)) return rows;
       if (row.is_interrupted) await resume({});
-      else isNumbered = (await number()) < LARGEST_STEP;
+      else isNumbered = await number();
     }
   }
 

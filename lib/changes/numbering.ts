@@ -3,16 +3,16 @@ import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 
 /** In changes: what one statement numbers at most, so that it stays short. */
-export const LARGEST_STEP = 5000;
+const LARGEST_STEP = 5000;
 
 /**
- * Gives positions to changes that have none yet, and resolves with how many got one. This is after their commit, so that
- * no reader skips what was written early and committed late. One statement at a time does it, under the lock of the
+ * Gives positions to changes that have none yet, and resolves with whether all have one now that were committed before.
+ * This is after their commit, so that no reader skips what was written early and committed late. One statement at a time does it, under the lock of the
  * head's row, in the order of the sequence: whoever began to write after another was answered comes after it. As one
  * statement it leaves no lock behind, whatever becomes of its client.
  */
-export function numberingChanges(statements: Pick<Statements, 'run'>): () => Promise<number> {
-  const number = prepare<Record<string, never>, { numbered: string }>(
+export function numberingChanges(statements: Pick<Statements, 'run'>): () => Promise<boolean> {
+  const number = prepare<Record<string, never>, { found: string }>(
     statements,
     'UPDATE user_changes_head',
     () => sql`
@@ -30,14 +30,16 @@ export function numberingChanges(statements: Pick<Statements, 'run'>): () => Pro
           user_id, version, type, changed, actor, request_id, time
         from taken
         returning position
+      ), moved as (
+        update user_changes_head set position = (select max(position) from numbered)
+        where exists (select from numbered)
       )
-      update user_changes_head set position = (select max(position) from numbered)
-      where exists (select from numbered)
-      returning (select count(*) from numbered) as numbered`,
+      select count(*) as found from candidate`,
   );
 
   return async () => {
     const [row] = await number({});
-    return Number(row?.numbered ?? 0);
+    // Not how many it numbered: while it waited for the lock, another may have numbered some of those that it found.
+    return Number(row?.found) < LARGEST_STEP;
   };
 }

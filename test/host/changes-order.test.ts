@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { CHANGES, type ChangeBody, change, endOfFeed, nextOf, readOn } from '../stage/changes.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const USERS = '/api/v1/users/';
+
+const service = serviceUnderTest();
+const { call, createUser } = service;
+
+let administrator: Awaited<ReturnType<typeof administer>>;
+
+beforeAll(async () => {
+  administrator = await administer(service.database.name);
+});
+
+afterAll(() => administrator.end());
+
+const of = ({ id }: Pick<UserBody, 'id'>) => `${USERS}${id}/changes`;
+
+/** Changes as writers leave them that have committed: `count` of somebody, and the last of a user of that id. */
+async function leaveUnnumbered(count: number, last: string, actor = 'somebody') {
+  await administrator.query(`
+    INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
+    SELECT CASE n WHEN ${count} THEN '${last}'::uuid ELSE gen_random_uuid() END,
+      1, 1, 0, CASE n WHEN ${count} THEN 'the last' ELSE '${actor}' END, '', now()
+    FROM generate_series(1, ${count}) AS n ORDER BY n
+  `);
+}
+
+describe('a writer that commits late', () => {
+  /** Whoever writes a user whose name begins with "late" commits once nobody holds this lock. */
+  const LOCK = 4711;
+
+  beforeAll(async () => {
+    await administrator.query(`
+      CREATE FUNCTION commit_late() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK}); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE ON users DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW WHEN (new.full_name LIKE 'late%') EXECUTE FUNCTION commit_late();
+    `);
+  });
+
+  test('is not skipped, though others have been read meanwhile, and stands where it was committed', async () => {
+    const end = await endOfFeed(call);
+    const lock = await hold(service.database, `SELECT pg_advisory_xact_lock(${LOCK})`);
+    const late = createUser({ full_name: 'late' });
+    await untilUnderWay(1, service.database);
+    const punctual = await createUser();
+
+    const before = await call('GET', end);
+    expect(before.body).toEqual([change('user.created', punctual, 1)]);
+    await lock.release();
+    const user = await late;
+
+    expect((await call('GET', nextOf(before))).body).toEqual([change('user.created', user, 1)]);
+  });
+
+  test('holds back only whoever changes the same user, whose versions stay in their order', async () => {
+    const end = await endOfFeed(call);
+    const ada = await createUser();
+    const lock = await hold(service.database, `SELECT pg_advisory_xact_lock(${LOCK})`);
+    const second = call('PATCH', USERS + ada.id, { full_name: 'late' });
+    await untilUnderWay(1, service.database);
+    const third = call('PATCH', USERS + ada.id, { full_name: null });
+    await untilUnderWay(2, service.database);
+    const grace = await createUser();
+
+    const before = await call('GET', end);
+    expect(before.body).toEqual([change('user.created', ada, 1), change('user.created', grace, 1)]);
+    await lock.release();
+    expect([(await second).status, (await third).status]).toEqual([200, 200]);
+
+    expect((await call('GET', nextOf(before))).body).toEqual([
+      change('user.updated', ada, 2, ['full_name']),
+      change('user.updated', ada, 3, ['full_name']),
+    ]);
+  });
+});
+
+test('readers beside writers see every change once, in the order of positions and of each version', async () => {
+  const end = await endOfFeed(call);
+  let isWriting = true;
+  const writer = async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { id } = await createUser();
+      await Promise.all([call('PATCH', USERS + id, { full_name: 'a' }), call('PATCH', USERS + id, {})]);
+      if (round % 2 === 0) await call('DELETE', USERS + id);
+    }
+  };
+  const reader = async (limit: number) => {
+    const seen: ChangeBody[] = [];
+    for (let next = `${end}&limit=${limit}`, isLast = false; ; ) {
+      const page = await call('GET', next);
+      const found = page.body as readonly ChangeBody[];
+      seen.push(...found);
+      next = nextOf(page);
+      if (found.length === 0 && isLast) return seen;
+      isLast = !isWriting && found.length === 0;
+    }
+  };
+  const readers = [1, 3, 7, 100].map(reader);
+  await Promise.all(Array.from({ length: 6 }, writer));
+  isWriting = false;
+  const [first = [], ...others] = await Promise.all(readers);
+
+  for (const seen of others) expect(seen).toEqual(first);
+  expect(first).toHaveLength(6 * (10 * 3 + 5));
+  expect(new Set(first.map(({ id }) => id)).size).toBe(first.length);
+  const versions = new Map<string, number>();
+  for (const { subject, data } of first) {
+    expect(data.version).toBe((versions.get(subject) ?? 0) + 1);
+    versions.set(subject, data.version);
+  }
+});
+
+test('a copy made by cursor=now, a walk and the changes from there equals the users', async () => {
+  const writers = Promise.all(
+    Array.from({ length: 4 }, async () => {
+      for (let round = 0; round < 15; round += 1) {
+        const { id } = await createUser();
+        await call('PATCH', USERS + id, { email: freshAddress(), is_active: false });
+        if (round % 3 === 0) await call('DELETE', USERS + id);
+      }
+    }),
+  );
+  const copy = new Map<string, unknown>();
+  let next = await endOfFeed(call);
+  for (let list: string | undefined = `${USERS}?limit=7`; list; ) {
+    const page = await call('GET', list);
+    for (const user of page.body as UserBody[]) copy.set(user.id, user);
+    list = /<([^>]+)>/.exec(page.headers.link ?? '')?.[1];
+  }
+  const follow = async () => {
+    const { changes, next: end } = await readOn(call, next);
+    next = end;
+    for (const id of new Set(changes.map(({ subject }) => subject))) {
+      const { status, body } = await call('GET', USERS + id);
+      if (status === 200) copy.set(id, body);
+      else copy.delete(id);
+    }
+  };
+  await follow();
+  await writers;
+  await follow();
+
+  const users = (await call('GET', `${USERS}?limit=1000`)).body as UserBody[];
+  expect([...copy.values()].sort(byId)).toEqual([...users].sort(byId));
+});
+
+describe('where more changes wait for a position than one step gives', () => {
+  test('each of those who read at once has the last', async () => {
+    const id = randomUUID();
+    await leaveUnnumbered(12_000, id);
+    const pages = await Promise.all(Array.from({ length: 8 }, () => call('GET', of({ id }))));
+
+    for (const page of pages) expect(page.body).toEqual([change('user.created', { id }, 1)]);
+  });
+
+  test('each of those who ask for the end at once is behind the last', async () => {
+    await leaveUnnumbered(12_000, randomUUID());
+    const ends = await Promise.all(Array.from({ length: 8 }, () => endOfFeed(call)));
+
+    expect(new Set(ends).size).toBe(1);
+    expect((await call('GET', `${ends[0]}`)).body).toEqual([]);
+  });
+});
+
+test('pages may be empty where exclude_actor leaves out much, and their links go on', async () => {
+  const end = await endOfFeed(call);
+  const id = randomUUID();
+  await leaveUnnumbered(7000, id, 'busy');
+
+  let [page, pages] = [await call('GET', `${end}&exclude_actor=busy&limit=10`), 1];
+  for (; (page.body as unknown[]).length === 0; pages += 1) page = await call('GET', nextOf(page));
+  expect(page.body).toEqual([change('user.created', { id }, 1)]);
+  expect(pages).toBeGreaterThan(1);
+  expect(pages).toBeLessThan(10);
+});
+
+const byId = (a: unknown, b: unknown) => ((a as UserBody).id < (b as UserBody).id ? -1 : 1);
+
+describe('where the default isolation is serializable, and a pooler takes no settings of a session', () => {
+  const strict = serviceUnderTest(() => ({ SVC_POSTGRES_POOLER: 'transaction' }));
+
+  beforeAll(async () => {
+    const root = await administer();
+    await root.query(
+      `ALTER DATABASE ${strict.database.name} SET default_transaction_isolation = serializable`,
+    );
+    await root.end();
+    const inDatabase = await administer(strict.database.name);
+    // So that connections are opened anew.
+    await inDatabase.terminate(strict.database.name);
+    await inDatabase.end();
+    await strict.call('GET', CHANGES);
+  });
+
+  test('all who read and write at once are answered', async () => {
+    const end = await endOfFeed(strict.call);
+    const made = Array.from({ length: 5 }, async () => {
+      const ids: string[] = [];
+      for (let round = 0; round < 8; round += 1) ids.push((await strict.createUser()).id);
+      return ids;
+    });
+    const read = Array.from({ length: 5 }, async () => {
+      for (let round = 0; round < 8; round += 1) expect((await strict.call('GET', end)).status).toBe(200);
+    });
+    const ids = (await Promise.all(made)).flat();
+    await Promise.all(read);
+
+    const { changes } = await readOn(strict.call, end);
+    expect(changes.map(({ subject }) => subject).sort()).toEqual(ids.sort());
+  });
+});
