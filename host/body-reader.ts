@@ -59,10 +59,16 @@ export class BodyReader {
         request.removeAllListeners('data').resume();
         reject(bodyTooLarge(limit));
       });
-      request.on('end', () => resolve(Buffer.concat(chunks)));
+      request.on('end', () => resolve(joined(chunks)));
       // It closes in any case; an error costs its stack, so there is none for a body that is there.
       request.on('close', () => request.readableEnded || reject(bodyBrokenOff()));
       request.on('error', () => reject(bodyBrokenOff()));
     });
   }
+}
+
+/** To join a single one would copy it. */
+function joined(chunks: readonly Buffer[]): Buffer {
+  const [first] = chunks;
+  return first && chunks.length === 1 ? first : Buffer.concat(chunks);
 }

@@ -19,6 +19,9 @@ export type Exchange = {
 /** How long a refused client may go on sending before its connection is cut; in milliseconds. */
 const LINGER = 1000;
 
+/** How long a connection may be open before its first request, as long as between two; in milliseconds. */
+export const SILENCE = 75_000;
+
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** Answers what Node's parser refuses by itself, and never a request that has an answer already. */
@@ -31,6 +34,10 @@ export function answerClientErrors(
   const refused = new WeakSet<Socket>();
 
   server.on('clientError', (error: ClientError, socket: Socket) => {
+    if (isSilent(error, socket)) {
+      socket.setTimeout(SILENCE);
+      return;
+    }
     // What a refused client still sends is no HTTP to the parser either.
     if (refused.has(socket) && error.code?.startsWith('HPE_')) return;
     refused.add(socket);
@@ -64,6 +71,11 @@ export function answerClientErrors(
     else if (exchange.request.complete) onceAnswered(exchange, () => answer(refuse, event, socket));
     else breakOff(problem, exchange, socket);
   }
+}
+
+/** Opened ahead of need: whoever is told 408 on it takes that for the answer to a request just sent. */
+function isSilent({ code }: ClientError, socket: Socket): boolean {
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
 }
 
 const methodOf = ({ requestContext }: GatewayEvent): string => requestContext.http.method;
@@ -100,8 +112,10 @@ function write({ statusCode, headers, body }: GatewayResult, socket: Socket): vo
 function breakOff(problem: Problem, exchange: Exchange, socket: Socket): void {
   exchange.response.shouldKeepAlive = false;
   exchange.event.refuseBody(problem);
-  // An answer that is out may be waiting for the body to end.
-  if (exchange.response.headersSent) exchange.response.end();
+  // An answer that is out may be waiting for the body to end, and so may the one that goes out now, for a moment.
+  const end = () => exchange.response.headersSent && exchange.response.end();
+  end();
+  setTimeout(end, LINGER).unref();
   onceAnswered(exchange, () => socket.destroySoon());
 }
 

@@ -5,12 +5,13 @@ import { unavailable } from '../lib/problem.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import { onceCallerLeft } from './caller-left.ts';
-import { answerClientErrors, type Exchange } from './client-errors.ts';
+import { answerClientErrors, type Exchange, SILENCE } from './client-errors.ts';
 import { createConnectionClose } from './connection-close.ts';
 import type { Door } from './door.ts';
 import type { Drain, RequestInFlight } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
 import { faultOfHostHeader } from './host-header.ts';
+import { createOneAtATime } from './one-at-a-time.ts';
 import { preparedRefusal } from './prepared-refusal.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Router } from './router.ts';
@@ -21,7 +22,7 @@ const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
   connectionsCheckingInterval: 1000,
-  keepAliveTimeout: 75_000,
+  keepAliveTimeout: SILENCE,
   // Answered here, as a problem.
   requireHostHeader: false,
 };
@@ -42,22 +43,29 @@ type Options = {
 export function createHttpServer({ service, router, door, drain, responses, shutdown }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
   const connections = createConnectionClose(exchanges);
+  const oneAtATime = createOneAtATime();
   const refusal = preparedRefusal(service.settings);
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     if (connections.isClosing(request.socket)) return;
     const event = new RequestEvent(request, response);
+    const previous = exchanges.get(request.socket)?.response;
     exchanges.set(request.socket, { event, request, response });
     const match = router(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
+    const inFlight = match.isProbe ? undefined : enter(event, response);
     const fault = faultOfHostHeader(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
-    const isLetIn = match.isProbe || door.isOpen;
-    const inFlight = match.isProbe ? undefined : enter(event, response);
     // A handler never rejects: whatever fails here is a connection that cannot be written to.
-    const serve = () => void answer(handler, event, response, inFlight).catch(() => response.destroy());
-    if (isLetIn) serve();
-    else door.queue({ response, serve, refuse: () => refuse(event, response, inFlight) });
+    const answered = () => void answer(handler, event, response, inFlight).catch(() => response.destroy());
+    oneAtATime(previous, {
+      response,
+      serve() {
+        if (match.isProbe || door.isOpen) answered();
+        else door.queue({ response, serve: answered, refuse: () => refuse(event, response, inFlight) });
+      },
+      drop: () => inFlight?.leave(),
+    });
   }
 
   function enter(event: RequestEvent, response: ServerResponse): RequestInFlight {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { refusal } from '../stage/answers.ts';
+import { probe, refusal } from '../stage/answers.ts';
 import { connectTo } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
 
@@ -44,6 +44,21 @@ describe.concurrent('a client too slow', () => {
     expect(await connection.rest()).toBe('');
   });
 
+  test('is not one that has sent nothing yet: its connection is kept, and serves its first request', async ({
+    expect,
+  }) => {
+    const silent = await connectTo(service.url);
+    const slow = await connectTo(service.url);
+    slow.send('GET /health HTTP/1.1\r\nHost: a\r\nA: ');
+    // By then the limit has passed for both.
+    expect(await slow.answer()).toEqual(refusal('request_timeout_error', '/'));
+    expect(silent.isQuiet).toBe(true);
+
+    silent.send('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(await silent.answer()).toEqual(probe('healthy'));
+    silent.close();
+  });
+
   test('with a body nobody waits for is told 401 at once, and its connection ends later', async ({
     expect,
   }) => {
@@ -63,5 +78,5 @@ test('after them others are served, and the refusals stand in the log', async ()
   const refused = (await service.events()).filter(
     ({ event, path }) => event === 'app_error' && path !== '/ready',
   );
-  expect(refused.map(({ status_code }) => status_code).sort()).toEqual([401, 408, 408]);
+  expect(refused.map(({ status_code }) => status_code).sort()).toEqual([401, 408, 408, 408]);
 });
