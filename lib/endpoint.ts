@@ -94,7 +94,7 @@ export function endpoint<const R extends Route>(
       });
       const { path, neighbours } = route;
       const refuse = (problem: Problem) => refuseWith(service, problem);
-      return neighbours ? besideNeighbours(path, neighbours, handler, refuse) : handler;
+      return neighbours ? besideNeighbours(path, neighbours, service.settings, handler, refuse) : handler;
     },
   };
 }

@@ -1,10 +1,18 @@
 import { allowOf, methodNotAllowed } from './allow.ts';
 import type { Handler } from './gateway.ts';
+import { noSuchPath } from './http-refusals.ts';
 import { pathParametersIn } from './path.ts';
 import type { Problem } from './problem.ts';
+import type { Settings } from './settings.ts';
 
-/** Paths beside one that ends in a parameter: what they have in its place, and their methods. */
-export type Neighbours = Readonly<Record<string, readonly string[]>>;
+/** A path beside one that ends in a parameter: its methods, and whether it is there at all. */
+type Neighbour = {
+  readonly methods: readonly string[];
+  readonly isServed?: (settings: Settings) => boolean;
+};
+
+/** The paths beside one that ends in a parameter, by what they have in its place. */
+export type Neighbours = Readonly<Record<string, Neighbour>>;
 
 /**
  * The handler of a path that ends in a parameter, for a function: a gateway that looks for method and path together
@@ -14,11 +22,15 @@ export type Neighbours = Readonly<Record<string, readonly string[]>>;
 export function besideNeighbours(
   path: string,
   neighbours: Neighbours,
+  settings: Settings,
   own: Handler,
   refuse: (problem: Problem) => Handler,
 ): Handler {
   const refusing = new Map(
-    Object.entries(neighbours).map(([name, methods]) => [name, refuse(methodNotAllowed(allowOf(methods)))]),
+    Object.entries(neighbours).map(([name, { methods, isServed }]) => {
+      const isThere = isServed?.(settings) ?? true;
+      return [name, refuse(isThere ? methodNotAllowed(allowOf(methods)) : noSuchPath())];
+    }),
   );
   return (event, invocation) => {
     const handler = event.pathParameters ? undefined : refusing.get(lastParameterIn(path, event.rawPath));

@@ -1,6 +1,7 @@
 import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Changes, changesOver } from './changes/changes.ts';
+import { keepsChanges } from './changes/keeps-changes.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
 import { followServers } from './database/servers.ts';
@@ -66,7 +67,7 @@ export function composeService(base: BaseService): Service {
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   const { statements } = database;
-  const recordsChanges = settings.changesRetention > 0;
+  const recordsChanges = keepsChanges(settings);
   const idempotency = { replays: 0 };
   return {
     ...composeProbes(base, servers),

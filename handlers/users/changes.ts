@@ -1,5 +1,6 @@
 import { ChangesQuery } from '../../lib/changes/changes-query.ts';
 import { changesReply } from '../../lib/changes/changes-reply.ts';
+import { keepsChanges } from '../../lib/changes/keeps-changes.ts';
 import { cursorExpired } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
@@ -14,7 +15,7 @@ export const listChanges = endpoint(
     needs: 'users',
     method: 'GET',
     path: '/api/v1/users/changes',
-    isServed: ({ changesRetention }) => changesRetention > 0,
+    isServed: keepsChanges,
     waits: true,
     role: 'users.read',
     query: ChangesQuery,

@@ -23,7 +23,7 @@ export const createUsers = endpoint(
     body: UserBatch,
     success: 201,
     reply: createdBatchReply,
-    problems: [emailsRepeated, emailsTaken, keyInUse, createdAndGone, keyReused],
+    problems: [() => emailsRepeated([1]), () => emailsTaken([0]), keyInUse, createdAndGone, keyReused],
   },
   async ({ path, body, headers, principal }, { users, log }) => {
     const outcome = await users.createBatch(body, authorOf(principal), headers['Idempotency-Key']);

@@ -1,5 +1,6 @@
 import { cursorOfUser, UserChangesQuery } from '../../lib/changes/changes-query.ts';
 import { changesReply } from '../../lib/changes/changes-reply.ts';
+import { keepsChanges } from '../../lib/changes/keeps-changes.ts';
 import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
@@ -15,7 +16,7 @@ export const listUserChanges = endpoint(
     needs: 'users',
     method: 'GET',
     path: '/api/v1/users/{user_id}/changes',
-    isServed: ({ changesRetention }) => changesRetention > 0,
+    isServed: keepsChanges,
     role: 'users.read',
     params: UserPath,
     query: UserChangesQuery,

@@ -13,7 +13,7 @@ export const ChangesQuery = z
   .object({
     cursor: z
       .string()
-      .refine((cursor) => cursor === 'now' || placeOf(cursor, undefined) !== undefined, OTHER_CURSOR)
+      .refine((cursor) => cursor === 'now' || positionFor(cursor, undefined) !== undefined, OTHER_CURSOR)
       .optional()
       .meta({
         description:
@@ -67,7 +67,7 @@ export function cursorOfUser(
 }
 
 /** The position in a cursor, if it is one of the changes of this user, or of those of all. */
-export function placeOf(cursor: string, userId: string | undefined): number | undefined {
+export function positionFor(cursor: string, userId: string | undefined): number | undefined {
   const place = placeIn(cursor);
   return place && place.userId === userId ? place.position : undefined;
 }

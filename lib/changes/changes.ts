@@ -2,7 +2,7 @@ import type { Statements } from '../database/statements.ts';
 import type { StandAside } from '../stand-aside.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor } from './change-cursor.ts';
-import { type ChangesQuery, placeOf, type UserChangesQuery } from './changes-query.ts';
+import { type ChangesQuery, positionFor, type UserChangesQuery } from './changes-query.ts';
 import { changeFeed, type Look } from './feed.ts';
 import { fewAtOnce } from './few-at-once.ts';
 import { createWaitingRoom } from './waiting-room.ts';
@@ -35,7 +35,7 @@ const READING_AT_ONCE = 4;
 export function changesOver(statements: Statements): Changes {
   const feed = changeFeed(statements);
   const room = createWaitingRoom(feed);
-  const inTurn = fewAtOnce(READING_AT_ONCE);
+  const limited = fewAtOnce(READING_AT_ONCE);
 
   function read(query: ChangesQuery, after: number | undefined): Promise<Look> {
     if (query.cursor === 'now') return feed.look({ after: undefined, limit: 0 });
@@ -49,7 +49,7 @@ export function changesOver(statements: Statements): Changes {
       );
     const awaited = after === undefined ? undefined : await wait(after);
     if (awaited) return awaited;
-    const page = await inTurn(() => read(query, after));
+    const page = await limited(() => read(query, after));
     const isAtEnd = page.changes.length === 0 && page.position === page.head;
     return (isAtEnd && (await wait(page.position))) || page;
   }
@@ -57,7 +57,7 @@ export function changesOver(statements: Statements): Changes {
   return {
     async ofAll(query, standAside) {
       const { cursor, limit, wait, exclude_actor } = query;
-      const after = cursor === undefined || cursor === 'now' ? undefined : placeOf(cursor, undefined);
+      const after = cursor === undefined || cursor === 'now' ? undefined : positionFor(cursor, undefined);
       const mayWait = standAside && wait > 0 && limit > 0;
       const { changes, position } = await (mayWait
         ? readOrWait(query, after, standAside)
@@ -72,7 +72,7 @@ export function changesOver(statements: Statements): Changes {
     },
     async ofUser(id, { cursor, limit }) {
       const userId = id.toLowerCase();
-      const after = cursor === undefined ? undefined : placeOf(cursor, userId);
+      const after = cursor === undefined ? undefined : positionFor(cursor, userId);
       const { changes, position } = await feed.read({ after, limit, userId });
       return {
         changes,

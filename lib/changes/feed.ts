@@ -45,7 +45,9 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
 
   /** The rows of a page, once nothing is left without a position that could be on it. */
   async function rowsOf(reading: Reading): Promise<Rows> {
-    for (let isNumbered = false; ; ) {
+    let isNumbered = false;
+    // The time of the request's statements ends it.
+    for (;;) {
       const [row, ...more] = await select(reading);
       if (!row) throw unavailable('the feed of changes has not been migrated');
       const rows: Rows = [row, ...more];

@@ -4,7 +4,7 @@ import { clientConfig, openPool } from './connection.ts';
 import { followServers } from './servers.ts';
 import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
 
-/** The database of the service: queries are written with `db`, and each is one statement. */
+/** The database of the service, as the statements that it is sent. */
 export type Database = {
   readonly statements: Statements;
   /** How many connections there are, and how many statements wait for one. */

@@ -29,6 +29,7 @@ export function createCarryOutOnce(timeLeft: () => number, onReplay: () => void)
 
   return (fingerprint, { write, read }) =>
     inTurn(fingerprint.key.toString('base64'), timeLeft, async () => {
+      // The time of the request's statements ends it.
       for (;;) {
         const created = await write().catch(refuseKeyInUse);
         if (created !== undefined) return { created, isReplay: false };

@@ -21,7 +21,7 @@ const GRACE = 100;
  * PostgreSQL, so that they hold one connection between them.
  */
 export function createTurns(): InTurn {
-  /** Of the last request under each key: resolves when it and all before it have ended, with what it failed for. */
+  /** By key, the end of the last request under it: resolves, once all before it have ended too, with its fault if any. */
   const ends = new Map<string, Promise<unknown>>();
 
   return async (key, timeLeft, run) => {
@@ -29,8 +29,9 @@ export function createTurns(): InTurn {
     const { promise: end, resolve: ended } = Promise.withResolvers<unknown>();
     ends.set(key, end);
     void end.then(() => ends.get(key) === end && ends.delete(key));
-    const refusal = before && (await refusedWaitingFor(before, timeLeft));
+    const refusal = before && (await refusalAfterWaiting(before, timeLeft));
     if (refusal) {
+      // This request ends when the one before it does, and as that does.
       ended(before);
       throw refusal;
     }
@@ -46,10 +47,10 @@ export function createTurns(): InTurn {
 }
 
 /** Resolves with nothing once there is time for a try, else with the refusal of one that has waited in vain. */
-async function refusedWaitingFor(before: Promise<unknown>, timeLeft: () => number): Promise<unknown> {
+async function refusalAfterWaiting(before: Promise<unknown>, timeLeft: () => number): Promise<unknown> {
   const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
   const timer = setTimeout(() => resolve(keyInUse()), Math.max(timeLeft(), 0) + GRACE);
   const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
-  // What the one before has waited for in vain is what there is to wait for.
+  // No time is left: what the request before has failed for, this one would fail for as well.
   return timeLeft() > TOO_LATE ? undefined : (fault ?? keyInUse());
 }

@@ -7,7 +7,7 @@ const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
 
 /**
  * The request ID that a header's value stands for: the value itself, or a new UUID version 4. Repeated headers are one
- * value, which the container joins with a space: that is not acceptable.
+ * value, which the container joins with a comma and a space: that is not acceptable.
  */
 export function requestIdOf(given: string | undefined): string {
   return given !== undefined && ACCEPTABLE.test(given) ? given : randomUUID();

@@ -56,6 +56,7 @@ export function creatingBatch(writing: Writing) {
     insert: InsertItems,
     given: Given,
   ): Promise<readonly KnownUser[] | undefined> {
+    // The time of the request's statements ends it.
     for (;;) {
       try {
         const rows = await insert(given);

@@ -6,7 +6,7 @@ import { keptSince } from '../idempotency/claim.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
 
-/** What became of an item of a keyed request: its user as it is now, `gone` when it was deleted since, else nothing. */
+/** What became of an item of a keyed request: its user as it is now, `gone` when it was deleted since, and `refused` where there never was one. */
 export type KnownUser = User | 'gone' | 'refused';
 
 type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };

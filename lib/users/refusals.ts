@@ -12,7 +12,7 @@ export function emailTaken(): Problem {
 }
 
 /** The emails of these items of a batch are those of users, or of earlier items that are stored. */
-export function emailsTaken(indexes: readonly number[] = [0]): Problem {
+export function emailsTaken(indexes: readonly number[]): Problem {
   return new Problem('conflict_error', {
     detail: 'Emails of the batch belong to users already: see errors.',
     errors: indexes.map((index) => emailFault(index, 'must not belong to another user')),
@@ -20,7 +20,7 @@ export function emailsTaken(indexes: readonly number[] = [0]): Problem {
 }
 
 /** The emails of these items stand earlier in the same batch, in whatever case. */
-export function emailsRepeated(indexes: readonly number[] = [1]): Problem {
+export function emailsRepeated(indexes: readonly number[]): Problem {
   return valuesNotAllowed(indexes.map((index) => emailFault(index, REPEATED)));
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
+import { nearlyFolded } from './atomic-items.ts';
 import { foldedEmail } from './folded-email.ts';
 import { emailsRepeated, emailsTaken } from './refusals.ts';
 
@@ -32,7 +33,8 @@ export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
   return {
     /** For those that stand earlier in the batch; asks the database only where there may be any. */
     async refuseRepeatedEmails(emails: Emails): Promise<void> {
-      if (new Set(emails.map(folded)).size < emails.length) await verdictsOn(emails);
+      if (new Set(emails.map((email) => email && nearlyFolded(email))).size < emails.length)
+        await verdictsOn(emails);
     },
     /** For those, else for those that users have; resolves where there are none, or none any more. */
     async refuseEmails(emails: Emails): Promise<void> {
@@ -45,9 +47,4 @@ export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
 
 function indexesWhere(verdicts: readonly Verdict[], isSo: (verdict: Verdict) => boolean): readonly number[] {
   return verdicts.flatMap((verdict, index) => (isSo(verdict) ? [index] : []));
-}
-
-/** Alike for nearly all that the database takes for one address; the rest shows when it stores. */
-function folded(email: string | null): string | undefined {
-  return email?.toUpperCase().toLowerCase();
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
 import { detailOf, pointerTo } from '../value-faults.ts';
-import { REPEATED } from './refusals.ts';
+import { refuseItemsOfAtomic } from './atomic-items.ts';
 import { UserCreate } from './user.ts';
 
 /** In items. */
@@ -56,31 +56,4 @@ export function valuesOf({ items, mode }: UserBatch): readonly unknown[] {
 function sentValuesOf(sent: unknown): unknown {
   const { email, full_name } = Object(sent) as { email?: unknown; full_name?: unknown };
   return typeof sent === 'object' && sent !== null ? [email, full_name] : sent;
-}
-
-/**
- * Names all that is wrong with the items of a batch that is stored as a whole, unless the batch itself is. Beside refused
- * values, an unknown mode among them, also addresses that stand earlier; where there are none, PostgreSQL finds these,
- * whatever their case.
- */
-function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
-  const { items, mode } = (batch ?? {}) as Partial<UserBatch>;
-  const isRefused = (member: string) =>
-    context.issues.some(({ path }) => path?.length === 1 && path[0] === member);
-  if (mode === 'partial' || isRefused('items') || !Array.isArray(items)) return;
-  if (!isRefused('mode') && !items.some(({ faults }) => faults)) return;
-  const earlier = new Set<string>();
-  for (const [index, { faults = [], sent }] of items.entries()) {
-    for (const { path, message } of faults) refuse(index, path, message);
-    const { email } = Object(sent) as { email?: unknown };
-    if (typeof email !== 'string') continue;
-    const folded = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-    const isNamed = faults.some(({ path }) => path[0] === 'email');
-    if (earlier.has(folded) && !isNamed) refuse(index, ['email'], REPEATED);
-    earlier.add(folded);
-  }
-
-  function refuse(index: number, path: readonly PropertyKey[], message: string): void {
-    context.addIssue({ code: 'custom', path: ['items', index, ...path], message });
-  }
 }
