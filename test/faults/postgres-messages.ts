@@ -1,8 +1,8 @@
 import type { Transform } from 'node:stream';
 import { through } from '../stage/proxy.ts';
 
-/** What PostgreSQL's messages begin with. */
-export const COMMAND_COMPLETE = 'C';
+/** What PostgreSQL's messages begin with: of a statement that is complete, and of one that may follow. */
+const COMMAND_COMPLETE = 'C';
 export const READY_FOR_QUERY = 'Z';
 
 const HEAD = 5;
@@ -23,6 +23,11 @@ export function messagesThrough(pass: (type: string, message: Buffer) => Buffer 
       if (passed) push(passed);
     }
   });
+}
+
+/** Whether a create tells that it is complete: its user was selected from what it wrote. */
+export function isCreated(type: string, message: Buffer): boolean {
+  return type === COMMAND_COMPLETE && message.toString('latin1', HEAD) === 'SELECT 1\0';
 }
 
 /** An ErrorResponse with this SQLSTATE, as PostgreSQL sends it in place of a completed command. */

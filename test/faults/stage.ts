@@ -124,6 +124,15 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     startService,
     /** Books of their own, for callers or services that are counted apart. */
     openLedger,
+    /** Starts a host that will not come to listen; a setting of undefined is missing. */
+    async startHostWith(settings: Variables) {
+      const host = await startBuiltHost({
+        ...environmentOf({ ...postgres, drop: async () => [] }, issuer),
+        ...settings,
+      });
+      cleanUps.push(host.remove);
+      return host;
+    },
     /** A proxy in front of PostgreSQL, and the settings that lead through it. */
     async proxyPostgres() {
       const proxy = await startProxy(postgres);

@@ -3,6 +3,7 @@ import { abortedRequests } from './aborted-requests.ts';
 import { backendsKilled } from './backends-killed.ts';
 import { callerLeaves } from './caller-leaves.ts';
 import { changeFeed } from './change-feed.ts';
+import { overload, rollingRestarts } from './commands.ts';
 import { deadlocks, serializationFailures } from './conflicts.ts';
 import { badTokensFirst, forgedTokens } from './forged-tokens.ts';
 import { framing } from './framing.ts';
@@ -10,6 +11,8 @@ import { deadConnections, deadConnectionsOneCaller, migrationHalfOpen } from './
 import { hostileBodies } from './hostile-bodies.ts';
 import { keyRotation } from './key-rotation.ts';
 import { keysAwayAtStart, keysAwayLater } from './keys-away.ts';
+import { badSettings, collectorAway, terminated } from './life-cycle.ts';
+import { logReaders } from './log-readers.ts';
 import { model, modelUnderFaults } from './model.ts';
 import { nastyStrings } from './nasty-strings.ts';
 import { callerNetwork, keyNetwork, postgresNetwork } from './networks.ts';
@@ -21,6 +24,7 @@ import { blackHole, postgresFrozen } from './postgres-silent.ts';
 import { diskFull, readOnly } from './postgres-takes-no-writes.ts';
 import { paging, partialUpdates, sameAddress } from './racing-writers.ts';
 import { fewDescriptors, largeBodies } from './scarce.ts';
+import { oddSecrets } from './secrets.ts';
 import { killedBeforeAnswer, serviceKilled } from './service-killed.ts';
 import { silentConnections, slowClients } from './slow-clients.ts';
 import { unknownKeys } from './unknown-keys.ts';
@@ -70,4 +74,11 @@ export const rows: readonly Row[] = [
   serviceKilled,
   killedBeforeAnswer,
   changeFeed,
+  terminated,
+  badSettings,
+  logReaders,
+  collectorAway,
+  oddSecrets,
+  rollingRestarts,
+  overload,
 ];

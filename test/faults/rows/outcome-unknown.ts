@@ -1,4 +1,4 @@
-import { COMMAND_COMPLETE, errorResponse, messagesThrough } from '../postgres-messages.ts';
+import { errorResponse, isCreated, messagesThrough } from '../postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const outcomeUnknown: Row = {
@@ -13,7 +13,7 @@ export const outcomeUnknown: Row = {
     let replaced = 0;
     proxy.answersThrough(() =>
       messagesThrough((type, message) => {
-        if (!isArmed || type !== COMMAND_COMPLETE) return message;
+        if (!isArmed || !isCreated(type, message)) return message;
         replaced += 1;
         return errorResponse('40003');
       }),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { userIn } from '../ledger.ts';
-import { COMMAND_COMPLETE, messagesThrough, READY_FOR_QUERY } from '../postgres-messages.ts';
+import { isCreated, messagesThrough, READY_FOR_QUERY } from '../postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const killedBeforeAnswer: Row = {
@@ -18,7 +18,7 @@ export const killedBeforeAnswer: Row = {
     proxy.answersThrough(() => {
       let isCompleted = false;
       return messagesThrough((type, message) => {
-        if (type === COMMAND_COMPLETE && kill) isCompleted = true;
+        if (kill && isCreated(type, message)) isCompleted = true;
         if (type === READY_FOR_QUERY && isCompleted) kill?.();
         return isCompleted ? undefined : message;
       });

@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
+import { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
+import { drainEvents, endedBy } from '../../stage/shutdown.ts';
+import type { Row } from '../run-row.ts';
+import type { ServiceUnderFault, Stage } from '../stage.ts';
+
+const DRAIN = 1;
+const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
+
+/** States in which a signal may find the process, each with what ends them, and the settings they need. */
+const STATES: Readonly<
+  Record<
+    string,
+    {
+      variables?: Record<string, string>;
+      enter?(service: ServiceUnderFault, stage: Stage): Promise<(() => unknown) | undefined>;
+    }
+  >
+> = {
+  idle: {},
+  'under load': {
+    async enter(service) {
+      const load = service.startLoad(16);
+      await sleep(500);
+      return load.stop;
+    },
+  },
+  'with a hung query': {
+    variables: PATIENT,
+    async enter(service, { postgres }) {
+      const lock = await holdUsers(postgres);
+      const hung = service.caller().read('?limit=1');
+      await untilUnderWay(1, postgres);
+      return async () => {
+        await hung;
+        await lock.release();
+      };
+    },
+  },
+  'with a frozen PostgreSQL': {
+    async enter(service, { postgres }) {
+      await service.caller().read('?limit=1');
+      await postgres.freeze();
+      return postgres.thaw;
+    },
+  },
+  'with a dead collector': {
+    variables: { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
+    async enter(service) {
+      await service.caller().read('?limit=1');
+      return undefined;
+    },
+  },
+  'for the second time': {
+    async enter(service) {
+      service.signal('SIGTERM');
+      return undefined;
+    },
+  },
+};
+
+export const terminated: Row = {
+  name: 'terminated',
+  promise: 'SIGTERM in every state: gone within drain timeout and two seconds, one drain event, exit code 0.',
+  trials: 8,
+  brief: 1,
+  async run(stage) {
+    const { startService, trials, claim, tried, recovered, figures } = stage;
+    for (let trial = 0; trial < trials; trial += 1) {
+      for (const [name, { variables, enter }] of Object.entries(STATES)) {
+        const drain = { SVC_SHUTDOWN_DRAIN_TIMEOUT: String(DRAIN) };
+        const service = await startService({ ...drain, ...variables }, { isOnItsOwn: true });
+        const leave = await enter?.(service, stage);
+        const { code, seconds } = await endedBy('SIGTERM', service);
+        await leave?.();
+        recovered(seconds);
+        figures.exits += 1;
+        claim(`${name}: gone in time`, seconds <= DRAIN + 2, seconds);
+        claim(`${name}: exit code 0`, code === 0, code);
+        const drains = drainEvents(service).map(({ event }) => event);
+        claim(`${name}: one drain event`, drains.length === 1, drains);
+        claim(`${name}: nothing on standard error`, service.errors() === '', service.errors());
+        tried();
+      }
+    }
+  },
+};
+
+const SETTINGS: readonly Record<string, string | undefined>[] = [
+  { SVC_OAUTH_ISSUER: undefined },
+  { SVC_OAUTH_AUDIENCE: '' },
+  { SVC_OAUTH_JWKS_URI: 'http://user:hunter2@127.0.0.1/keys' },
+  { SVC_OAUTH_JWKS_URI: 'no address' },
+  { SVC_ENV: 'testing' },
+  { SVC_PORT: '65536' },
+  { SVC_PORT: 'x' },
+  { SVC_POSTGRES_POOL_SIZE: '0' },
+  { SVC_POSTGRES_STATEMENT_TIMEOUT: '-1' },
+  { SVC_POSTGRES_PASSWORD: 'hunter2', SVC_POSTGRES_PORT: '1e3' },
+  { SVC_OAUTH_ALGORITHMS: 'HS256' },
+  { SVC_OTEL_ENABLED: 'perhaps' },
+  { SVC_LOG_LEVEL: 'loud' },
+  { SVC_CHANGES_RETENTION: '-1' },
+];
+
+export const badSettings: Row = {
+  name: 'bad-settings',
+  promise:
+    'Settings that are missing, empty or wrong: exit 1 within two seconds, one message with each name, no secret.',
+  trials: SETTINGS.length,
+  brief: 4,
+  async run({ startHostWith, trials, claim, tried, figures }) {
+    for (const settings of SETTINGS.slice(0, trials)) {
+      const begun = performance.now();
+      const host = await startHostWith(settings);
+      const { code } = await host.exited;
+      const seconds = (performance.now() - begun) / 1000;
+      const told = host.errors();
+      const [name = ''] = Object.keys(settings).slice(-1);
+      figures.exits += 1;
+      claim(`${name}: exit code 1`, code === 1, code);
+      claim(`${name}: within two seconds`, seconds <= 2, seconds);
+      claim(`${name}: the message names it`, told.includes(name), told);
+      claim(`${name}: and no secret`, !(told + host.printed()).includes('hunter2'), told);
+      tried();
+    }
+  },
+};
+
+/** What a collector can be like: away, hanging, failing. */
+const COLLECTORS = ['away', 'hanging', 'failing'] as const;
+
+export const collectorAway: Row = {
+  name: 'collector-away',
+  promise: 'The trace collector is away, hangs or fails: every request is served, and memory is flat.',
+  trials: COLLECTORS.length,
+  brief: 1,
+  async run({ startService, trials, claim, tried, defer, figures }) {
+    const receiver = await startOtlpReceiver();
+    defer(receiver.stop);
+    for (const mood of COLLECTORS.slice(0, trials)) {
+      receiver.answer((response) => {
+        if (mood === 'failing') response.writeHead(500).end();
+      });
+      const endpoint = mood === 'away' ? 'http://127.0.0.1:9' : receiver.endpoint;
+      const service = await startService({
+        SVC_OTEL_ENABLED: 'true',
+        OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+        OTEL_BSP_SCHEDULE_DELAY: '100',
+      });
+      const load = service.startLoad(8);
+      await sleep(3000);
+      const warm = service.memoryGrowth();
+      await sleep(12_000);
+      await load.stop();
+      const grown = service.memoryGrowth() - warm;
+      figures.memoryChange = Math.max(figures.memoryChange, grown);
+      claim(`every request is served while it is ${mood}`, service.ledger.refusedAfter(0) === 0);
+      claim(`memory is flat while it is ${mood}`, grown < 60, grown);
+      await service.checkBooks();
+      tried();
+    }
+  },
+};
