@@ -1,9 +1,6 @@
-import type { RawBuilder } from 'kysely';
-import { queriesOver, type Statement } from './queries.ts';
+import { createQueryId, PostgresQueryCompiler, type RawBuilder, type RawNode } from 'kysely';
+import type { Statement } from './queries.ts';
 import type { Statements } from './statements.ts';
-
-/** Compiles and sends nothing. */
-const nowhere = () => Promise.reject(new Error('a prepared statement is sent by its function'));
 
 /** Sends the statement with these values, and resolves with the rows it returned. */
 export type Prepared<Values, Row> = (values: Values) => Promise<Row[]>;
@@ -39,9 +36,13 @@ export function prepare<Values extends Record<string, unknown>, Row>(
   };
 }
 
-/** On one line, as logs and traces show it: no text within it has more than one space in a row. */
+/**
+ * On one line, as logs and traces show it: no text within it has more than one space in a row. By the compiler alone: with
+ * all of kysely around it a function would be larger by a seventh.
+ */
 function compile(written: RawBuilder<unknown>): Statement {
-  const { sql, parameters } = written.compile(queriesOver(nowhere));
+  const node = written.toOperationNode() as RawNode;
+  const { sql, parameters } = new PostgresQueryCompiler().compileQuery(node, createQueryId());
   return { sql: sql.replace(/\s+/g, ' ').trim(), parameters };
 }
 
