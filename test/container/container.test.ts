@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { accept } from '../accept/accept.ts';
 import { docker, images, nodeInside } from './docker.ts';
 import { type ServiceContainer, startStage } from './stage.ts';
 
@@ -28,6 +29,15 @@ describe('the container', () => {
     expect(created.status).toBe(201);
     expect(read.status).toBe(200);
     expect(await read.json()).toEqual(user);
+  });
+
+  test('holds as any deployment', async () => {
+    const { code, report } = await accept([service.url, '--profile', 'full'], {
+      ACCEPT_TOKEN_URL: stage.tokenUrl,
+      ACCEPT_CLIENT_ID: 'acceptance',
+    });
+
+    expect(code, report).toBe(0);
   });
 
   test('asks for a token and shows no documentation', async () => {

@@ -30,6 +30,7 @@ export async function startStage() {
       .start(),
   ]);
   const services: string[] = [];
+  const tokenUrl = `http://${issuer.getHost()}:${issuer.getMappedPort(9000)}/token`;
 
   const settings = {
     SVC_OAUTH_ISSUER: 'http://issuer:9000',
@@ -72,10 +73,11 @@ export async function startStage() {
       return { id, url: `http://${address}` };
     },
 
+    tokenUrl,
+
     async token(scope: string): Promise<string> {
       const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'test', scope });
-      const address = `http://${issuer.getHost()}:${issuer.getMappedPort(9000)}/token`;
-      const answer = await fetch(address, { method: 'POST', body });
+      const answer = await fetch(tokenUrl, { method: 'POST', body });
       return ((await answer.json()) as { access_token: string }).access_token;
     },
 

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startDevelopment } from '../stage/development.ts';
+import { accept } from './accept.ts';
+import { type Acceptable, startAcceptable, startBreaking } from './stage.ts';
+
+let service: Acceptable;
+
+beforeAll(async () => {
+  service = await startAcceptable();
+});
+
+afterAll(() => service.stop());
+
+const verdict = (report: string) =>
+  report
+    .trim()
+    .split('\n')
+    .at(-1)
+    ?.replace(/ in [\d.]+ s\./, '');
+
+describe('a deployment that holds', () => {
+  test('is told so with exit code 0, and nothing is left in it', async () => {
+    const { code, report } = await accept([service.url, '--profile', 'full'], service.credentials);
+
+    expect(report).toMatch(/\d+ held, 0 did not, 0 skipped, in [\d.]+ s\. The deployment holds\.\n$/);
+    expect(code).toBe(0);
+    expect(await service.users()).toEqual(service.others);
+  });
+
+  test('is only read unless told otherwise', async () => {
+    const front = await startBreaking(service.url, {});
+    const { code, report } = await accept([front.url], service.credentials);
+    await front.stop();
+
+    expect(code, report).toBe(0);
+    expect(new Set(front.seen.map(({ method }) => method))).toEqual(new Set(['GET', 'HEAD', 'OPTIONS']));
+  });
+
+  test('may be checked with a token that is given', async () => {
+    const token = await service.tokens.issueToken({ clientId: 'given' });
+    const { code, report } = await accept([service.url, '--profile=full'], { ACCEPT_TOKEN: token });
+
+    expect(report).toContain('may not read (403): skipped, the provider gives no such token');
+    expect(code, report).toBe(0);
+  });
+
+  test('may have other settings, and may be mounted under a path', async () => {
+    const other = await startAcceptable({
+      SVC_REQUIRE_IF_MATCH: 'true',
+      SVC_CHANGES_RETENTION: '0',
+      SVC_REQUEST_ID_HEADER: 'X-Correlation-ID',
+      SVC_BODY_LIMIT: '2048',
+      SVC_ENV: 'development',
+    });
+    const mounted = await startBreaking(other.url, {
+      title: 'mounted under a path',
+      onRequest: (request) => ({ ...request, target: request.target.replace(/^\/stage/, '') }),
+    });
+    const { code, report } = await accept(
+      [`${mounted.url}/stage/`, '--profile', 'full', '--without-changes'],
+      { ...other.credentials, ACCEPT_REQUEST_ID_HEADER: 'X-Correlation-ID', ACCEPT_BODY_LIMIT: '2048' },
+    );
+    await Promise.all([mounted.stop(), other.stop()]);
+
+    expect(code, report).toBe(0);
+    expect(report).toContain('✓ without `If-Match` it is 428');
+  });
+
+  test('npm run dev is one', { timeout: 60_000 }, async () => {
+    const development = await startDevelopment();
+    const banner = await development.untilBanner();
+    const [, url = ''] = /ready on (\S+)/.exec(banner) ?? [];
+    const [, tokenEndpoint = ''] = /curl -s "([^"]+\/token)"/.exec(banner) ?? [];
+    const { code, report } = await accept([url, '--profile', 'full'], {
+      ACCEPT_TOKEN_URL: tokenEndpoint,
+      ACCEPT_CLIENT_ID: 'newcomer',
+    });
+    await development.stop();
+
+    expect(code, report).toBe(0);
+  });
+});
+
+describe('what cannot be judged ends with exit code 2, since', () => {
+  test('nothing answers there', async () => {
+    const { code, report } = await accept(['http://127.0.0.1:1', '--profile', 'full'], service.credentials);
+
+    expect([code, verdict(report)]).toEqual([
+      2,
+      '0 held, 0 did not, 0 skipped, Not judged: nothing answers there (bad port).',
+    ]);
+  });
+
+  test('there is no token', async () => {
+    const { code, report } = await accept([service.url]);
+
+    expect([code, verdict(report)]).toEqual([
+      2,
+      expect.stringContaining('Not judged: there is no token: see ACCEPT_TOKEN and ACCEPT_TOKEN_URL.'),
+    ]);
+  });
+
+  test('the token endpoint refuses, and its secret is not shown', async () => {
+    const wrong = { ...service.credentials, ACCEPT_SCOPE: 'nothing', ACCEPT_CLIENT_SECRET: 'hunter2' };
+    const { code, report } = await accept([service.url], wrong);
+
+    expect([code, verdict(report)]).toEqual([
+      2,
+      expect.stringContaining('Not judged: the token endpoint answers 400 invalid_scope.'),
+    ]);
+    expect(report).not.toContain('hunter2');
+  });
+
+  test.each(['no-token', 'a.b.c'])('the token is none: %s', async (token) => {
+    const { code, report } = await accept([service.url], { ACCEPT_TOKEN: token });
+
+    expect([code, verdict(report)]).toEqual([
+      2,
+      expect.stringContaining('Not judged: the token is refused, and is expired or no JWT.'),
+    ]);
+  });
+
+  test('the token lacks the roles', async () => {
+    const reader = await service.tokens.issueToken({ clientId: 'reader', roles: ['users.read'] });
+    const writer = await service.tokens.issueToken({ clientId: 'writer', roles: ['users.write'] });
+    const reading = await accept([service.url, '--profile', 'full'], { ACCEPT_TOKEN: reader });
+    const writing = await accept([service.url], { ACCEPT_TOKEN: writer });
+
+    expect([reading.code, verdict(reading.report)]).toEqual([
+      2,
+      expect.stringContaining('Not judged: the token lacks users.write.'),
+    ]);
+    expect([writing.code, verdict(writing.report)]).toEqual([
+      2,
+      expect.stringContaining('Not judged: the token lacks users.read.'),
+    ]);
+  });
+
+  test.each([
+    [[], 'Exactly one URL has to be given.'],
+    [['users.example.com'], 'users.example.com is no http(s) URL.'],
+    [['http://a', 'http://b'], 'Exactly one URL has to be given.'],
+    [['http://a', '--profile', 'all'], '--profile is one of read-only, full.'],
+    [['http://a', '--fast'], 'Unknown option --fast.'],
+  ])('the words %j are not understood', async (words, message) => {
+    const { code, report } = await accept(words);
+
+    expect([code, report.split('\n')[0]]).toEqual([2, message]);
+  });
+});

@@ -1,0 +1,69 @@
+import { Mismatch } from './expect.mjs';
+
+/** In milliseconds; also what waits for changes is answered before. */
+const TIMEOUT = 30_000;
+
+/** Nothing that could be judged: unreachable, or no token to be had. */
+export class CannotJudge extends Error {}
+
+/** Something listens there and speaks, though not as it should. */
+const SPOKEN = /^(ECONNRESET|EPIPE|HPE_\w+|UND_ERR_(SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT|RES\w+))$/;
+
+/** Whether nothing listens there, or nothing that this machine can or will speak to. */
+export function isUnreachable(error) {
+  return error instanceof TypeError && !SPOKEN.test(error.cause?.code ?? '');
+}
+
+/**
+ * Sends requests to the deployment, and gives answers read whole: `request` (for the report), `path`, `status`,
+ * `headers` (lower case), `body` (parsed when it is JSON, else a text) and `sentId`, the request ID sent.
+ */
+export function createCall({ base, requestIdHeader, interrupted }) {
+  return async function call(method, target, { token, headers = {}, json, body } = {}) {
+    interrupted?.throwIfAborted();
+    const fields = new Headers(headers);
+    if (token) fields.set('authorization', `Bearer ${token}`);
+    if (json !== undefined && !fields.has('content-type')) fields.set('content-type', 'application/json');
+    const content = json === undefined ? body : new TextEncoder().encode(JSON.stringify(json));
+    // A link already has the path that the service is mounted under, when the service knows of it.
+    const isWhole = base.prefix !== '' && target.startsWith(`${base.prefix}/`);
+    const path = isWhole ? target : base.prefix + target;
+    const response = await fetch(base.origin + path, {
+      method,
+      headers: fields,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT),
+      ...(content !== undefined && { body: content }),
+    });
+    const answer = {
+      request: `${method} ${target}`,
+      method,
+      path: path.split('?', 1)[0],
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      sentId: fields.get(requestIdHeader) ?? undefined,
+      token,
+    };
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    return { ...answer, text: textOf(bytes, answer), body: bodyOf(bytes, answer) };
+  };
+}
+
+function textOf(bytes, { request, status }) {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Mismatch([`${request} → ${status}: the body is not UTF-8`]);
+  }
+}
+
+function bodyOf(bytes, answer) {
+  const text = textOf(bytes, answer);
+  if (!/^application\/([\w.-]+\+)?json\b/.test(answer.headers['content-type'] ?? '') || text === '')
+    return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Mismatch([`${answer.request} → ${answer.status}: the body is not JSON: ${text.slice(0, 100)}`]);
+  }
+}

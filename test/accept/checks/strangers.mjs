@@ -1,0 +1,39 @@
+import { ACCEPT_PATCH } from '../answers.mjs';
+import { methods } from './probes.mjs';
+
+const USERS = '/api/v1/users/';
+const SOMEBODY = `${USERS}00000000-0000-0000-0000-000000000000`;
+
+/** Who has no token learns nothing but 401; and which methods there are. */
+export async function strangers({ check, call, answers, refuses, profile, hasChanges }) {
+  const reads = [USERS, SOMEBODY, ...(hasChanges ? [`${USERS}changes`, `${SOMEBODY}/changes`] : [])];
+  await check('every read without a token is 401', async () => {
+    for (const path of reads) refuses(await call('GET', path), 'unauthorized_error');
+  });
+  await check('HEAD of it, too', async () => {
+    const answer = await call('HEAD', USERS);
+    answers(answer, { status: 401, headers: { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' } });
+  });
+  await check('a token is asked for before any value is looked at', async () => {
+    for (const path of [`${USERS}?limit=none`, `${USERS}no-id`, `${USERS}?cursor=x&skip=-1`])
+      refuses(await call('GET', path), 'unauthorized_error');
+  });
+  if (profile === 'full')
+    await check('every write without a token is 401, and its body is not looked at', async () => {
+      for (const [method, path] of [
+        ['POST', USERS],
+        ['POST', `${USERS}batch`],
+        ['PATCH', SOMEBODY],
+        ['DELETE', SOMEBODY],
+      ])
+        refuses(await call(method, path, { body: '{"email":' }), 'unauthorized_error');
+    });
+
+  await check('OPTIONS lists the methods of the users, and what PATCH takes', async () => {
+    const ofAll = await call('OPTIONS', USERS);
+    answers(ofAll, { status: 204, headers: { allow: methods('GET', 'HEAD', 'POST', 'OPTIONS') } });
+    const allow = methods('GET', 'HEAD', 'PATCH', 'DELETE', 'OPTIONS');
+    const ofOne = await call('OPTIONS', SOMEBODY);
+    answers(ofOne, { status: 204, headers: { allow, 'accept-patch': ACCEPT_PATCH } });
+  });
+}

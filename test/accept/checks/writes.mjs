@@ -1,0 +1,57 @@
+import { batch } from './batch.mjs';
+import { conditions } from './conditions.mjs';
+import { create } from './create.mjs';
+import { deletion } from './deletion.mjs';
+import { feed } from './feed.mjs';
+import { idempotency } from './idempotency.mjs';
+import { races } from './races.mjs';
+import { update } from './update.mjs';
+import { walk } from './walk.mjs';
+
+/** All that writes, in the order in which it is told. */
+const GROUPS = [
+  ['Create', create],
+  ['Update', update],
+  ['Conditions of writes', conditions],
+  ['Delete', deletion],
+  ['Idempotency-Key', idempotency],
+  ['Batch', batch],
+  ['Changes of this run', feed],
+  ['Walk while others write', walk],
+  ['Writers that race', races],
+];
+
+/** Runs them; each makes the users that it needs. */
+export async function writes(known, report) {
+  const deployment = { ...known, ...actions(known), demandsIfMatch: await demandsIfMatch(known) };
+  for (const [title, group] of GROUPS) {
+    report.group(title);
+    await group(deployment);
+  }
+}
+
+const USERS = '/api/v1/users/';
+
+/** The requests that many checks make. */
+function actions({ call, ledger }) {
+  const post = (json, options = {}) => call('POST', USERS, { json, ...options });
+  return {
+    post,
+    /** A new user, as it was answered. @throws when there is none */
+    async newUser(fields = {}) {
+      const { status, body } = await post({ email: ledger.address(), ...fields });
+      if (status !== 201) throw new Error(`no user could be created: ${status} ${JSON.stringify(body)}`);
+      return body;
+    },
+    /** With a version unless told otherwise, so that it does not matter whether the deployment asks for one. */
+    patch: (id, json, headers = { 'if-match': '*' }) => call('PATCH', USERS + id, { json, headers }),
+    remove: (id, headers = { 'if-match': '*' }) => call('DELETE', USERS + id, { headers }),
+    get: (id) => call('GET', USERS + id),
+  };
+}
+
+/** Whether the deployment has SVC_REQUIRE_IF_MATCH; a user need not be there for that. */
+async function demandsIfMatch({ call }) {
+  const answer = await call('DELETE', `${USERS}00000000-0000-0000-0000-000000000000`).catch(() => ({}));
+  return answer.status === 428;
+}

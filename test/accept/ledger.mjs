@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+
+const USERS = '/api/v1/users/';
+
+/**
+ * The email addresses that this run has made up. Whatever the answers said, the users with these addresses are deleted
+ * at the end: no other user is ever changed or deleted.
+ */
+export function createLedger(call) {
+  const run = randomBytes(5).toString('hex');
+  const addresses = [];
+
+  return {
+    /** An address that nobody has; `form` gives it another form. */
+    address(form = (unique) => `${unique}@example.com`) {
+      const address = form(`accept-${run}-${addresses.length}`);
+      addresses.push(address);
+      return address;
+    },
+    async cleanUp(report) {
+      const left = [];
+      for (const address of addresses) if (!(await remove(address))) left.push(address);
+      if (left.length === 0) report.held('nothing is left of this run');
+      else
+        report.failed(
+          'nothing is left of this run',
+          left.map((address) => `left: ${address}`),
+        );
+    },
+  };
+
+  /** Whether there is no user with this address any more; looked at once more after each deletion. */
+  async function remove(address) {
+    for (let attempts = 0; attempts < 3; attempts += 1) {
+      try {
+        const { status, body } = await call('GET', `${USERS}?email=${encodeURIComponent(address)}`);
+        if (status === 422) return true;
+        const own = Array.isArray(body) ? body.filter(({ email }) => isSame(email, address)) : [];
+        if (status === 200 && Array.isArray(body) && own.length === 0) return true;
+        for (const { id } of own) await call('DELETE', USERS + id, { headers: { 'if-match': '*' } });
+      } catch {}
+    }
+    return false;
+  }
+}
+
+/** A service that lists more than it was asked for must not lose the users of others. */
+const isSame = (one, other) => typeof one === 'string' && one.toLowerCase() === other.toLowerCase();

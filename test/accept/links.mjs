@@ -1,0 +1,20 @@
+import { demand } from './expect.mjs';
+
+/** The target of the link to the next page, or undefined. @throws {Mismatch} when the header is not such a link */
+export function nextOf({ request, headers: { link } }) {
+  if (link === undefined) return undefined;
+  const [, target] = /^<(\/[^>]*)>; rel="next"$/.exec(link) ?? [];
+  demand(target, `${request}: the header link is ${link}, expected </…>; rel="next"`);
+  return target;
+}
+
+/** Compares things that another caller may change in between: what fails twice and once more does not hold. */
+export async function steadily(compare) {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      return await compare();
+    } catch (error) {
+      if (attempts === 3) throw error;
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { freePort } from '../../host/development/free-port.ts';
+import { startTokenIssuer } from '../../host/development/token-issuer.ts';
+import type { Variables } from '../../lib/settings.ts';
+import { startHttpFront } from '../stage/http-front.ts';
+import { type RawRequest, sendTo } from '../stage/raw-request.ts';
+import { startService } from '../stage/service.ts';
+import type { Fault } from './faults.ts';
+
+/** A service that the checks can be run against. */
+export type Acceptable = Awaited<ReturnType<typeof startAcceptable>>;
+
+/** A service with three users of somebody else, whose tokens come from an issuer with a token endpoint. */
+export async function startAcceptable(variables: Variables = {}) {
+  const audience = 'user-management-service';
+  const issuer = await startTokenIssuer({ audience, port: await freePort() });
+  const service = await startService({
+    SVC_OAUTH_ISSUER: issuer.issuer,
+    SVC_OAUTH_JWKS_URI: issuer.jwksUri,
+    SVC_OAUTH_AUDIENCE: audience,
+    SVC_OAUTH_ROLES_CLAIM: 'aud',
+    ...variables,
+  });
+  const token = await issuer.issueToken({ clientId: 'somebody' });
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const all = `${service.url}/api/v1/users/`;
+  for (const name of ['ada', 'grace', 'mary']) {
+    const body = JSON.stringify({ email: `${name}@example.com`, full_name: name.toUpperCase() });
+    await fetch(all, { method: 'POST', headers, body });
+  }
+  const users = async () => (await fetch(all, { headers })).json();
+  return {
+    url: service.url,
+    tokens: issuer,
+    /** The variables with which the checks get a token. */
+    credentials: {
+      ACCEPT_TOKEN_URL: issuer.tokenEndpoint,
+      ACCEPT_CLIENT_ID: 'acceptance',
+      ACCEPT_CLIENT_SECRET: 'not looked at',
+    },
+    users,
+    /** The users that are there before any check. */
+    others: await users(),
+    async stop() {
+      await Promise.all([service.stop(), issuer.stop()]);
+    },
+  };
+}
+
+/** A proxy in front of a service, which makes it a broken one; `seen` is what it was sent. */
+export async function startBreaking(
+  url: string,
+  { onRequest = (request) => request, onAnswer = (answer) => answer }: Partial<Fault>,
+) {
+  const seen: RawRequest[] = [];
+  const front = await startHttpFront(async (request) => {
+    seen.push(request);
+    const fields = request.fields.filter(([name]) => !OF_THE_CONNECTION.test(name));
+    return onAnswer(await sendTo(url, onRequest({ ...request, fields })), request);
+  });
+  return { ...front, seen };
+}
+
+const OF_THE_CONNECTION = /^(host|connection|content-length|transfer-encoding)$/i;

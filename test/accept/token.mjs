@@ -1,0 +1,86 @@
+import { CannotJudge } from './call.mjs';
+
+/**
+ * Where tokens come from: `get()` gives the one that all checks use, `narrowed(role)` one with this role alone, or
+ * undefined where that cannot be had.
+ *
+ * @throws {CannotJudge} from `get`
+ */
+export function tokenSource(credentials) {
+  if (!credentials) return undefined;
+  if ('token' in credentials) return { get: async () => credentials.token, narrowed: async () => undefined };
+  return {
+    get: () => fetchToken(credentials, credentials.scope),
+    async narrowed(role) {
+      const { scope } = credentials;
+      const wanted = scope === undefined ? role : wordsOf(scope).find((word) => word.endsWith(role));
+      if (!wanted) return undefined;
+      const token = await fetchToken(credentials, wanted).catch(() => undefined);
+      return token && hasRole(token, role) && isNarrow(token, role) ? token : undefined;
+    },
+  };
+}
+
+const ROLES = ['users.read', 'users.write', 'api.superuser'];
+
+const isNarrow = (token, role) => ROLES.every((other) => other === role || !namesRole(token, other));
+
+/** Whether the token has the role by any of its claims; false of what cannot be read. */
+export const hasRole = (token, role) => namesRole(token, role) || namesRole(token, 'api.superuser');
+
+function namesRole(token, role) {
+  const isNamed = (value) =>
+    typeof value === 'string'
+      ? wordsOf(value).includes(role)
+      : typeof value === 'object' && value !== null && Object.values(value).some(isNamed);
+  return isNamed(claimsOf(token) ?? {});
+}
+
+const wordsOf = (text) => text.split(' ').filter(Boolean);
+
+/** The claims of a token, unverified; undefined when it is no signed JWT. */
+export function claimsOf(token) {
+  try {
+    const [, payload, signature] = token.split('.');
+    return signature ? JSON.parse(Buffer.from(payload, 'base64url').toString()) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** By HTTP Basic, as every server must support (RFC 6749 section 2.3.1); those that do not are asked by the body. */
+async function fetchToken(credentials, scope) {
+  const form = { grant_type: 'client_credentials', ...(scope && { scope }) };
+  const { clientId, clientSecret } = credentials;
+  if (clientSecret === undefined) return tokenIn(await post(credentials, { ...form, client_id: clientId }));
+  const basic = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
+  const answer = await post(credentials, form, {
+    authorization: `Basic ${Buffer.from(basic).toString('base64')}`,
+  });
+  if (answer.ok) return tokenIn(answer);
+  const inBody = { ...form, client_id: clientId, client_secret: clientSecret };
+  return tokenIn(await post(credentials, inBody));
+}
+
+const formEncoded = (text) => new URLSearchParams([['', text]]).toString().slice(1);
+
+async function post({ tokenUrl }, form, headers = {}) {
+  const body = new URLSearchParams(form);
+  const signal = AbortSignal.timeout(15_000);
+  try {
+    const response = await fetch(tokenUrl, { method: 'POST', headers, body, signal });
+    return { ok: response.ok, status: response.status, text: await response.text() };
+  } catch (error) {
+    throw new CannotJudge(`the token endpoint does not answer: ${error.cause?.message || error.message}`);
+  }
+}
+
+/** Neither the token nor what the provider says of the secret is shown. */
+function tokenIn({ ok, status, text }) {
+  let answer = {};
+  try {
+    answer = JSON.parse(text);
+  } catch {}
+  if (ok && typeof answer.access_token === 'string') return answer.access_token;
+  throw new CannotJudge(`the token endpoint answers ${status} ${String(answer.error ?? '').slice(0, 60)}`);
+}
