@@ -31,6 +31,9 @@ export type Changes = {
 /** So many of those who would wait read for themselves at once: all that come again at once must not take the pool. */
 const READING_AT_ONCE = 4;
 
+/** In milliseconds, beside what the query would wait: for how long a reader stands in line. */
+const LONGEST_TURN = 5000;
+
 /** The changes as these statements read them. */
 export function changesOver(statements: Statements): Changes {
   const feed = changeFeed(statements);
@@ -49,7 +52,7 @@ export function changesOver(statements: Statements): Changes {
       );
     const awaited = after === undefined ? undefined : await wait(after);
     if (awaited) return awaited;
-    const page = await limited(() => read(query, after));
+    const page = await limited(query.wait * 1000 + LONGEST_TURN, () => read(query, after));
     const isAtEnd = page.changes.length === 0 && page.position === page.head;
     return (isAtEnd && (await wait(page.position))) || page;
   }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { isReadOnly } from '../database/faults.ts';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { unavailable } from '../problem.ts';
@@ -53,8 +54,14 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
       const rows: Rows = [row, ...more];
       const isComplete = isNumbered || !row.has_unnumbered || isFull(rows, reading);
       if (!row.takes_writes || (isComplete && !row.is_interrupted)) return rows;
-      if (row.is_interrupted) await resume({});
-      else isNumbered = await number();
+      try {
+        if (row.is_interrupted) await resume({});
+        else isNumbered = await number();
+      } catch (fault) {
+        // It takes no writes since then.
+        if (isReadOnly(fault)) return rows;
+        throw fault;
+      }
     }
   }
 

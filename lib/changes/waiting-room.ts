@@ -15,8 +15,9 @@ export type WaitingRoom = {
   /** How many wait. */
   readonly waiting: number;
   /**
-   * Waits until `over`, and resolves with the first page that is not empty, or with an empty one. Undefined for whoever
-   * is not let in, since the room is full or he is far behind.
+   * Waits until `over`, and resolves with the first page that is not empty, or with an empty one: that only after a look
+   * which began when the reader was there, however early the wait is over, unless PostgreSQL is away. Undefined for
+   * whoever is not let in, since the room is full or he is far behind.
    *
    * @throws {Problem} cursor_expired_error
    */
@@ -27,6 +28,9 @@ type Reader = {
   readonly wish: Wish;
   /** Up to where the feed holds nothing for this reader. */
   after: number;
+  /** Whether a look has found nothing for this reader, or has failed. */
+  isServed: boolean;
+  isOver: boolean;
   readonly settle: (page: Page | Promise<never>) => void;
 };
 
@@ -58,9 +62,11 @@ export function createWaitingRoom(feed: Pick<Feed, 'look'>): WaitingRoom {
     const after = Math.min(...[...present].map((reader) => reader.after));
     const look = await feed.look({ after, limit: PAGE }).catch(() => undefined);
     isPolling = false;
-    if (look) {
-      head = look.head;
-      for (const reader of present) serve(reader, look);
+    if (look) head = look.head;
+    for (const reader of present) {
+      if (look) serve(reader, look);
+      else reader.isServed = true;
+      leaveIfOver(reader);
     }
     const hasNewcomers = [...readers].some((reader) => !present.has(reader));
     pollIn(!look ? PAUSES.failed : hasNewcomers || look.position < head ? PAUSES.newcomers : PAUSES.idle);
@@ -73,10 +79,15 @@ export function createWaitingRoom(feed: Pick<Feed, 'look'>): WaitingRoom {
       return;
     }
     const { limit } = reader.wish;
+    reader.isServed ||= look.position === look.head || look.position > reader.after;
     const news = look.changes.filter((change) => isNews(change, reader)).slice(0, limit);
     reader.after =
       news.length === limit ? Number(news.at(-1)?.position) : Math.max(reader.after, look.position);
     if (news.length > 0) reader.settle({ changes: news, position: reader.after });
+  }
+
+  function leaveIfOver(reader: Reader): void {
+    if (reader.isOver && reader.isServed) reader.settle({ changes: [], position: reader.after });
   }
 
   return {
@@ -86,14 +97,16 @@ export function createWaitingRoom(feed: Pick<Feed, 'look'>): WaitingRoom {
     wait(wish, over) {
       if (readers.size >= MOST_WAITING || head - wish.after > PAGE) return undefined;
       return new Promise((resolve) => {
-        const reader: Reader = { wish, after: wish.after, settle };
+        const reader: Reader = { wish, after: wish.after, isServed: false, isOver: false, settle };
         function settle(page: Page | Promise<never>): void {
           readers.delete(reader);
           over.removeEventListener('abort', leave);
           resolve(page);
         }
         function leave(): void {
-          settle({ changes: [], position: reader.after });
+          reader.isOver = true;
+          leaveIfOver(reader);
+          if (!reader.isServed && !isPolling) pollIn(0);
         }
         readers.add(reader);
         over.addEventListener('abort', leave, { once: true });

@@ -36,6 +36,11 @@ export function isInTheWay(fault: unknown): boolean {
   return isInCatalog || /^(55P03|40001|40P01|42710|42P07)$/.test(sqlStateOf(fault) ?? '');
 }
 
+/** The server takes no writes, or not any more. */
+export function isReadOnly(fault: unknown): boolean {
+  return sqlStateOf(fault instanceof Problem ? fault.cause : fault) === READ_ONLY;
+}
+
 /**
  * Time ran out while the statement waited for rows of this table that another transaction has written. PostgreSQL says
  * so in the language of its messages, with quotation marks of that language around the name.

@@ -13,17 +13,24 @@ export type Writing = {
   readonly carryOutOnce: CarryOutOnce;
 };
 
+/** In milliseconds: how often it is noted at most. */
+const NOTED_EVERY = 1000;
+
 /**
- * The writes of an instance that records no changes: before its first one it is noted that changes are missing from then
- * on, so that no reader takes the feed for whole.
+ * The writes of an instance that records no changes: before the first one, and again while they go on, it is noted that
+ * changes are missing, so that no reader takes the feed for whole. Once would not do: an instance beside it that records
+ * changes takes the note away and goes on.
  */
 export function unrecordedWrites(statements: Pick<Statements, 'run'>): Pick<Statements, 'run'> {
   const interruptChanges = interruptingChanges(statements);
-  let isNoted = false;
+  let notedAt = Number.NEGATIVE_INFINITY;
   return {
     async run(statement) {
-      if (!isNoted) await interruptChanges();
-      isNoted = true;
+      const now = performance.now();
+      if (now - notedAt > NOTED_EVERY) {
+        await interruptChanges();
+        notedAt = now;
+      }
       return statements.run(statement);
     },
   };

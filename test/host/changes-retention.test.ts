@@ -5,6 +5,7 @@ import { readSettings } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 const CHANGES = '/api/v1/users/changes';
@@ -83,6 +84,19 @@ test('an instance with the changes off writes none, and every cursor from before
   expect((await get(CHANGES)).body).toMatchObject([{ subject: seen.id }]);
   await clean(0);
   expect(await administrator.query('SELECT FROM user_changes')).toEqual([]);
+});
+
+test('a cursor that was taken while an instance with the changes off went on writing is 410 as well', async () => {
+  const off = await startService({ SVC_CHANGES_RETENTION: '0' }, service);
+  await createUser(off);
+  const cursor = nextOf(await get(`${CHANGES}?cursor=now&limit=0`));
+
+  await until('the cursor has expired', async () => {
+    await createUser(off);
+    return (await get(cursor)).status === 410;
+  });
+  await off.stop();
+  expect(await get(cursor)).toEqual(refusal('cursor_expired_error', CHANGES));
 });
 
 test('a cursor beyond the last change, as after a restored backup, is 410', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { type Answer, TIMESTAMP, type UserBody } from './answers.ts';
+import { until } from './until.ts';
 
 /** The path of the changes of all users. */
 export const CHANGES = '/api/v1/users/changes';
@@ -52,4 +53,36 @@ export async function readOn(call: Call, from: string) {
     if (found.length === 0) return { changes, next };
     changes.push(...found);
   }
+}
+
+type Administrator = { query(statement: string): Promise<readonly Record<string, unknown>[]> };
+
+/** When the last statement about the feed began, as far as PostgreSQL remembers; in microseconds. */
+export async function lastLook(administrator: Administrator): Promise<bigint> {
+  const [row] = await administrator.query(`
+    SELECT coalesce(max(extract(epoch FROM query_start) * 1000000)::bigint, 0)::text AS at FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE '%user_changes_head%' AND pid <> pg_backend_pid()
+  `);
+  return BigInt(String(row?.at));
+}
+
+/** Waits until those who wait for changes are being polled for. */
+export async function untilPolling(administrator: Administrator): Promise<void> {
+  for (let polls = 0; polls < 3; polls += 1) {
+    const before = await lastLook(administrator);
+    await until('a poll', async () => (await lastLook(administrator)) > before);
+  }
+}
+
+/** Waits until nobody is polled for any more: for several times as long as two polls are apart. */
+export async function untilNothingPolls(administrator: Administrator): Promise<void> {
+  await until(
+    'no poll',
+    async () => {
+      const before = await lastLook(administrator);
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      return (await lastLook(administrator)) === before;
+    },
+    { seconds: 10 },
+  );
 }
