@@ -46,7 +46,15 @@ if (values.list) {
 
 print(JSON.stringify({ seed, rows: chosen.length }));
 const outcomes: Outcome[] = [];
+const leftOut: string[] = [];
+const end =
+  performance.now() +
+  (values.row ? Number.POSITIVE_INFINITY : (minutes ?? Number.POSITIVE_INFINITY) * 60_000);
 for (const row of chosen) {
+  if (performance.now() > end) {
+    leftOut.push(row.name);
+    continue;
+  }
   const outcome = await runRow(row, { seed, trials: trialsOf(row) });
   outcomes.push(outcome);
   print(JSON.stringify(outcome));
@@ -68,6 +76,7 @@ for (const outcome of outcomes) {
 }
 for (const { row, faults } of outcomes) for (const fault of faults) print(`failed: ${row}: ${fault}`);
 const passed = outcomes.filter((outcome) => outcome.passed).length;
+if (leftOut.length > 0) print(`left out, for the time was up: ${leftOut.join(', ')}`);
 print(`seed ${seed}`);
 print(`${passed} passed, ${outcomes.length - passed} failed`);
 process.exit(passed === outcomes.length && passed > 0 ? 0 : 1);

@@ -124,7 +124,7 @@ function faultsOfAnswer(
   holders: Holders,
 ): string[] {
   const { operation, status, headers = {} } = entry;
-  if (status === 0 || status >= 500) return [];
+  if (status === 0 || status >= 500 || isOfList(entry)) return [];
   const id = entry.userId ?? (isAcknowledged(entry) ? userIn(entry).id : undefined);
   const history = (id && histories.get(id)) || [];
   const told = `${operation} ${status} of ${id}`;
@@ -160,6 +160,9 @@ function faultsOfAnswer(
     return [`${told} was for version ${wanted}, not ${own.number}`];
   return [];
 }
+
+/** A read of no one user: the part of the path after `users/` is a query. */
+const isOfList = ({ userId }: Entry): boolean => userId?.startsWith('?') === true;
 
 /** Who had which address, and from which version to which. */
 type Holders = ReadonlyMap<string, readonly { id: string; version: Version; next: Version | undefined }[]>;

@@ -11,7 +11,7 @@ export const serializationFailures: Row = {
   name: 'serialization-failures',
   promise: '32 writers in serializable transactions: none refused on 1,000 rows, 0.1 % on 10, 2 % on one.',
   trials: 20_000,
-  brief: 2000,
+  brief: 1000,
   postgres: { settings: { default_transaction_isolation: 'serializable' } },
   async run({ startService, trials, claim, tried, random }: Stage) {
     const service = await startService();

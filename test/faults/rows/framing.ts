@@ -1,3 +1,4 @@
+import { FRONT_PROXIES, startFrontProxy } from '../front-proxies.ts';
 import type { Random } from '../random.ts';
 import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
@@ -95,5 +96,27 @@ export const framing: Row = {
     });
     const [row] = await postgres.query("SELECT count(*)::int FROM users WHERE email LIKE 'smuggled%'");
     claim('nothing was smuggled', row?.count === 0, row);
+  },
+};
+
+export const framingBehindProxies: Row = {
+  name: 'framing-behind-proxies',
+  promise: 'The same behind haproxy, strict and lenient, and nginx, buffered and not: nothing is smuggled.',
+  trials: 4000,
+  async run({ startService, trials, claim, tried, random, token, postgres }) {
+    const service = await startService();
+    const authorization = `Bearer ${await token()}`;
+    const kinds = Object.entries(FRONT_PROXIES);
+    for (const [name, kind] of kinds) {
+      const proxy = await startFrontProxy(kind, service.url);
+      await sideBySide(40, Math.ceil(trials / kinds.length), async (n) => {
+        const client = await attack(proxy.url, n, random, authorization);
+        claim(`${name}: there is one answer at most`, client.statuses().length <= 1, client.received);
+        tried();
+      });
+      await proxy.stop();
+      const [row] = await postgres.query("SELECT count(*)::int FROM users WHERE email LIKE 'smuggled%'");
+      claim(`${name}: nothing was smuggled`, row?.count === 0, row);
+    }
   },
 };

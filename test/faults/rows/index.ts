@@ -6,7 +6,7 @@ import { changeFeed } from './change-feed.ts';
 import { overload, rollingRestarts } from './commands.ts';
 import { deadlocks, serializationFailures } from './conflicts.ts';
 import { badTokensFirst, forgedTokens } from './forged-tokens.ts';
-import { framing } from './framing.ts';
+import { framing, framingBehindProxies } from './framing.ts';
 import { deadConnections, deadConnectionsOneCaller, migrationHalfOpen } from './half-open.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 import { keyRotation } from './key-rotation.ts';
@@ -29,8 +29,13 @@ import { killedBeforeAnswer, serviceKilled } from './service-killed.ts';
 import { silentConnections, slowClients } from './slow-clients.ts';
 import { unknownKeys } from './unknown-keys.ts';
 
-/** Every row, in the order in which they run. */
+/** Every row, in the order in which they run: those come first that a short run can least do without. */
 export const rows: readonly Row[] = [
+  killedBeforeAnswer,
+  changeFeed,
+  model,
+  modelUnderFaults,
+  serviceKilled,
   backendsKilled,
   postgresRestarted,
   postgresCrashed,
@@ -62,6 +67,7 @@ export const rows: readonly Row[] = [
   silentConnections,
   abortedRequests,
   framing,
+  framingBehindProxies,
   hostileBodies,
   nastyStrings,
   sameAddress,
@@ -69,11 +75,6 @@ export const rows: readonly Row[] = [
   paging,
   largeBodies,
   fewDescriptors,
-  model,
-  modelUnderFaults,
-  serviceKilled,
-  killedBeforeAnswer,
-  changeFeed,
   terminated,
   badSettings,
   logReaders,

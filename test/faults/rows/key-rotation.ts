@@ -11,7 +11,7 @@ export const keyRotation: Row = {
   promise:
     'The keys change: a new one is accepted within two seconds, a removed one refused after the next refresh.',
   trials: 20,
-  brief: 3,
+  brief: 1,
   async run({ startService, issuer, trials, claim, tried, recovered, random }) {
     const service = await startService({ SVC_OAUTH_JWKS_REFRESH: String(REFRESH) });
     const as = (token: string) => createCaller({ ...service, token: async () => token });

@@ -14,7 +14,6 @@ export const keysAwayAtStart: Row = {
   promise:
     'The identity provider is away at the start: 503 with Retry-After, fetches with growing pauses, recovery.',
   trials: 3,
-  brief: 1,
   async run({ startService, issuer, trials, claim, tried, recovered }) {
     for (let trial = 0; trial < trials; trial += 1) {
       issuer.feel(MOODS[trial % MOODS.length] ?? 'slow');
@@ -49,7 +48,7 @@ export const keysAwayLater: Row = {
   promise:
     'The identity provider is away, slow, or answers garbage: valid tokens go on, memory is flat, one warning.',
   trials: MOODS.length,
-  brief: 2,
+  brief: 1,
   async run({ startService, issuer, trials, claim, tried, figures }) {
     const service = await startService(REFRESH);
     const callers = service.caller(8);

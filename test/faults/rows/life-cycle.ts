@@ -135,7 +135,6 @@ export const collectorAway: Row = {
   name: 'collector-away',
   promise: 'The trace collector is away, hangs or fails: every request is served, and memory is flat.',
   trials: COLLECTORS.length,
-  brief: 1,
   async run({ startService, trials, claim, tried, defer, figures }) {
     const receiver = await startOtlpReceiver();
     defer(receiver.stop);

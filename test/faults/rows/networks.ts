@@ -85,7 +85,6 @@ export const callerNetwork: Row = {
   promise:
     'The network to the callers is in each of these states: those see what comes through, and nothing is lost.',
   trials: 2,
-  brief: 1,
   async run({ startService, defer, trials, claim, tried, random, token }) {
     const service = await startService();
     const { port } = new URL(service.url);

@@ -35,7 +35,6 @@ export const postgresRestarted: Row = {
   promise:
     'PostgreSQL restarts under 32 writers: 503 meanwhile, service within a second, every acknowledged write kept.',
   trials: 10,
-  brief: 1,
   run: (stage) => interrupted(stage, stage.postgres.shutDown),
 };
 

@@ -92,7 +92,6 @@ export const accountRefused: Row = {
   name: 'account-refused',
   promise: 'PostgreSQL refuses the account of the service: 503, and service again once it does not.',
   trials: 5,
-  brief: 1,
   async run(stage) {
     const service = await startAsOwner(stage);
     for (let trial = 0; trial < stage.trials; trial += 1) {

@@ -9,7 +9,7 @@ export const killedBeforeAnswer: Row = {
   promise:
     'The service is killed between commit and answer, and the request sent again: one user, one 201, never 409.',
   trials: 200,
-  brief: 12,
+  brief: 6,
   async run({ startService, proxyPostgres, openLedger, trials, claim, tried, postgres, figures }) {
     const ledger = openLedger();
     const proxy = await proxyPostgres();
@@ -58,7 +58,7 @@ export const serviceKilled: Row = {
   name: 'service-killed',
   promise: 'The service is killed under 32 writers, again and again: every acknowledged write is there.',
   trials: 200,
-  brief: 8,
+  brief: 6,
   async run({ startService, openLedger, trials, tried, random, figures, recovered }) {
     const ledger = openLedger();
     const variables = { SVC_PORT: String(await freePort()) };

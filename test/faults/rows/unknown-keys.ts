@@ -13,7 +13,7 @@ export const unknownKeys: Row = {
   promise:
     'A storm of tokens with unknown keys: one fetch in two seconds at most, and valid callers notice nothing.',
   trials: 100_000,
-  brief: 4000,
+  brief: 2000,
   async run({ startService, issuer, trials, claim, tried, token, openLedger, figures }) {
     const service = await startService();
     const { url } = service;
