@@ -26,6 +26,7 @@ if (![seed, minutes ?? 1, Number(values.trials ?? 1)].every(Number.isFinite)) {
 
 const unknown = values.row?.find((name) => rows.every((row) => row.name !== name));
 if (unknown) throw new Error(`there is no row ${unknown}: ${rows.map(({ name }) => name).join(', ')}`);
+const isShort = minutes !== undefined && !values.row;
 const chosen = rows.filter(({ name, brief }) =>
   values.row ? values.row.includes(name) : minutes === undefined || brief !== undefined,
 );
@@ -47,15 +48,18 @@ if (values.list) {
 print(JSON.stringify({ seed, rows: chosen.length }));
 const outcomes: Outcome[] = [];
 const leftOut: string[] = [];
-const end =
-  performance.now() +
-  (values.row ? Number.POSITIVE_INFINITY : (minutes ?? Number.POSITIVE_INFINITY) * 60_000);
+const end = performance.now() + (isShort ? minutes * 60_000 : Number.POSITIVE_INFINITY);
 for (const row of chosen) {
   if (performance.now() > end) {
     leftOut.push(row.name);
     continue;
   }
-  const outcome = await runRow(row, { seed, trials: trialsOf(row) });
+  let outcome = await runRow(row, { seed, trials: trialsOf(row) });
+  // A machine that stands still for a second breaks a limit of ours. What fails twice is a defect.
+  if (!outcome.passed && isShort) {
+    print(`tried again: ${row.name}: ${outcome.faults[0]}`);
+    outcome = await runRow(row, { seed, trials: trialsOf(row) });
+  }
   outcomes.push(outcome);
   print(JSON.stringify(outcome));
 }
