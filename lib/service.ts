@@ -3,6 +3,7 @@ import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './
 import { type Changes, changesOver } from './changes/changes.ts';
 import { keepsChanges } from './changes/keeps-changes.ts';
 import { type Database, openDatabase } from './database/database.ts';
+import { engineOf } from './database/engines.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
 import { followServers } from './database/servers.ts';
 import { createCarryOutOnce } from './idempotency/carry-out-once.ts';
@@ -68,16 +69,19 @@ export function composeService(base: BaseService): Service {
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
   const { statements } = database;
   const recordsChanges = keepsChanges(settings);
+  const engine = engineOf(postgres);
   const idempotency = { replays: 0 };
+  const countReplay = () => {
+    idempotency.replays += 1;
+  };
   return {
     ...composeProbes(base, servers),
     users: userRepository({
       writes: recordsChanges ? statements : unrecordedWrites(statements),
       reads: statements,
       recordsChanges,
-      carryOutOnce: createCarryOutOnce(statements.timeLeft, () => {
-        idempotency.replays += 1;
-      }),
+      carryOutOnce: createCarryOutOnce(statements.timeLeft, countReplay, engine),
+      engine,
     }),
     idempotency,
     changes: changesOver(statements),

@@ -89,6 +89,11 @@ const Shape = z.object({
     .describe(
       'Pooler in front of PostgreSQL: `transaction` for PgBouncer in transaction mode and RDS Proxy, the default in AWS Lambda.',
     ),
+  SVC_POSTGRES_ENGINE: choice('postgresql', 'distributed')
+    .default('postgresql')
+    .describe(
+      'Engine: `distributed` for one that speaks PostgreSQL and lacks advisory locks, DDL in transactions or session options.',
+    ),
 
   SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(Number.NEGATIVE_INFINITY, LONGEST)
     .default(30)
@@ -200,6 +205,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       statementTimeout: data.SVC_POSTGRES_STATEMENT_TIMEOUT,
       migrate: data.SVC_POSTGRES_MIGRATE,
       pooler: data.SVC_POSTGRES_POOLER,
+      engine: data.SVC_POSTGRES_ENGINE,
     },
     shutdown: {
       drainTimeout: data.SVC_SHUTDOWN_DRAIN_TIMEOUT,

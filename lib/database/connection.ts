@@ -1,18 +1,15 @@
 import type { ClientBase, ClientConfig, Pool, PoolConfig } from 'pg';
 import PgPool from 'pg-pool';
 import type { Settings } from '../settings.ts';
+import { engineOf } from './engines.ts';
 import { readPassword } from './password.ts';
 import type { Servers } from './servers.ts';
 
 /** Parameters of PostgreSQL, for a session. */
 type Session = Readonly<Record<string, string>>;
 
-/**
- * PostgreSQL notices within half a second that we gave up on a statement, and stops it. Nothing rests on what a stricter
- * isolation would give, so none is taken over from the role or the database: it costs conflicts.
- */
+/** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
 const SESSION: Session = {
-  default_transaction_isolation: 'read committed',
   client_connection_check_interval: '500',
   idle_in_transaction_session_timeout: '10000',
 };
@@ -23,7 +20,8 @@ export function clientConfig(
   connectTimeout: number,
   session = SESSION,
 ): ClientConfig {
-  const { user, database, sslMode, pooler } = postgres;
+  const { user, database, sslMode } = postgres;
+  const { hasSessionOptions, isolation } = engineOf(postgres);
   const [{ host, port }] = postgres.servers;
   return {
     host,
@@ -38,8 +36,11 @@ export function clientConfig(
     connectionTimeoutMillis: connectTimeout * 1000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    // A pooler in transaction mode refuses parameters of a session it does not have.
-    ...(pooler === 'none' && { options: optionsOf(session) }),
+    // Nothing rests on what a stricter isolation would give, so none is taken over from the role or the database: it
+    // costs conflicts.
+    ...(hasSessionOptions && {
+      options: optionsOf({ ...(isolation && { default_transaction_isolation: isolation }), ...session }),
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { clientConfig, openPool } from './connection.ts';
+import { engineOf } from './engines.ts';
 import { followServers } from './servers.ts';
 import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
 
@@ -25,7 +26,7 @@ export function openDatabase(
 ): Database {
   const config = {
     ...clientConfig(settings, settings.poolTimeout),
-    ...(settings.pooler === 'none' && { statement_timeout: settings.statementTimeout * 1000 }),
+    ...(engineOf(settings).hasSessionOptions && { statement_timeout: settings.statementTimeout * 1000 }),
     max: settings.poolSize,
     idleTimeoutMillis: LONGEST_IDLE,
     maxLifetimeSeconds: 1800,

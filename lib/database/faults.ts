@@ -51,6 +51,13 @@ export function waitedFor(fault: unknown, table: string): boolean {
   return /^(55P03|57014)$/.test(sqlStateOf(cause) ?? '') && where?.includes(table) === true;
 }
 
+/** Time ran out after the statement had been sent, or it met others until then. */
+export function ranOutOfTime(fault: unknown): boolean {
+  const cause = fault instanceof Problem ? fault.cause : fault;
+  const isUnanswered = cause instanceof Error && cause.message === 'Query read timeout';
+  return isUnanswered || /^(40001|40P01|55P03|57014)$/.test(sqlStateOf(cause) ?? '');
+}
+
 /** A write refused by a unique index of this name. */
 export function violatesUnique(fault: unknown, index: string): boolean {
   return sqlStateOf(fault) === '23505' && (fault as { constraint?: string }).constraint === index;

@@ -1,6 +1,7 @@
 import type { Settings } from '../settings.ts';
 import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
+import { engineOf } from './engines.ts';
 import type { Send } from './queries.ts';
 import { findServer } from './servers.ts';
 import { whileItRuns } from './while-it-runs.ts';
@@ -45,6 +46,7 @@ export async function connectForMigrations(
 ): Promise<MigrationConnection> {
   const found = { ...postgres, servers: [await findServer(postgres)] as const };
   signal?.throwIfAborted();
+  const { hasAdvisoryLocks, hasTransactionalDdl } = engineOf(postgres);
   const client = new Client(clientConfig(found, CONNECT_TIMEOUT, SESSION));
   const close = () => abandon(client);
   client.on('error', () => {});
@@ -52,7 +54,7 @@ export async function connectForMigrations(
   await client.connect();
 
   const send: Send = async ({ sql, parameters }) => {
-    const text = parameters.length === 0 ? withLockTimeout(sql) : sql;
+    const text = parameters.length === 0 && hasTransactionalDdl ? withLockTimeout(sql) : sql;
     const answer = client.query({ text, values: [...parameters] });
     // Several statements in one text have several results.
     const results = [await whileItRuns(found, text, answer, close)].flat();
@@ -62,8 +64,8 @@ export async function connectForMigrations(
   return {
     send,
     async lock() {
-      // A pooler would take it for a session that is somebody else's next: there PostgreSQL's own locks have to do.
-      if (postgres.pooler !== 'none') return true;
+      // Whoever comes second then finds what the first has made, or tries again.
+      if (!hasAdvisoryLocks) return true;
       const { rows } = await send({ sql: 'select pg_try_advisory_lock($1) as is_ours', parameters: [LOCK] });
       return rows[0].is_ours;
     },

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Settings } from '../settings.ts';
+import { type Engine, engineOf } from './engines.ts';
 import { isInTheWay, isMissingTable } from './faults.ts';
 import { connectForMigrations } from './migration-connection.ts';
 import { type Migration, migrations } from './migrations/index.ts';
@@ -35,7 +36,7 @@ export async function runMigrations(
   const db = queriesOver<Recorded>(connection.send);
   try {
     while ((await pendingIn(db, known)).length > 0) {
-      if (await connection.lock()) await runPending(db, connection.send, known);
+      if (await connection.lock()) await runPending(db, connection.send, known, engineOf(postgres));
       else await sleep(POLL);
     }
   } finally {
@@ -43,10 +44,15 @@ export async function runMigrations(
   }
 }
 
-async function runPending(db: Kysely<Recorded>, send: Send, known: Migrations): Promise<void> {
+async function runPending(
+  db: Kysely<Recorded>,
+  send: Send,
+  known: Migrations,
+  engine: Engine,
+): Promise<void> {
   await insistently(() => createRecord(db));
   for (const [name, migration] of await pendingIn(db, known)) {
-    await insistently(() => migration(queriesOver(send)));
+    await insistently(() => migration(queriesOver(send), engine));
     const timestamp = new Date().toISOString();
     await db
       .insertInto('kysely_migration')

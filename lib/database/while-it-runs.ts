@@ -1,6 +1,7 @@
 import type { Settings } from '../settings.ts';
 import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
+import { engineOf } from './engines.ts';
 
 /** In milliseconds. */
 const PAUSE = 2000;
@@ -54,6 +55,7 @@ async function isRunning(postgres: Settings['postgres'], statement: string): Pro
   try {
     await client.connect();
     isInReach = true;
+    if (!engineOf(postgres).showsSessions) return true;
     const { rowCount } = await client.query(
       `select from pg_stat_activity
        where datname = current_database() and state = 'active' and left(query, 200) = left($1, 200)`,

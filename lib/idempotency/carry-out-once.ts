@@ -1,4 +1,5 @@
-import { waitedFor } from '../database/faults.ts';
+import type { Engine } from '../database/engines.ts';
+import { ranOutOfTime, waitedFor } from '../database/faults.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import { keyInUse, keyReused } from './refusals.ts';
 import { createTurns } from './turns.ts';
@@ -24,14 +25,18 @@ export type CarryOutOnce = <Created>(
 ) => Promise<Outcome<Created>>;
 
 /** The keyed requests of one instance. `timeLeft` are the milliseconds that the current request has for statements. */
-export function createCarryOutOnce(timeLeft: () => number, onReplay: () => void): CarryOutOnce {
+export function createCarryOutOnce(
+  timeLeft: () => number,
+  onReplay: () => void,
+  { limitsLockWaits }: Pick<Engine, 'limitsLockWaits'>,
+): CarryOutOnce {
   const inTurn = createTurns();
 
   return (fingerprint, { write, read }) =>
     inTurn(fingerprint.key.toString('base64'), timeLeft, async () => {
       // The time of the request's statements ends it.
       for (;;) {
-        const created = await write().catch(refuseKeyInUse);
+        const created = await write().catch((fault) => refuseKeyInUse(fault, limitsLockWaits));
         if (created !== undefined) return { created, isReplay: false };
         const known = await read();
         // Too old, and cleaned away between the two statements.
@@ -43,7 +48,11 @@ export function createCarryOutOnce(timeLeft: () => number, onReplay: () => void)
     });
 }
 
-/** Time ran out while another transaction held the key: of all other faults the key is not the cause. */
-function refuseKeyInUse(fault: unknown): never {
-  throw waitedFor(fault, 'idempotency_keys') ? keyInUse(fault) : fault;
+/**
+ * Time ran out while another transaction held the key: of all other faults the key is not the cause. Where the engine does
+ * not tell what was waited for, it may be.
+ */
+function refuseKeyInUse(fault: unknown, isTold: boolean): never {
+  const isKey = isTold ? waitedFor(fault, 'idempotency_keys') : ranOutOfTime(fault);
+  throw isKey ? keyInUse(fault) : fault;
 }

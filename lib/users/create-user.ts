@@ -18,7 +18,7 @@ import { type WrittenRow, writtenUsers } from './written-users.ts';
 type Given = UserCreate & Author & { readonly id: string };
 
 /** Stores one user; under a key once, however often it is asked for. */
-export function creatingUser({ writes, reads, recordsChanges, carryOutOnce }: Writing) {
+export function creatingUser({ writes, reads, recordsChanges, carryOutOnce, engine }: Writing) {
   const recordedWith = (given: Given) => (recordsChanges ? recorded('created', given) : undefined);
   const insert = prepare<Given, WrittenRow>(writes, 'INSERT users', (given) =>
     writtenUsers(
@@ -31,7 +31,7 @@ export function creatingUser({ writes, reads, recordsChanges, carryOutOnce }: Wr
       sql`insert into users (id, email, full_name)
         select ${given.id}::uuid, ${given.email}::text, ${given.full_name}::text from claimed`,
       {
-        before: [claimed(given, sql`array[${given.id}::uuid]`)],
+        before: [claimed(given, sql`array[${given.id}::uuid]`, engine)],
         record: recordedWith(given),
         isKeyed: true,
       },

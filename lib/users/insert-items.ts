@@ -49,7 +49,7 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
 
 /** The statement for this mode. In the order of the addresses, so that two batches never wait for each other. */
 export function insertingItems(
-  { writes, recordsChanges }: Writing,
+  { writes, recordsChanges, engine }: Writing,
   mode: UserBatch['mode'],
   { isKeyed }: { readonly isKeyed: boolean },
 ): InsertItems {
@@ -60,7 +60,7 @@ export function insertingItems(
       sql`insert into users (id, email, full_name)
         select source.id, source.email, source.full_name from ${source} order by source.folded`,
       {
-        before: isKeyed ? [...before, claimed(given, ids)] : before,
+        before: isKeyed ? [...before, claimed(given, ids, engine)] : before,
         record: recordsChanges ? recorded('created', given) : undefined,
         isKeyed,
       },

@@ -1,4 +1,5 @@
 import { interruptingChanges } from '../changes/retention.ts';
+import type { Engine } from '../database/engines.ts';
 import type { Statements } from '../database/statements.ts';
 import type { CarryOutOnce } from '../idempotency/carry-out-once.ts';
 
@@ -11,6 +12,7 @@ export type Writing = {
   /** Whether each write records its change. */
   readonly recordsChanges: boolean;
   readonly carryOutOnce: CarryOutOnce;
+  readonly engine: Engine;
 };
 
 /** In milliseconds: how often it is noted at most. */

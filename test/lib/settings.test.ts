@@ -143,6 +143,12 @@ const SETTINGS: readonly (readonly [
     { '1': 1, '65535': 65_535 },
     ['0', '65536', '-1', '5432.0', '1e3', '0x1538', 'postgres', '5432,', '5432,5433'],
   ],
+  [
+    'SVC_POSTGRES_ENGINE',
+    (settings) => POSTGRES(settings).engine,
+    { postgresql: 'postgresql', distributed: 'distributed' },
+    ['Distributed', 'cockroachdb', 'postgres'],
+  ],
   ['SVC_POSTGRES_USER', (settings) => POSTGRES(settings).user, { 'some one': 'some one' }, []],
   [
     'SVC_POSTGRES_PASSWORD',
@@ -247,6 +253,7 @@ test('the defaults', () => {
       poolTimeout: 1,
       statementTimeout: 4,
       migrate: true,
+      engine: 'postgresql',
     },
     shutdown: { drainTimeout: 30, readinessDelay: 0, serverTimeout: undefined },
     unknown: [],

@@ -7,6 +7,7 @@ import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { launcherOf } from '../../host/development/postgres/take-over.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
+import { distributedHabits, isDistributed } from './distributed.ts';
 import { startContainer } from './postgres-container.ts';
 
 /** How to reach the PostgreSQL that the tests run against, and a database to connect to for administration. */
@@ -57,6 +58,9 @@ export async function createDatabase() {
   const server = inject('postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
   await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY`);
+  if (isDistributed) {
+    for (const statement of distributedHabits(name)) await query({ ...server, database: name }, statement);
+  }
   return {
     ...server,
     name,

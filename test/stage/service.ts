@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startHost } from '../../host/host.ts';
 import { readSettings, type Variables } from '../../lib/settings.ts';
+import { isDistributed } from './distributed.ts';
 import { createDatabase } from './postgres.ts';
 import { startIssuer } from './tokens.ts';
 
@@ -28,6 +29,7 @@ export function environmentOf(
     SVC_POSTGRES_USER: user,
     SVC_POSTGRES_PASSWORD: password,
     SVC_POSTGRES_DB: name,
+    SVC_POSTGRES_ENGINE: isDistributed ? 'distributed' : 'postgresql',
   };
 }
 

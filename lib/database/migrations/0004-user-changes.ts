@@ -1,7 +1,11 @@
 import { type CreateTableBuilder, type Kysely, sql } from 'kysely';
+import type { Engine } from '../engines.ts';
 
 /** The changes of users: those without a position yet, those with one, and the head of the feed, a single row. */
-export async function userChanges(db: Kysely<unknown>): Promise<void> {
+export async function userChanges(
+  db: Kysely<unknown>,
+  { hasAutovacuum }: Pick<Engine, 'hasAutovacuum'>,
+): Promise<void> {
   // Which fields the last update changed, a bit for each: what is set there sees the row as it was.
   await sql`alter table users add column if not exists changed smallint not null default 0`.execute(db);
   await change(
@@ -11,10 +15,7 @@ export async function userChanges(db: Kysely<unknown>): Promise<void> {
       .addColumn('sequence', 'bigint', (column) => column.generatedAlwaysAsIdentity().primaryKey()),
   ).execute();
   // Every change passes through: its dead rows must not pile up, for each look would read them.
-  await sql`alter table user_changes_unnumbered set (
-    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
-    autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_cost_delay = 0
-  )`.execute(db);
+  if (hasAutovacuum) await tuneAutovacuum(db);
   await change(
     db.schema
       .createTable('user_changes')
@@ -39,6 +40,13 @@ export async function userChanges(db: Kysely<unknown>): Promise<void> {
     .addColumn('is_interrupted', 'boolean', (column) => column.notNull().defaultTo(false))
     .execute();
   await sql`insert into user_changes_head default values on conflict do nothing`.execute(db);
+}
+
+function tuneAutovacuum(db: Kysely<unknown>) {
+  return sql`alter table user_changes_unnumbered set (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_cost_delay = 0
+  )`.execute(db);
 }
 
 /** What is kept of a change. */

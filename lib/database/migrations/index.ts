@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Engine } from '../engines.ts';
 import { users } from './0001-users.ts';
 import { inactiveUsers } from './0002-inactive-users.ts';
 import { idempotencyKeys } from './0003-idempotency-keys.ts';
@@ -9,7 +10,7 @@ import type { MigrationName } from './names.ts';
  * One statement or a few, outside of a transaction. Each leaves alone what is there already, for it may be sent again
  * after any failure, and suits the version of the service that still runs beside it.
  */
-export type Migration = (db: Kysely<unknown>) => Promise<void>;
+export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
 /** What each migration does, in their order. */
 export const migrations: Readonly<Record<MigrationName, Migration>> = {

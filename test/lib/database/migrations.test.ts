@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { engineOf } from '../../../lib/database/engines.ts';
 import { createIndexConcurrently } from '../../../lib/database/migrations/concurrent-index.ts';
 import { type Migration, migrations } from '../../../lib/database/migrations/index.ts';
 import { latestMigration } from '../../../lib/database/migrations/names.ts';
@@ -89,7 +90,7 @@ test('of many instances that start at once one migrates, and the others wait unt
   const slow: Migration = async (db) => {
     runs += 1;
     await sql`select pg_sleep(0.5)`.execute(db);
-    await nameIndex(db);
+    await nameIndex(db, engineOf(made.settings));
   };
   const known = { ...migrations, '9001-slow': slow };
   await Promise.all(Array.from({ length: 8 }, () => runMigrations(made.settings, { known })));

@@ -1,0 +1,27 @@
+/** Whether the tests run with SVC_POSTGRES_ENGINE=distributed, over a PostgreSQL with the habits of such an engine. */
+export const isDistributed = process.env.TEST_POSTGRES_ENGINE === 'distributed';
+
+/** One in so many statements of the service that write users meets another. */
+const CONFLICTS = 10;
+
+/**
+ * What gives a database of PostgreSQL the habits of a distributed engine: transactions are serializable, and now and
+ * then a write of the service ends in a conflict (40001).
+ */
+export const distributedHabits = (database: string): readonly string[] => [
+  `ALTER DATABASE ${database} SET default_transaction_isolation = serializable`,
+  'CREATE SCHEMA habits',
+  `CREATE FUNCTION habits.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+     IF random() < 1.0 / ${CONFLICTS} AND current_setting('application_name') = 'user-management-service' THEN
+       RAISE EXCEPTION 'restart transaction' USING ERRCODE = '40001';
+     END IF;
+     RETURN NULL;
+   END $$`,
+  `CREATE FUNCTION habits.adopt() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+     IF to_regclass('public.users') IS NOT NULL THEN
+       CREATE OR REPLACE TRIGGER conflict BEFORE INSERT OR UPDATE OR DELETE ON public.users
+         FOR EACH STATEMENT EXECUTE FUNCTION habits.conflict();
+     END IF;
+   END $$`,
+  "CREATE EVENT TRIGGER adopt ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION habits.adopt()",
+];
