@@ -1,4 +1,3 @@
-import type { DisposablePostgres } from '../stage/disposable-postgres.ts';
 import { type Entry, isAcknowledged, isInDoubt, isReplay, keyOf, type Ledger, userIdOf } from './ledger.ts';
 
 /** A user as it is stored. */
@@ -11,11 +10,11 @@ export type StoredUser = {
 };
 
 /** The whole table of users. */
-export async function storedUsers(postgres: Pick<DisposablePostgres, 'query'>) {
+export async function storedUsers(postgres: { query(sql: string): Promise<readonly unknown[]> }) {
   const rows = await postgres.query(
     'SELECT id, email, full_name, is_active, version::int FROM users ORDER BY created_at, id',
   );
-  return rows as unknown as readonly StoredUser[];
+  return rows as readonly StoredUser[];
 }
 
 /**

@@ -1,0 +1,173 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { freePort } from '../../host/development/free-port.ts';
+import { accountFor } from '../../host/development/postgres/account.ts';
+import { isListening } from '../stage/listening.ts';
+import { until } from '../stage/until.ts';
+import { type ClusterNode, createNode, type Replication } from './node.ts';
+import { unpackPrograms } from './programs.ts';
+
+/** A PostgreSQL of three nodes. */
+export type Cluster = Awaited<ReturnType<typeof startCluster>>;
+
+/** What Patroni tells of a node. */
+type Member = { readonly name: string; readonly role: string; readonly state: string };
+
+/** A PostgreSQL that takes writes: of another start it is another one. */
+export type Writer = { readonly node: ClusterNode; readonly startedAt: string };
+
+/** In milliseconds. */
+const LOOK_EVERY = 20;
+
+/** In seconds. */
+const HEALTHY = 120;
+
+/** Starts three nodes, each with a Patroni, over one etcd, and a haproxy that leads to the primary. All on loopback. */
+export async function startCluster(replication: Replication) {
+  const folder = await mkdtemp(join(tmpdir(), 'user-management-failover-'));
+  const account = await accountFor(folder);
+  await chmod(folder, 0o755);
+  const programs = await unpackPrograms(join(folder, 'programs'));
+  const own = join(folder, 'nodes');
+  await mkdir(own);
+  if (account.uid !== undefined) await chown(own, account.uid, account.gid ?? account.uid);
+  const [etcdPort, peerPort, balancerPort] = [await freePort(), await freePort(), await freePort()];
+
+  const etcd = await runProgram('etcd', programs.etcd, [
+    ...['--data-dir', join(own, 'etcd'), '--listen-peer-urls', `http://127.0.0.1:${peerPort}`],
+    ...['--listen-client-urls', `http://127.0.0.1:${etcdPort}`],
+    ...['--advertise-client-urls', `http://127.0.0.1:${etcdPort}`],
+    ...['--initial-advertise-peer-urls', `http://127.0.0.1:${peerPort}`],
+    ...['--initial-cluster', `default=http://127.0.0.1:${peerPort}`],
+  ]);
+  await until('etcd listens', () => isListening(etcdPort));
+
+  const nodes: ClusterNode[] = [];
+  for (const name of ['one', 'two', 'three']) {
+    const [port, restPort] = [await freePort(), await freePort()];
+    const node = { name, folder: own, account, programs, replication, etcdPort, port, restPort };
+    nodes.push(createNode(node));
+  }
+  for (const node of nodes) await node.start();
+  await writeFile(join(folder, 'haproxy.cfg'), balancing(balancerPort, nodes));
+  const haproxy = await runProgram('haproxy', programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')]);
+
+  async function runProgram(name: string, program: string, options: readonly string[]) {
+    const log = await open(join(folder, `${name}.log`), 'a');
+    const child = spawn(program, options, { ...account, cwd: '/', stdio: ['ignore', log.fd, log.fd] });
+    await once(child, 'spawn');
+    await log.close();
+    const ended = once(child, 'exit');
+    return {
+      async stop() {
+        child.kill('SIGKILL');
+        await ended;
+      },
+    };
+  }
+
+  /** What any Patroni says of all of them. */
+  async function members(): Promise<readonly Member[]> {
+    for (const { restPort } of nodes) {
+      const asked = fetch(`http://127.0.0.1:${restPort}/cluster`, { signal: AbortSignal.timeout(1000) });
+      const told = await asked.then((response) => response.json()).catch(() => undefined);
+      const { members } = (told ?? {}) as { members?: readonly Member[] };
+      if (members) return members;
+    }
+    return [];
+  }
+
+  async function isHealthy(): Promise<boolean> {
+    const all = await members();
+    const isRunning = all.every(({ state }) => state === 'running' || state === 'streaming');
+    const hasStandby = replication === 'asynchronous' || all.some(({ role }) => role === 'sync_standby');
+    return (
+      all.length === nodes.length && isRunning && hasStandby && all.some(({ role }) => role === 'leader')
+    );
+  }
+
+  async function writers(): Promise<readonly Writer[]> {
+    return (await Promise.all(nodes.map(writerAt))).filter((writer) => writer !== undefined);
+  }
+
+  async function query(sql: string, database: string): Promise<Record<string, unknown>[]> {
+    const [writer] = await writers();
+    if (!writer) throw new Error('nobody takes writes');
+    return rowsOf(writer.node, sql, database);
+  }
+
+  return {
+    nodes,
+    balancer: { host: '127.0.0.1', port: balancerPort },
+    version: programs.version,
+    async untilHealthy(): Promise<void> {
+      await until('all nodes are well', isHealthy, { seconds: HEALTHY, every: 200 }).catch(async (error) => {
+        const logs = await Promise.all(nodes.map(async (node) => `${node.name}: ${await node.log()}`));
+        throw new Error(`${error.message}\n${logs.join('\n')}`);
+      });
+    },
+    query,
+    async primary(): Promise<Writer> {
+      const [writer, ...others] = await writers();
+      if (!writer || others.length > 0) throw new Error(`${others.length + 1} nodes take writes`);
+      return writer;
+    },
+    /** Another one than `before`, as soon as it takes writes. */
+    untilTakenOver: (before: Writer, seconds: number) =>
+      until(
+        'another takes writes',
+        async () =>
+          (await writers()).find(
+            ({ node, startedAt }) => node !== before.node || startedAt !== before.startedAt,
+          ),
+        { seconds, every: LOOK_EVERY },
+      ),
+    async stop(): Promise<void> {
+      for (const node of nodes) await node.kill();
+      await Promise.all([etcd.stop(), haproxy.stop()]);
+      await rm(folder, { recursive: true, force: true, maxRetries: 9 });
+    },
+  };
+}
+
+/** Undefined while it takes no writes, or does not answer at once. */
+async function writerAt(node: ClusterNode): Promise<Writer | undefined> {
+  const sql = `SELECT pg_postmaster_start_time()::text AS started_at
+               WHERE current_setting('transaction_read_only') = 'off'`;
+  const [row] = await rowsOf(node, sql, 'postgres', 250).catch(() => []);
+  return row && { node, startedAt: String(row.started_at) };
+}
+
+async function rowsOf({ host, port }: ClusterNode, sql: string, database: string, limit = 10_000) {
+  const client = new pg.Client({
+    ...{ host, port, database, user: 'postgres', ssl: false },
+    ...{ connectionTimeoutMillis: limit, query_timeout: limit },
+  });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    void client.end();
+  }
+}
+
+/** As Patroni's documentation has it, but that it asks more often. */
+const balancing = (port: number, nodes: readonly ClusterNode[]) => `
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 1h
+  timeout server 1h
+
+listen primary
+  bind 127.0.0.1:${port}
+  option httpchk OPTIONS /primary
+  http-check expect status 200
+  default-server inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions
+${nodes.map((node) => `  server ${node.name} 127.0.0.1:${node.port} check port ${node.restPort}`).join('\n')}
+`;

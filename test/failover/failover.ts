@@ -1,0 +1,155 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { startKeyServer } from '../faults/key-server.ts';
+import { summed } from '../faults/oracle.ts';
+import { seededRandom } from '../faults/random.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { type ClusterFault, clusterFaults } from './faults.ts';
+import type { Replication } from './node.ts';
+import { startWays, type Way } from './ways.ts';
+
+/**
+ * Three nodes of PostgreSQL with Patroni lose their primary in every way, with synchronous and with asynchronous
+ * replication, under a service that reaches them by way of haproxy and one that has a list of hosts. Prints a line of
+ * JSON for each, then a table, and at last `N passed, N failed`. `--rounds <n>` does all of it n times.
+ */
+const REPLICATIONS: readonly Replication[] = ['synchronous', 'asynchronous'];
+
+/** In seconds: until another has to take writes, the time to live of the leader's lock included. */
+const TAKEN_OVER = 60;
+
+/** In milliseconds. */
+const FIRST_WRITE = 1000;
+const LONGEST_ANSWER = 5000;
+const BEFORE = 2000;
+const AFTER = 4000;
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '1' },
+    seed: { type: 'string', default: String(randomInt(1_000_000)) },
+    fault: { type: 'string', multiple: true },
+    replication: { type: 'string', multiple: true },
+  },
+});
+const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
+if (![rounds, seed].every(Number.isInteger)) throw new Error('--rounds and --seed take a whole number');
+const faults = clusterFaults.filter(({ name }) => values.fault?.includes(name) ?? true);
+const replications = REPLICATIONS.filter((name) => values.replication?.includes(name) ?? true);
+
+const print = (text: string) => process.stdout.write(`${text}\n`);
+const random = seededRandom(seed);
+const outcomes: Outcome[] = [];
+const failures: string[] = [];
+print(JSON.stringify({ seed, rounds, faults: faults.length, replications }));
+for (const replication of replications) await runAll(replication);
+print(table(outcomes));
+for (const failure of failures) print(`failed: ${failure}`);
+const passed = outcomes.filter(({ faults }) => faults.length === 0).length;
+const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
+print(`seed ${seed}`);
+print(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 && passed > 0 ? 0 : 1);
+
+type Outcome = Awaited<ReturnType<typeof outcomeOf>>;
+
+async function runAll(replication: Replication): Promise<void> {
+  const cluster = await startCluster(replication);
+  const issuer = await startKeyServer();
+  try {
+    await cluster.untilHealthy();
+    const ways = await startWays(cluster, issuer);
+    for (let round = 0; round < rounds; round += 1) {
+      for (const fault of faults) await runOne(replication, fault, cluster, ways);
+    }
+    for (const way of ways) {
+      const found = await way.faultsAtLast(replication === 'synchronous');
+      failures.push(...found.map((sentence) => `${replication}, ${way.name}: ${sentence}`));
+      await way.stop();
+    }
+  } finally {
+    await Promise.all([cluster.stop(), issuer.stop()]);
+  }
+}
+
+/** One fault, which both services live through. */
+async function runOne(
+  replication: Replication,
+  fault: ClusterFault,
+  cluster: Cluster,
+  ways: readonly Way[],
+): Promise<void> {
+  await cluster.untilHealthy();
+  const primary = await cluster.primary();
+  for (const way of ways) way.startLoad(random);
+  await sleep(BEFORE);
+  const begun = performance.now();
+  const broughtAbout = fault.bringAbout(primary, cluster);
+  await cluster.untilTakenOver(primary, TAKEN_OVER);
+  const takenOver = performance.now();
+  await broughtAbout;
+  await sleep(AFTER);
+  await fault.undo?.(primary);
+  await cluster.untilHealthy();
+  await sleep(BEFORE);
+  for (const way of ways) {
+    const outcome = await outcomeOf(replication, fault, way, { begun, takenOver });
+    outcomes.push(outcome);
+    print(JSON.stringify(outcome));
+  }
+}
+
+type Moments = { readonly begun: number; readonly takenOver: number };
+
+async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, moments: Moments) {
+  const { begun, takenOver } = moments;
+  const { ledger, restarts, lost, doubtful } = await way.stopLoad();
+  const successes = ledger.acknowledged.filter(({ answered }) => answered > takenOver);
+  const first = Math.min(...successes.map(({ answered }) => answered)) - takenOver;
+  const longest = ledger.longestAnswer();
+  const promises = {
+    'the first write comes within a second of the promotion': first <= FIRST_WRITE,
+    'every answer comes within 5 seconds': longest <= LONGEST_ANSWER,
+    'the service is not restarted': restarts === 0,
+    'writes were acknowledged': ledger.acknowledged.length > 100,
+    'no acknowledged write is lost': lost.length === 0 || canLose(replication, fault),
+  };
+  return {
+    replication,
+    fault: fault.name,
+    by: way.name,
+    acknowledged: ledger.acknowledged.length,
+    lost: lost.length,
+    in_doubt: doubtful,
+    refused_by_status: ledger.refusedByStatus(),
+    taken_over_seconds: rounded((takenOver - begun) / 1000, 1),
+    first_write_ms: rounded(first, 0),
+    longest_answer_ms: rounded(longest, 0),
+    restarts,
+    faults: [
+      ...Object.entries(promises).flatMap(([promise, holds]) => (holds ? [] : [promise])),
+      ...(canLose(replication, fault) ? [] : summed(lost)),
+    ],
+  };
+}
+
+/** What a primary has not sent on is lost with it, unless it waits for a standby, or comes back itself. */
+function canLose(replication: Replication, { name }: ClusterFault): boolean {
+  return replication === 'asynchronous' && (name === 'kill' || name === 'freeze');
+}
+
+function table(all: readonly Outcome[]): string {
+  const head = ['replication', 'fault', 'by', 'writes', 'lost', 'first write', 'longest', 'restarts'];
+  const rows = all.map((one) => [
+    ...[one.replication, one.fault, one.by, one.acknowledged, one.lost],
+    ...[`${one.first_write_ms} ms`, `${one.longest_answer_ms} ms`, one.restarts],
+    one.faults.length > 0 ? 'FAILED' : '',
+  ]);
+  const lines = [head, ...rows].map((row) => row.map((cell) => String(cell).padEnd(13)).join(''));
+  return `\n${lines.map((line) => line.trimEnd()).join('\n')}`;
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}

@@ -1,0 +1,18 @@
+import type { Cluster, Writer } from './cluster.ts';
+
+/** Something that happens to the primary. */
+export type ClusterFault = {
+  readonly name: string;
+  /** Resolves when it has begun. */
+  bringAbout(primary: Writer, cluster: Cluster): Promise<unknown>;
+  /** What brings the node back, once another has taken over. */
+  undo?(primary: Writer): unknown;
+};
+
+/** All that a failover can come of, and a restart, after which the same one is the primary. */
+export const clusterFaults: readonly ClusterFault[] = [
+  { name: 'switchover', bringAbout: ({ node }) => node.ask('switchover', { leader: node.name }) },
+  { name: 'restart', bringAbout: async ({ node }) => void node.ask('restart', {}).catch(() => {}) },
+  { name: 'kill', bringAbout: ({ node }) => node.kill(), undo: ({ node }) => node.start() },
+  { name: 'freeze', bringAbout: async ({ node }) => node.freeze(), undo: ({ node }) => node.thaw() },
+];

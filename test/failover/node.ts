@@ -1,0 +1,165 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { open, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Account } from '../../host/development/postgres/account.ts';
+import type { Programs } from './programs.ts';
+
+/** Whether a commit waits for a standby. */
+export type Replication = 'synchronous' | 'asynchronous';
+
+/** One PostgreSQL and the Patroni that keeps it. */
+export type ClusterNode = ReturnType<typeof createNode>;
+
+type Options = {
+  readonly name: string;
+  readonly folder: string;
+  readonly account: Account;
+  readonly programs: Programs;
+  readonly replication: Replication;
+  readonly etcdPort: number;
+  /** Of PostgreSQL, and of Patroni. */
+  readonly port: number;
+  readonly restPort: number;
+};
+
+/** A node that has not been started. */
+export function createNode({ name, folder, account, programs, port, restPort, ...options }: Options) {
+  const files = join(folder, `${name}-data`);
+  let patroni: ChildProcess | undefined;
+  let stopped: readonly number[] = [];
+
+  /** Those of Patroni and of PostgreSQL, parents first, so that they can start no other. */
+  function processes(): readonly number[] {
+    const postmaster = Number.parseInt(contentOf(join(files, 'postmaster.pid')), 10);
+    const own = patroni?.pid === undefined ? [] : [patroni.pid, ...childrenOf(patroni.pid)];
+    const all = Number.isNaN(postmaster) ? own : [...own, postmaster, ...childrenOf(postmaster)];
+    return [...new Set(all)];
+  }
+
+  function signal(processIds: readonly number[], given: NodeJS.Signals): void {
+    for (const processId of processIds) {
+      try {
+        process.kill(processId, given);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+    }
+  }
+
+  const thaw = () => {
+    signal(stopped, 'SIGCONT');
+    stopped = [];
+  };
+
+  async function kill(): Promise<void> {
+    thaw();
+    const isRunning = patroni && patroni.exitCode === null && patroni.signalCode === null;
+    const ended = isRunning ? once(patroni as ChildProcess, 'exit') : undefined;
+    signal(processes(), 'SIGKILL');
+    await ended;
+  }
+
+  return {
+    name,
+    host: '127.0.0.1',
+    port,
+    restPort,
+    kill,
+    thaw,
+    async start(): Promise<void> {
+      const file = join(folder, `${name}.yml`);
+      // JSON is YAML.
+      await writeFile(
+        file,
+        JSON.stringify(configuration({ name, programs, port, restPort, files, ...options })),
+      );
+      const log = await open(join(folder, `${name}.log`), 'a');
+      patroni = spawn(programs.python, ['-m', 'patroni', file], {
+        ...account,
+        cwd: '/',
+        env: { PYTHONPATH: programs.pythonPath, PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
+        stdio: ['ignore', log.fd, log.fd],
+      });
+      await log.close();
+    },
+    /** Everything stands still, and all connections stay. */
+    freeze(): void {
+      stopped = processes();
+      signal(stopped, 'SIGSTOP');
+    },
+    /** Asks this Patroni to do something with its cluster. */
+    async ask(command: 'switchover' | 'restart', order: object): Promise<void> {
+      const response = await fetch(`http://127.0.0.1:${restPort}/${command}`, {
+        method: 'POST',
+        body: JSON.stringify(order),
+      });
+      if (!response.ok) throw new Error(`${command}: ${response.status} ${await response.text()}`);
+    },
+    /** The end of what it has told. */
+    log: async () => (await readFile(join(folder, `${name}.log`), 'utf8')).slice(-1500),
+  };
+}
+
+function configuration({
+  name,
+  programs,
+  port,
+  restPort,
+  files,
+  etcdPort,
+  replication,
+}: Omit<Options, 'folder' | 'account'> & { readonly files: string }) {
+  const own = (ownPort: number) => `127.0.0.1:${ownPort}`;
+  return {
+    scope: 'users',
+    name,
+    restapi: { listen: own(restPort), connect_address: own(restPort) },
+    etcd3: { host: own(etcdPort) },
+    bootstrap: {
+      dcs: {
+        ttl: 20,
+        loop_wait: 2,
+        retry_timeout: 5,
+        synchronous_mode: replication === 'synchronous',
+        postgresql: { use_pg_rewind: true, use_slots: true, parameters: { max_connections: 100 } },
+      },
+      initdb: [{ auth: 'trust' }, { encoding: 'UTF8' }, { locale: 'C.UTF-8' }, 'no-sync'],
+    },
+    postgresql: {
+      listen: own(port),
+      connect_address: own(port),
+      data_dir: files,
+      pgpass: `${files}.pgpass`,
+      bin_dir: programs.postgres,
+      authentication: { superuser: { username: 'postgres' }, replication: { username: 'replicator' } },
+      pg_hba: ['host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust'],
+      parameters: { unix_socket_directories: '' },
+    },
+    watchdog: { mode: 'off' },
+  };
+}
+
+function contentOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** The processes that one has started; the fourth field of their status is their parent. */
+function childrenOf(parent: number): readonly number[] {
+  const processIds = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return processIds
+    .filter(
+      (id) =>
+        Number(
+          contentOf(`/proc/${id}/stat`)
+            .replace(/^.*\) /s, '')
+            .split(' ')[1],
+        ) === parent,
+    )
+    .map(Number);
+}
