@@ -1,0 +1,115 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { type Answer, answerWith } from '../stage/answer.ts';
+import { CHANGES, change, endOfFeed, nextOf, untilNothingPolls, untilPolling } from '../stage/changes.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { until } from '../stage/until.ts';
+
+/** So many wait in an instance at most. */
+const CROWD = 1000;
+
+/** The client shares the machine, and the process, with the service; alone it is told within 0.2 s. */
+const SOON = 5000;
+
+const service = serviceUnderTest();
+const { call, createUser } = service;
+
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+let administrator: Awaited<ReturnType<typeof administer>>;
+let token: string;
+
+beforeAll(async () => {
+  administrator = await administer(service.database.name);
+  token = await service.issuer.sign();
+});
+
+afterAll(async () => {
+  agent.destroy();
+  await administrator.end();
+});
+
+/** Asks over a connection that is kept; `leave` hangs up. */
+function ask(target: string): { readonly answer: Promise<Answer>; leave(): void } {
+  const { hostname, port } = new URL(service.url);
+  const headers = { authorization: `Bearer ${token}` };
+  const sent = request({ agent, host: hostname, port, path: target, headers });
+  const answer = new Promise<Answer>((resolve, reject) => {
+    sent.on('error', reject);
+    sent.on('response', async (response) => {
+      const body = Buffer.concat(await response.toArray());
+      resolve(answerWith(response.statusCode ?? 0, response.headers as Record<string, string>, body));
+    });
+  });
+  sent.end();
+  return { answer, leave: () => sent.destroy() };
+}
+
+const crowd = (target: string) => Array.from({ length: CROWD }, () => ask(target));
+
+test('a thousand that wait are told of each change, come again all at once, and none is refused', async () => {
+  let next = `${await endOfFeed(call)}&wait=20`;
+  let waiting = crowd(next);
+  for (let round = 0; round < 5; round += 1) {
+    await untilPolling(administrator);
+    const begun = performance.now();
+    const ada = await createUser();
+    const pages = await Promise.all(waiting.map(({ answer }) => answer));
+
+    expect(performance.now() - begun).toBeLessThan(SOON);
+    for (const page of pages) expect(page.status).toBe(200);
+    for (const page of pages) expect(page.body).toEqual([change('user.created', ada, 1)]);
+    next = nextOf(pages[0] as Answer);
+    waiting = crowd(next);
+  }
+  await untilPolling(administrator);
+  expect(await administrator.countSessions(service.database.name)).toBeLessThanOrEqual(11);
+  for (const { answer, leave } of waiting) {
+    answer.catch(() => undefined);
+    leave();
+  }
+  await untilNothingPolls(administrator);
+});
+
+test('those who come far behind, all at once, are none of them refused', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const items = Array.from({ length: 100 }, (_, n) => ({ email: `far-${round}-${n}@example.com` }));
+    expect((await call('POST', '/api/v1/users/batch', { items })).status).toBe(201);
+  }
+  const pages = await Promise.all(crowd(`${CHANGES}?wait=20`).map(({ answer }) => answer));
+
+  for (const page of pages) expect([page.status, (page.body as unknown[]).length]).toEqual([200, 100]);
+});
+
+test('one more than a thousand is answered at once, until somebody leaves', async () => {
+  const end = `${await endOfFeed(call)}&wait=20`;
+  const waiting = crowd(end);
+  // Until all of the thousand have come, one more may find a place.
+  const page = await until('one more is answered', () => answeredAtOnce(end));
+  expect([page.status, page.body]).toEqual([200, []]);
+  const leaver = waiting.shift();
+  leaver?.answer.catch(() => undefined);
+  leaver?.leave();
+  const successor = await until('one more waits', async () => {
+    const asked = ask(end);
+    return (await within(500, asked.answer)) === undefined && asked;
+  });
+  const ada = await createUser();
+
+  const pages = await Promise.all([successor, ...waiting].map(({ answer }) => answer));
+  for (const { body } of pages) expect(body).toEqual([change('user.created', ada, 1)]);
+});
+
+async function answeredAtOnce(target: string): Promise<Answer | undefined> {
+  const { answer, leave } = ask(target);
+  const page = await within(1000, answer);
+  if (page) return page;
+  answer.catch(() => undefined);
+  leave();
+  return undefined;
+}
+
+function within<Value>(milliseconds: number, value: Promise<Value>): Promise<Value | undefined> {
+  return Promise.race([value, sleep(milliseconds, undefined, { ref: false })]);
+}

@@ -1,0 +1,127 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
+import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+let postgres: DisposablePostgres;
+
+beforeAll(async () => {
+  postgres = await startDisposablePostgres();
+});
+
+afterAll(() => postgres.stop());
+
+const service = serviceUnderTest(() => ({
+  SVC_POSTGRES_HOST: postgres.host,
+  SVC_POSTGRES_PORT: String(postgres.port),
+  SVC_POSTGRES_USER: postgres.user,
+  SVC_POSTGRES_PASSWORD: postgres.password,
+  SVC_POSTGRES_DB: postgres.database,
+  SVC_POSTGRES_STATEMENT_TIMEOUT: '1',
+}));
+const { call, createUser } = service;
+
+const untilReady = () => until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok);
+
+/** Waits until the service polls PostgreSQL for those who wait for changes, and has done so before. */
+async function untilPolling() {
+  const look = async () =>
+    (
+      await postgres.query(
+        "SELECT count(*)::int FROM pg_stat_activity WHERE query LIKE '%user_changes_head%' AND pid <> pg_backend_pid() AND query_start > clock_timestamp() - interval '60 ms'",
+      )
+    )[0]?.count === 1;
+  await until('a poll', look);
+  await until('another poll', look);
+}
+
+describe('while PostgreSQL is away', () => {
+  test.each([
+    ['killed', () => postgres.kill(), () => postgres.start()],
+    ['frozen', () => postgres.freeze(), async () => postgres.thaw()],
+  ])(
+    'because it is %s, those who wait go on waiting, and are told when it is back',
+    async (_case, depart, comeBack) => {
+      const end = await endOfFeed(call);
+      const waiting = Array.from({ length: 20 }, () => call('GET', `${end}&wait=20`));
+      await untilPolling();
+      await depart();
+      expect((await call('GET', `${CHANGES}?limit=1`)).status).toBe(503);
+      await comeBack();
+      await untilReady();
+      const user = await until('a user is created', async () => {
+        const { status, body } = await call('POST', USERS, { email: freshAddress() });
+        return status === 201 && (body as UserBody);
+      });
+
+      for (const page of await Promise.all(waiting))
+        expect([page.status, page.body]).toEqual([200, [change('user.created', user, 1)]]);
+    },
+  );
+
+  test('the end of a wait is an empty page with the same cursor', async () => {
+    const end = `${await endOfFeed(call)}&limit=100&wait=1`;
+    await postgres.kill();
+    const page = await call('GET', end);
+    await postgres.start();
+    await untilReady();
+
+    expect([page.status, page.body, nextOf(page)]).toEqual([200, [], end]);
+  });
+});
+
+describe('while PostgreSQL takes no writes', () => {
+  const takeWrites = (isOn: boolean) =>
+    postgres.query([
+      `ALTER SYSTEM SET default_transaction_read_only = ${isOn ? 'off' : 'on'}`,
+      'SELECT pg_reload_conf()',
+    ]);
+  const connections = async () =>
+    (
+      await postgres.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'user-management-service' ORDER BY pid",
+      )
+    ).map(({ pid }) => pid);
+
+  afterEach(() => takeWrites(true));
+
+  test('changes that have a position are served, the others come after, and no connection is lost', async () => {
+    await until(
+      'it takes writes',
+      async () => (await call('POST', USERS, { email: freshAddress() })).status === 201,
+    );
+    const end = await endOfFeed(call);
+    const ada = await createUser();
+    const first = await call('GET', end);
+    const grace = await createUser();
+    await takeWrites(false);
+    await until(
+      'it takes no writes',
+      async () => (await call('POST', USERS, { email: freshAddress() })).status === 503,
+    );
+    await call('GET', end);
+    const before = await connections();
+
+    for (let round = 0; round < 5; round += 1) {
+      const page = await call('GET', end);
+      expect([page.status, page.body]).toEqual([200, [change('user.created', ada, 1)]]);
+      expect(nextOf(page)).toBe(nextOf(first));
+      expect((await call('GET', nextOf(page))).body).toEqual([]);
+      expect((await call('GET', `${USERS}${ada.id}/changes`)).body).toEqual([change('user.created', ada, 1)]);
+      // There is a change of this one, though it has no position yet.
+      expect((await call('GET', `${USERS}${grace.id}/changes`)).body).toEqual([]);
+      expect((await call('GET', `${CHANGES}?cursor=now&limit=0`)).status).toBe(200);
+      expect((await call('GET', `${nextOf(page)}&wait=1`)).body).toEqual([]);
+    }
+    expect(await connections()).toEqual(expect.arrayContaining(before));
+
+    const waiting = call('GET', `${nextOf(first)}&wait=20`);
+    await untilPolling();
+    await takeWrites(true);
+    expect((await waiting).body).toEqual([change('user.created', grace, 1)]);
+  });
+});
