@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listChanges } from '../../handlers/users/changes.ts';
+import { listUserChanges } from '../../handlers/users/user-changes.ts';
+import type { Handler } from '../../lib/gateway.ts';
+import { type Answer, answerOfResult, refusal, success } from '../stage/answers.ts';
+import { CHANGES, change, nextOf } from '../stage/changes.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+
+beforeAll(async () => {
+  stage = await startComposition();
+});
+
+afterAll(() => stage.stop());
+
+const readEnd = () => stage.call(listChanges, 'listChanges-end');
+
+/** Calls the function with a link, and with so many milliseconds left. */
+async function follow(handler: Handler, link: string, left: number): Promise<Answer> {
+  const event = await eventOf('listChanges', { token: await stage.issuer.sign() });
+  const rawQueryString = link.split('?')[1] ?? '';
+  const until = performance.now() + left;
+  const getRemainingTimeInMillis = () => until - performance.now();
+  return answerOfResult(await handler({ ...event, rawQueryString }, { getRemainingTimeInMillis }));
+}
+
+test('listChanges returns the changes of all users, as CloudEvents where Accept names them', async () => {
+  const given = await stage.createUser();
+  const answer = await stage.call(listChanges, 'listChanges');
+
+  expect(answer).toEqual(
+    success(200, [change('user.created', given, 1)], {
+      'content-type': 'application/cloudevents-batch+json; charset=utf-8',
+      link: `<${nextOf(answer)}>; rel="next"`,
+    }),
+  );
+});
+
+test('listUserChanges returns the changes of one user', async () => {
+  const given = await stage.createUser();
+  const answer = await stage.call(listUserChanges, 'listUserChanges', { id: given.id });
+
+  expect(answer).toEqual(
+    success(200, [change('user.created', given, 1)], { link: `<${nextOf(answer)}>; rel="next"` }),
+  );
+});
+
+test('a wait is answered before the time of the function is up, and with news as soon as that comes', async () => {
+  const handler = listChanges.bind(stage.service);
+  const end = `${nextOf(await readEnd())}&wait=20`;
+  const without = await follow(handler, end, 2000);
+  expect([without.status, without.body]).toEqual([200, []]);
+
+  const waiting = follow(handler, end, 30_000);
+  const given = await stage.createUser();
+  expect((await waiting).body).toEqual([change('user.created', given, 1)]);
+});
+
+test('what exclude_actor leaves in is told at once, though the request would wait', async () => {
+  const given = await stage.createUser();
+  const answer = await stage.call(listChanges, 'listChanges-wait');
+
+  expect((answer.body as unknown[]).at(-1)).toEqual(change('user.created', given, 1));
+  expect(nextOf(answer)).toMatch(/\?cursor=[^&]+&limit=100&exclude_actor=billing&wait=5$/);
+});
+
+test('with no time to wait the news that is there is told', async () => {
+  const handler = listChanges.bind(stage.service);
+  const end = `${nextOf(await readEnd())}&wait=20`;
+  const given = await stage.createUser();
+
+  expect((await follow(handler, end, 700)).body).toEqual([change('user.created', given, 1)]);
+});
+
+test.each([
+  ['422-changes-query', listChanges, ['cursor', 'exclude_actor', 'wait', 'limit'], CHANGES],
+  ['422-changes-of-user', listUserChanges, ['user_id', 'cursor', 'limit'], '/api/v1/users/42/changes'],
+])('all faults are told at once: %s', async (name, endpoint, errors, instance) => {
+  expect(await stage.call(endpoint, `refusals/${name}`)).toEqual(
+    refusal('validation_error', instance, { errors }),
+  );
+});
+
+test('neither a user nor a change of it is 404', async () => {
+  expect(await stage.call(listUserChanges, 'refusals/404-no-changes')).toEqual(
+    refusal('not_found_error', '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70/changes'),
+  );
+});
+
+test('a cursor of changes that are not kept is 410', async () => {
+  expect(await stage.call(listChanges, 'refusals/410-cursor-expired')).toEqual(
+    refusal('cursor_expired_error', CHANGES),
+  );
+});

@@ -1,0 +1,87 @@
+import { afterEach, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { answerOf, type UserBody } from '../stage/answers.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { CHANGES, change, endOfFeed, untilPolling } from '../stage/changes.ts';
+import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+let service: BuiltService;
+let administrator: Awaited<ReturnType<typeof administer>>;
+
+afterEach(async () => {
+  await administrator.end();
+  await service.remove();
+});
+
+async function start(variables = {}) {
+  service = await startBuiltService(variables);
+  administrator = await administer(service.database.name);
+}
+
+const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const createUser = async (email: string) => (await call('POST', USERS, { email })).body as UserBody;
+
+test('those who wait are answered when the drain begins, and do not hold it up', async () => {
+  await start();
+  const end = await endOfFeed(call);
+  const waiting = Array.from({ length: 20 }, () => service.call('GET', `${end}&wait=20`));
+  await untilPolling(administrator);
+  const { seconds, ...exit } = await endedBy('SIGTERM', service);
+
+  expect(exit).toEqual({ code: 0, signal: null });
+  expect(seconds).toBeLessThan(5);
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
+  for (const response of await Promise.all(waiting)) {
+    expect(response.headers.get('connection')).toBe('close');
+    expect((await answerOf(response)).body).toEqual([]);
+  }
+});
+
+test('until the drain begins they wait on, and are told of news', async () => {
+  await start({ SVC_SHUTDOWN_READINESS_DELAY: '2' });
+  const waiting = call('GET', `${await endOfFeed(call)}&wait=20`);
+  await untilPolling(administrator);
+  service.signal('SIGTERM');
+  await until('/ready is 503', async () => (await fetch(`${service.url}/ready`)).status === 503);
+  await untilPolling(administrator);
+  const ada = await createUser('ada@example.com');
+
+  expect((await waiting).body).toEqual([change('user.created', ada, 1)]);
+  await service.exited;
+});
+
+test('during the drain nobody waits any more, and whoever comes is told what there is', async () => {
+  await start();
+  const end = await endOfFeed(call);
+  const ada = await createUser('ada@example.com');
+  const lock = await holdUser(service.database, ada.id);
+  const held = call('PATCH', USERS + ada.id, { full_name: 'Ada' });
+  await untilUnderWay(1, service.database);
+  service.signal('SIGTERM');
+  await until(
+    'the drain',
+    async () => (await fetch(`${service.url}/health`)).headers.get('connection') === 'close',
+  );
+
+  expect((await call('GET', `${end}&wait=20`)).body).toEqual([change('user.created', ada, 1)]);
+  expect((await call('GET', `${CHANGES}?wait=20`)).body).toEqual([change('user.created', ada, 1)]);
+  expect((await call('GET', `${CHANGES}?cursor=now&wait=20`)).body).toEqual([]);
+  await lock.release();
+  expect((await held).status).toBe(200);
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+});
+
+test('whoever is to be answered is in flight again: a drain that awaits nobody counts him', async () => {
+  await start({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0', SVC_SHUTDOWN_READINESS_DELAY: '1' });
+  const waiting = call('GET', `${await endOfFeed(call)}&wait=20`);
+  await untilPolling(administrator);
+  service.signal('SIGTERM');
+
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  await waiting.catch(() => undefined);
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drain_timeout', in_flight: 1 }]);
+});
