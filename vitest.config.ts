@@ -3,7 +3,13 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/accept/**', 'test/container/**', 'test/restore/**', '**/node_modules/**'],
+    exclude: [
+      'test/accept/**',
+      'test/client/**',
+      'test/container/**',
+      'test/restore/**',
+      '**/node_modules/**',
+    ],
     globalSetup: ['test/stage/postgres.ts'],
     // Processes, not threads: the tests send signals, and end in ways that would take a thread's neighbours along.
     pool: 'forks',

@@ -30,6 +30,7 @@ export async function startAcceptable(variables: Variables = {}) {
   const users = async () => (await fetch(all, { headers })).json();
   return {
     url: service.url,
+    database: service.database,
     tokens: issuer,
     /** The variables with which the checks get a token. */
     credentials: {

@@ -1,0 +1,22 @@
+import type { TokenSource } from './client-credentials.ts';
+
+/** Sends requests with a token; once more with another one when the service refuses the first (401). */
+export function authorize(
+  send: (request: Request) => Promise<Response>,
+  tokens: TokenSource,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const token = await tokens();
+    const answer = await send(withToken(request.clone(), token));
+    if (answer.status !== 401) return answer;
+    const another = await tokens(token);
+    if (another === token) return answer;
+    await answer.body?.cancel();
+    return send(withToken(request, another));
+  };
+}
+
+function withToken(request: Request, token: string): Request {
+  request.headers.set('authorization', `Bearer ${token}`);
+  return request;
+}

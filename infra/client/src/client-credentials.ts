@@ -1,0 +1,76 @@
+import { UnexpectedAnswer } from './problem.ts';
+
+/** Where access tokens come from. `refused` is a token that the service did not take: another one is wanted. */
+export type TokenSource = (refused?: string) => string | Promise<string>;
+
+/** A client of the authorization server, and what else its token endpoint asks for (such as `audience`). */
+export type ClientCredentials = {
+  /** The token endpoint. */
+  readonly url: string;
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  readonly scope?: string;
+  /** Where the secret goes: HTTP Basic, as every server must support (RFC 6749 section 2.3.1), or the body. */
+  readonly authenticateBy?: 'basic' | 'body';
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly fetch?: typeof fetch;
+};
+
+/** In milliseconds: a token is renewed so long before it expires, or a tenth of its life, if that is shorter. */
+const MARGIN = 30_000;
+
+/** Tokens by the client credentials grant (RFC 6749 section 4.4): one at a time, renewed before it expires. */
+export function clientCredentials(credentials: ClientCredentials): TokenSource {
+  let current: { readonly token: string; readonly renewAt: number } | undefined;
+  let underWay: Promise<string> | undefined;
+
+  async function renew(): Promise<string> {
+    const asked = Date.now();
+    const { access_token, expires_in } = await askForToken(credentials);
+    const life = (expires_in ?? 300) * 1000;
+    current = { token: access_token, renewAt: asked + life - Math.min(MARGIN, life / 10) };
+    return access_token;
+  }
+
+  return (refused) => {
+    if (current && current.token !== refused && Date.now() < current.renewAt) return current.token;
+    underWay ??= renew().finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
+}
+
+type TokenAnswer = { readonly access_token: string; readonly expires_in?: number };
+
+async function askForToken(credentials: ClientCredentials): Promise<TokenAnswer> {
+  const { url, clientId, clientSecret, scope, authenticateBy = 'basic', parameters } = credentials;
+  const isBasic = clientSecret !== undefined && authenticateBy === 'basic';
+  const response = await (credentials.fetch ?? fetch)(url, {
+    method: 'POST',
+    headers: {
+      accept: 'application/json',
+      'content-type': 'application/x-www-form-urlencoded',
+      ...(isBasic && { authorization: `Basic ${btoa(`${encoded(clientId)}:${encoded(clientSecret)}`)}` }),
+    },
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      ...(scope !== undefined && { scope }),
+      ...(!isBasic && { client_id: clientId }),
+      ...(!isBasic && clientSecret !== undefined && { client_secret: clientSecret }),
+      ...parameters,
+    }).toString(),
+    signal: AbortSignal.timeout(15_000),
+  });
+  const answer = (await response.json().catch(() => ({}))) as Partial<TokenAnswer> & { error?: string };
+  if (response.ok && answer.access_token !== undefined) return answer as TokenAnswer;
+  throw new UnexpectedAnswer(
+    response.status,
+    `no token from ${url}: ${answer.error ?? 'it is no answer of OAuth 2.0'}`,
+  );
+}
+
+/** As a form encodes it (RFC 6749 section 2.3.1). */
+function encoded(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1);
+}

@@ -1,0 +1,64 @@
+import type { Client } from 'openapi-fetch';
+import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
+import type { paths } from './schema.ts';
+import type { Change, ChangePage, Users } from './users.ts';
+
+/** Where a reader of the changes begins, and when it ends. */
+export type FeedOptions = Signal & {
+  /** Where to go on: a cursor, `now`, or (absent) the oldest change that is kept. */
+  readonly from?: string;
+  /** Whether to go on when there is nothing more, and wait for news. */
+  readonly follow?: boolean;
+  /** The `sub` of a caller whose changes are left out. */
+  readonly excludeActor?: string;
+};
+
+type FeedQuery = NonNullable<paths['/api/v1/users/changes']['get']['parameters']['query']>;
+
+const FEED = '/api/v1/users/changes';
+const PAGE = 1000;
+
+/** In seconds: the longest that the service waits for news. */
+const LONGEST_WAIT = 20;
+
+/** What reads the changes. */
+export function feedOf(api: Client<paths>): Pick<Users, 'changes' | 'changePages' | 'changesOf' | 'head'> {
+  async function read(query: FeedQuery, options: Signal): Promise<ChangePage> {
+    const { data, response } = await succeeded(api.GET(FEED, { params: { query }, ...options }));
+    return { changes: data, cursor: nextQuery(response)?.cursor ?? '' };
+  }
+
+  async function* changePages({ from, follow = false, excludeActor, ...options }: FeedOptions = {}) {
+    const always: FeedQuery = {
+      limit: PAGE,
+      ...(follow && { wait: LONGEST_WAIT }),
+      ...(excludeActor !== undefined && { exclude_actor: excludeActor }),
+    };
+    for (let cursor = from; ; ) {
+      const page = await read({ ...always, ...(cursor !== undefined && { cursor }) }, options);
+      // A page may be empty before the end, where much is left out; at the end the cursor stays.
+      const isEnd = page.changes.length === 0 && page.cursor === cursor;
+      if (isEnd && !follow) return;
+      yield page;
+      cursor = page.cursor;
+    }
+  }
+
+  return {
+    changePages,
+    async *changes(options) {
+      for await (const { changes } of changePages(options)) yield* changes;
+    },
+    async *changesOf(id, options = {}) {
+      for (let query: { cursor?: string; limit?: number } = { limit: PAGE }; ; ) {
+        const path = { user_id: id };
+        const call = api.GET('/api/v1/users/{user_id}/changes', { params: { path, query }, ...options });
+        const { data, response }: Taken<Change[]> = await succeeded(call);
+        if (data.length === 0) return;
+        yield* data;
+        query = nextQuery(response) ?? {};
+      }
+    },
+    head: async (options = {}) => (await read({ cursor: 'now', limit: 0 }, options)).cursor,
+  };
+}

@@ -1,0 +1,363 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  clientCredentials,
+  createUsers,
+  isProblem,
+  type Mirror,
+  mirror,
+  type TokenSource,
+  UnexpectedAnswer,
+  type User,
+  type UsersOptions,
+} from '../../infra/client/src/index.ts';
+import type { Fault } from '../accept/faults.ts';
+import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+
+let service: Acceptable;
+
+beforeAll(async () => {
+  service = await startAcceptable();
+});
+
+afterAll(() => service.stop());
+
+let addresses = 0;
+const fresh = () => `client-${++addresses}@example.com`;
+
+const tokens = (): TokenSource =>
+  clientCredentials({ url: service.credentials.ACCEPT_TOKEN_URL, clientId: 'client', clientSecret: 'a b&ü' });
+
+const usersAt = (url: string, options: Partial<UsersOptions> = {}) =>
+  createUsers({ url, token: tokens(), retry: { pause: 5 }, ...options });
+
+/** The first answer to such a request does not arrive, though the request does; those after it do. */
+const losing = (method: string): Pick<Fault, 'onAnswer'> => {
+  let isFirst = true;
+  return {
+    onAnswer: (answer, request) => {
+      if (request.method !== method || !isFirst) return answer;
+      isFirst = false;
+      return 'reset';
+    },
+  };
+};
+
+/** The first answers are these. */
+const answering = (
+  ...first: readonly { status: number; headers?: Record<string, string>; body?: string }[]
+) => {
+  const left = [...first];
+  return {
+    onAnswer: ((answer) => ({ headers: {}, body: '', ...(left.shift() ?? answer) })) as NonNullable<
+      Fault['onAnswer']
+    >,
+  };
+};
+
+describe('tokens', () => {
+  test('one is fetched for many calls at once, with the credentials by HTTP Basic', async () => {
+    const asked: Request[] = [];
+    const token = clientCredentials({
+      url: service.credentials.ACCEPT_TOKEN_URL,
+      clientId: 'a client',
+      clientSecret: 's:ecret',
+      scope: 'users.read',
+      fetch: (input, init) => {
+        asked.push(new Request(input, init));
+        return fetch(input, init);
+      },
+    });
+    const users = usersAt(service.url, { token });
+    await Promise.all(Array.from({ length: 5 }, () => users.findByEmail('ada@example.com')));
+
+    expect(asked).toHaveLength(1);
+    expect(atob(asked[0]?.headers.get('authorization')?.slice('Basic '.length) ?? '')).toBe(
+      'a+client:s%3Aecret',
+    );
+    expect(await asked[0]?.text()).toBe('grant_type=client_credentials&scope=users.read');
+  });
+
+  test('they go into the body where the provider wants them there, with what else it asks for', async () => {
+    let body = '';
+    const token = clientCredentials({
+      url: 'https://identity.example.com/token',
+      clientId: 'c',
+      clientSecret: 's',
+      authenticateBy: 'body',
+      parameters: { audience: 'users' },
+      fetch: async (_, init) => {
+        body = String(init?.body);
+        return Response.json({ access_token: 't', expires_in: 60 });
+      },
+    });
+
+    expect(await token()).toBe('t');
+    expect(body).toBe('grant_type=client_credentials&client_id=c&client_secret=s&audience=users');
+  });
+
+  test('one that is refused or about to expire is renewed, and a refused request sent again', async () => {
+    let count = 0;
+    const good = tokens();
+    const token = clientCredentials({
+      url: 'https://identity.example.com/token',
+      clientId: 'c',
+      fetch: async () => {
+        count += 1;
+        return Response.json({
+          access_token: count < 3 ? `bad-${count}` : await good(),
+          expires_in: count < 2 ? 0 : 60,
+        });
+      },
+    });
+    // The first has expired at once, the second is none.
+    await token();
+    const users = usersAt(service.url, { token });
+
+    expect((await users.findByEmail('ada@example.com'))?.full_name).toBe('ADA');
+    expect(count).toBe(3);
+  });
+
+  test('one that no other can be had for is the refusal of the service', async () => {
+    const users = usersAt(service.url, { token: () => 'no-token' });
+    const error = await users.findByEmail('ada@example.com').catch((reason) => reason);
+
+    expect(isProblem(error, 'unauthorized_error')).toBe(true);
+  });
+
+  test('a provider that refuses is told of without the secret', async () => {
+    const token = clientCredentials({
+      url: service.credentials.ACCEPT_TOKEN_URL,
+      clientId: 'c',
+      clientSecret: 'hunter2',
+      scope: 'nothing',
+    });
+    const error = await usersAt(service.url, { token })
+      .head()
+      .catch((reason) => reason);
+
+    expect(error.message).toBe(`400: no token from ${service.credentials.ACCEPT_TOKEN_URL}: invalid_scope`);
+  });
+});
+
+describe('an answer that is lost', () => {
+  test('to a create: one user, and it is answered', async () => {
+    const front = await startBreaking(service.url, losing('POST'));
+    const email = fresh();
+    const { id } = await usersAt(front.url).create({ email });
+    await front.stop();
+
+    expect(front.seen.map(({ method }) => method)).toEqual(['POST', 'POST']);
+    expect((await usersAt(service.url).findByEmail(email))?.id).toBe(id);
+  });
+
+  test('to a batch: each user once', async () => {
+    const front = await startBreaking(service.url, losing('POST'));
+    const items = [{ email: fresh() }, { email: fresh() }];
+    const created = await usersAt(front.url).createAll(items);
+    await front.stop();
+
+    expect(created).toMatchObject(items);
+  });
+
+  test('to a deletion: it is done', async () => {
+    const { id } = await usersAt(service.url).create({ email: fresh() });
+    const front = await startBreaking(service.url, losing('DELETE'));
+    await usersAt(front.url).remove(id);
+    await front.stop();
+
+    expect(await usersAt(service.url).find(id)).toBeUndefined();
+  });
+
+  test('to a change of a version: it is done once', async () => {
+    const { id, version } = await usersAt(service.url).create({ email: fresh() });
+    const front = await startBreaking(service.url, losing('PATCH'));
+    const changed = await usersAt(front.url).change(id, { full_name: 'Once' }, { ifVersion: version });
+    await front.stop();
+
+    expect(changed).toMatchObject({ full_name: 'Once', version: '"2"' });
+  });
+
+  test('to a create without a key: it is not sent again', async () => {
+    const front = await startBreaking(service.url, losing('POST'));
+    const sent = usersAt(front.url).api.POST('/api/v1/users/', { body: { email: fresh() } });
+    await expect(sent).rejects.toThrow();
+    await front.stop();
+
+    expect(front.seen).toHaveLength(1);
+  });
+});
+
+describe('a service that cannot answer', () => {
+  test('is asked again after the time that it asks for', async () => {
+    const front = await startBreaking(
+      service.url,
+      answering({ status: 503, headers: { 'retry-after': '1' } }, { status: 502 }),
+    );
+    const begun = performance.now();
+    const user = await usersAt(front.url).findByEmail('ada@example.com');
+    await front.stop();
+
+    expect(user?.full_name).toBe('ADA');
+    expect(front.seen).toHaveLength(3);
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(990);
+  });
+
+  test('is asked so often as it may, and then what answers in its place is told', async () => {
+    const page = { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' };
+    const front = await startBreaking(service.url, answering(page, page, page));
+    const users = usersAt(front.url, { retry: { attempts: 3, pause: 1 } });
+    const error = await users.findByEmail('ada@example.com').catch((reason) => reason);
+    await front.stop();
+
+    expect(error).toBeInstanceOf(UnexpectedAnswer);
+    expect([error.status, error.message]).toEqual([502, '502: <h1>Bad Gateway</h1>']);
+    expect(front.seen).toHaveLength(3);
+  });
+
+  test('that never answers is given up, and whoever gives up first is not kept', async () => {
+    const front = await startBreaking(service.url, {
+      onRequest: () => {
+        throw new Error('silence');
+      },
+    });
+    const users = usersAt(front.url, { retry: { attempts: 50, pause: 1000 } });
+    const error = await users.head({ signal: AbortSignal.timeout(100) }).catch((reason) => reason);
+    await front.stop();
+
+    expect(error.name).toBe('TimeoutError');
+  });
+});
+
+test('updates of many at once lose none', async () => {
+  const users = usersAt(service.url);
+  const { id } = await users.create({ email: fresh(), full_name: '' });
+  const letters = [...'abcdefgh'];
+  await Promise.all(
+    letters.map((letter) =>
+      users.update(id, ({ full_name }) => ({ full_name: full_name + letter }), { attempts: 50 }),
+    ),
+  );
+
+  expect([...((await users.get(id)).full_name ?? '')].sort()).toEqual(letters);
+});
+
+test('a change of a version that is no longer is refused, and update gives up in the end', async () => {
+  const users = usersAt(service.url);
+  const { id, version } = await users.create({ email: fresh() });
+  await users.change(id, {});
+  const late = await users.change(id, {}, { ifVersion: version }).catch((reason) => reason);
+  const overtaken = async () => {
+    await users.change(id, {});
+    return {};
+  };
+  const lost = await users.update(id, overtaken, { attempts: 3 }).catch((reason) => reason);
+
+  expect([late, lost].map((error) => isProblem(error, 'precondition_failed_error'))).toEqual([true, true]);
+  expect((await users.get(id)).version).toBe('"5"');
+});
+
+test('a service is found under the path that it is mounted under', async () => {
+  const front = await startBreaking(service.url, {
+    onRequest: (request) => ({ ...request, target: request.target.replace(/^\/stage/, '') }),
+  });
+  const users = usersAt(`${front.url}/stage/`);
+  const first = (await Array.fromAsync(users.list({ limit: 1 }))).map(({ email }) => email);
+  await front.stop();
+
+  expect(first.slice(0, 3)).toEqual(['ada@example.com', 'grace@example.com', 'mary@example.com']);
+  expect(new Set(front.seen.map(({ target }) => target.split('?')[0]))).toEqual(
+    new Set(['/stage/api/v1/users/']),
+  );
+});
+
+test('the union of problems has exactly those of the service', () => {
+  const codesIn = (file: string, pattern: RegExp) =>
+    [...readFileSync(join(import.meta.dirname, '../..', file), 'utf8').matchAll(pattern)]
+      .map(([, code]) => code)
+      .sort();
+
+  expect(codesIn('infra/client/src/problem.ts', /^ {2}\| '(\w+)'/gm)).toEqual(
+    codesIn('lib/problem.ts', /^ {2}(\w+_error): /gm),
+  );
+});
+
+/** A copy in memory. */
+function copyInMemory(kept?: string) {
+  const rows = new Map<string, User>();
+  let cursor = kept;
+  const copy: Mirror = {
+    cursor: () => cursor,
+    ids: () => rows.keys(),
+    put: (user) => void rows.set(user.id, user),
+    remove: (id) => void rows.delete(id),
+    keep: (next) => {
+      cursor = next;
+    },
+  };
+  return { copy, rows, users: () => [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1)) };
+}
+
+const all = async () =>
+  (await Array.fromAsync(usersAt(service.url).list({ limit: 1000 }))).sort((a, b) => (a.id < b.id ? -1 : 1));
+
+describe('a mirror', () => {
+  test('equals the table after writers that wrote while it was made and followed', async () => {
+    const users = usersAt(service.url);
+    await users.createAll(Array.from({ length: 40 }, () => ({ email: fresh() })));
+    const { copy, users: copied } = copyInMemory();
+    const leaving = new AbortController();
+    const following = mirror(users, copy, { signal: leaving.signal });
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (let count = 0; count < 15; count += 1) {
+          const { id } = await users.create({ email: fresh() });
+          await users.change(id, { full_name: `Name ${count}` });
+          if (count % 3 === 0) await users.remove(id);
+        }
+      }),
+    );
+    leaving.abort();
+    await following;
+    await mirror(users, copy, { follow: false });
+
+    expect(copied()).toEqual(await all());
+  });
+
+  test('is told of a change that comes while it waits', async () => {
+    const users = usersAt(service.url);
+    const { copy, rows } = copyInMemory();
+    await mirror(users, copy, { follow: false });
+    const leaving = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<User>();
+    const watched: Mirror = {
+      ...copy,
+      put: (user) => {
+        void copy.put(user);
+        resolve(user);
+      },
+    };
+    const following = mirror(users, watched, { signal: leaving.signal });
+    const { id } = await users.create({ email: fresh() });
+
+    expect((await promise).id).toBe(id);
+    leaving.abort();
+    await following;
+    expect(rows.has(id)).toBe(true);
+  });
+
+  test('begins anew when the changes since its cursor are no longer kept', async () => {
+    const users = usersAt(service.url);
+    const gone: User = {
+      ...(await users.create({ email: fresh() })),
+      id: '00000000-0000-0000-0000-000000000000',
+    };
+    // Beyond the head, as after a restored backup.
+    const { copy, rows, users: copied } = copyInMemory(btoa('.999999').replace(/=+$/, ''));
+    rows.set(gone.id, gone);
+    await mirror(users, copy, { follow: false });
+
+    expect(copied()).toEqual(await all());
+  });
+});

@@ -1,0 +1,53 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startAcceptable } from '../accept/stage.ts';
+import { runtimes, startFolder } from './folder.ts';
+import { examples } from './readme.ts';
+
+const titles = examples('', '').map(({ title }) => title);
+
+let service: Awaited<ReturnType<typeof startAcceptable>>;
+let folder: Awaited<ReturnType<typeof startFolder>>;
+let database: pg.Client;
+
+beforeAll(async () => {
+  [service, folder] = await Promise.all([startAcceptable(), startFolder()]);
+  database = new pg.Client({ ...service.database, database: service.database.name, ssl: false });
+  await database.connect();
+  const found = examples(service.url, service.credentials.ACCEPT_TOKEN_URL);
+  await folder.compile(Object.fromEntries(found.map(({ title, program }) => [fileOf(title), program])));
+});
+
+afterAll(async () => {
+  await database.end();
+  await service.stop();
+  folder.remove();
+});
+
+beforeEach(async () => {
+  await database.query('DELETE FROM users');
+  await database.query('DELETE FROM idempotency_keys');
+});
+
+const fileOf = (title: string) => `example-${Number.parseInt(title, 10)}`;
+
+test('there are examples of everything', () => {
+  expect(titles.length).toBeGreaterThanOrEqual(11);
+});
+
+test('the client is tried in four runtimes where they are to be had', () => {
+  expect(runtimes.map(({ name }) => name)).toEqual([
+    expect.stringMatching(/^Node 24/),
+    'Node 20',
+    'Bun',
+    'Deno',
+  ]);
+});
+
+describe.each(runtimes)('in $name', (runtime) => {
+  test.each(titles)('the example %s prints what it says', async (title) => {
+    const example = examples('', '').find((one) => one.title === title);
+
+    expect(await folder.run(runtime, fileOf(title))).toEqual(example?.prints);
+  });
+});
