@@ -14,10 +14,11 @@ type Neighbour = {
 /** The paths beside one that ends in a parameter, by what they have in its place. */
 export type Neighbours = Readonly<Record<string, Neighbour>>;
 
+type Parameters = Readonly<Record<string, string | undefined>>;
+
 /**
- * The handler of a path that ends in a parameter, for a function: a gateway that looks for method and path together
- * takes `GET …/users/batch` for the reading of a user, though that path has POST alone. The container's router knows
- * better, and has found the parameters already.
+ * The handler of a path that ends in a parameter: a gateway that looks for method and path together takes
+ * `GET …/users/batch` for the reading of a user, though that path has POST alone. The container's router knows better.
  */
 export function besideNeighbours(
   path: string,
@@ -33,16 +34,20 @@ export function besideNeighbours(
     }),
   );
   return (event, invocation) => {
-    const handler = event.pathParameters ? undefined : refusing.get(lastParameterIn(path, event.rawPath));
-    return (handler ?? own)(event, invocation);
+    const name = lastOf(event.pathParameters ?? parametersIn(path, event.rawPath));
+    return (refusing.get(name) ?? own)(event, invocation);
   };
 }
 
-/** Of a path that cannot be decoded nothing: that is for the handler to refuse. */
-function lastParameterIn(declared: string, path: string): string {
+function lastOf(parameters: Parameters): string {
+  return Object.values(parameters).at(-1) ?? '';
+}
+
+/** None of a path that cannot be decoded, which is for the handler to refuse. */
+function parametersIn(declared: string, path: string): Parameters {
   try {
-    return Object.values(pathParametersIn(declared, path)).at(-1) ?? '';
+    return pathParametersIn(declared, path);
   } catch {
-    return '';
+    return {};
   }
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { health } from '../../handlers/probes/health.ts';
 import { ready } from '../../handlers/probes/ready.ts';
 import { createUser } from '../../handlers/users/create.ts';
+import { createUsers } from '../../handlers/users/create-batch.ts';
 import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
@@ -38,6 +39,35 @@ describe('createUser', () => {
 
     const zoe = user({ email: 'zoë@example.com', full_name: 'Zoë Ωmega 🌍' });
     expect(answer).toEqual(success(201, zoe, { location: `/api/v1/users/${id}`, etag: '"1"' }));
+  });
+});
+
+describe('createUsers', () => {
+  test('stores all users of a batch, and answers again under its key', async () => {
+    const items = ['one@example.net', 'two@example.net'].map((email) => ({ email }));
+    const particulars = { body: JSON.stringify({ items }) };
+    const answer = await call(createUsers, 'createUsers', 'users.write', particulars);
+
+    expect(answer).toEqual(success(201, items.map(user)));
+    expect(await call(createUsers, 'createUsers', 'users.write', particulars)).toEqual(
+      success(201, answer.body, { 'idempotency-replayed': 'true' }),
+    );
+  });
+
+  test('stores in partial what can be stored', async () => {
+    const instance = '/api/v1/users/batch';
+    const refused = (code: 'conflict_error' | 'validation_error', pointer: string) => {
+      const { status, body: problem } = refusal(code, instance, { errors: [pointer] });
+      return { status, problem };
+    };
+
+    expect(await call(createUsers, 'createUsers-partial', 'users.write')).toEqual(
+      success(200, [
+        { status: 201, user: user({ email: 'alan@example.com' }) },
+        refused('validation_error', '#/items/1/email'),
+        refused('conflict_error', '#/items/2/email'),
+      ]),
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { createUser } from '../../handlers/users/create.ts';
+import { createUsers } from '../../handlers/users/create-batch.ts';
 import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
@@ -12,6 +13,7 @@ import { eventOf } from '../stage/events.ts';
 
 const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 const USERS = '/api/v1/users/';
+const BATCH = '/api/v1/users/batch';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
@@ -67,6 +69,14 @@ describe('404', () => {
   });
 });
 
+describe('405', () => {
+  test('when a gateway hands the path of the batch to the function of a user, before the token', async () => {
+    expect(await call(getUser, 'refusals/405-batch-as-user', { token: '' })).toEqual(
+      refusal('method_not_allowed_error', BATCH, { headers: { allow: 'POST, OPTIONS' } }),
+    );
+  });
+});
+
 describe('409', () => {
   test('when the email already belongs to a user', async () => {
     await stage.createUser({ email: 'ada@example.com' });
@@ -80,6 +90,31 @@ describe('409', () => {
     const body = JSON.stringify({ email });
 
     expect(await call(updateUser, 'updateUser', { id, body })).toEqual(refusal('conflict_error', USERS + id));
+  });
+});
+
+describe('409 of a batch', () => {
+  test('names all emails that belong to users already', async () => {
+    await stage.createUser({ email: 'GRACE@example.com' });
+    await stage.createUser({ email: 'katherine@example.com' });
+
+    expect(await call(createUsers, 'refusals/409-emails-taken')).toEqual(
+      refusal('conflict_error', BATCH, { errors: ['#/items/1/email', '#/items/2/email'] }),
+    );
+  });
+});
+
+describe('an idempotency key that was used', () => {
+  test('is 422 with other values, and 410 once what it created is gone', async () => {
+    const body = JSON.stringify({ email: 'keyed@example.com' });
+    const created = await call(createUser, 'createUser-key', { body });
+
+    expect(await call(createUser, 'refusals/422-key-reused')).toEqual(
+      refusal('idempotency_key_reused_error', USERS),
+    );
+    const { id } = created.body as { id: string };
+    expect((await call(deleteUser, 'deleteUser', { id })).status).toBe(204);
+    expect(await call(createUser, 'refusals/410-user-gone', { body })).toEqual(refusal('gone_error', USERS));
   });
 });
 
@@ -142,6 +177,14 @@ describe('422', () => {
     ],
     ['a cursor and what stands beside it', listUsers, 'refusals/422-query-cursor', ['skip', 'cursor'], USERS],
     ['a query parameter given twice', listUsers, 'refusals/422-query-repeated', ['limit'], USERS],
+    ['a header value', createUser, 'refusals/422-header-value', ['Idempotency-Key'], USERS],
+    [
+      'a batch',
+      createUsers,
+      'refusals/422-batch-values',
+      ['#/mode', '#/items/0/email', '#/items/1/email', '#/items/1/full_name'],
+      BATCH,
+    ],
     ['a path value', getUser, 'refusals/422-path-value', ['user_id'], user42],
   ])('tells all faults of %s at once', async (_case, endpoint, name, errors, instance) => {
     expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(
