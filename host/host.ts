@@ -94,7 +94,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
 }
 
 function readingsOf(
-  { database, tokenCache, keySet }: Service,
+  { database, tokenCache, keySet, idempotency }: Service,
   drain: Drain,
   refusals: RefusalCounts,
   lines: LineWriter,
@@ -104,6 +104,7 @@ function readingsOf(
     requestsRefused: refusals.byReason,
     connections: database.connections,
     tokenCache,
+    idempotency,
     jwksRefreshes: keySet.refreshes,
     linesDropped: lines.countDropped,
   };

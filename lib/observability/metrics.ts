@@ -8,6 +8,8 @@ export type Readings = {
   readonly requestsRefused: Readonly<Record<(typeof REASONS)[number], number>>;
   readonly connections: () => { readonly idle: number; readonly used: number; readonly waitedFor: number };
   readonly tokenCache: { readonly hits: number; readonly misses: number };
+  /** Requests under an idempotency key that were answered again. */
+  readonly idempotency: { readonly replays: number };
   readonly jwksRefreshes: { readonly succeeded: number; readonly failed: number };
   readonly linesDropped: () => number;
 };
@@ -23,6 +25,7 @@ export function observe({
   requestsRefused,
   connections,
   tokenCache,
+  idempotency,
   jwksRefreshes,
   linesDropped,
 }: Readings): void {
@@ -39,6 +42,7 @@ export function observe({
   counter('token_cache.lookups', '{lookup}', () => tokenCache.misses, { outcome: 'miss' });
   counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.succeeded, { outcome: 'succeeded' });
   counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.failed, { outcome: 'failed' });
+  counter('idempotency.replays', '{request}', () => idempotency.replays);
   for (const reason of REASONS) {
     counter('requests.refused', '{request}', () => requestsRefused[reason], { reason });
   }

@@ -131,6 +131,17 @@ test('hits and misses of the verified tokens and refreshes of the keys are count
   expect(valueAt(refreshes, { outcome: 'failed' })).toBe(0);
 });
 
+test('requests answered again under their idempotency key are counted', async () => {
+  await start();
+  const create = (email: string, key: string) =>
+    service.call('POST', users, { email }, { headers: { 'idempotency-key': key } });
+  for (const key of ['one', 'one', 'other', 'one']) await create(`${key}@example.com`, key);
+  await create('another@example.com', 'one');
+
+  const [point] = await untilPoints('idempotency.replays', ([replays]) => Number(replays?.value) >= 2);
+  expect(point).toMatchObject({ value: 2, unit: '{request}', attributes: {} });
+});
+
 test('the delay of the event loop is measured in seconds', async () => {
   await start();
   const [point] = await untilPoints('nodejs.eventloop.delay.p99', () => true);
