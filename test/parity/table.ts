@@ -113,6 +113,55 @@ const creates = [
   json(415, `POST ${USERS}`, '{}', 'an encoded body', { fields: [['Content-Encoding', 'gzip']] }),
 ];
 
+const key = (value: string): Fields => [['Idempotency-Key', value]];
+
+const keyed = [
+  json(201, `POST ${USERS}`, { email: 'key@example.com' }, 'a user under a key', {
+    fields: key('k-1'),
+    keeps: 'key',
+  }),
+  json(201, `POST ${USERS}`, { email: 'key@example.com', full_name: null }, 'the same again', {
+    fields: key('"k-1"'),
+  }),
+  json(422, `POST ${USERS}`, { email: 'other@example.com' }, 'the key with other values', {
+    fields: key('k-1'),
+  }),
+  json(422, `POST ${USERS}`, { email: 'none' }, 'a key that is none, and a value', { fields: key('"k-1') }),
+  json(422, `POST ${USERS}`, { email: 'two@example.com' }, 'two keys', {
+    fields: [...key('k-2'), ...key('k-3')],
+  }),
+  json(409, `POST ${USERS}`, { email: 'KEY@example.com' }, 'a taken email under a key', {
+    fields: key('k-4'),
+  }),
+  request(204, `DELETE ${USERS}{key}`, 'the user of the key'),
+  json(410, `POST ${USERS}`, { email: 'key@example.com' }, 'the user of the key is gone', {
+    fields: key('k-1'),
+  }),
+];
+
+const BATCH = `${USERS}batch`;
+const PAIR = { items: [{ email: 'one@example.org', full_name: 'One' }, { email: 'two@example.org' }] };
+const MIXED = {
+  mode: 'partial',
+  items: [{ email: 'three@example.org' }, { email: 'ONE@example.org' }, { email: 'none' }, null],
+};
+
+const batches = [
+  json(201, `POST ${BATCH}`, PAIR, 'an atomic batch', { fields: key('b-1') }),
+  json(201, `POST ${BATCH}/`, { ...PAIR, mode: 'atomic' }, 'an atomic batch again', { fields: key('b-1') }),
+  json(422, `POST ${BATCH}`, MIXED, 'the key with another batch', { fields: key('b-1') }),
+  json(409, `POST ${BATCH}`, PAIR, 'an atomic batch of taken emails'),
+  json(422, `POST ${BATCH}`, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 'an email twice'),
+  json(422, `POST ${BATCH}`, { items: [{}, { email: 'x' }], mode: null }, 'items and a mode that are none'),
+  json(422, `POST ${BATCH}`, { items: [] }, 'no items'),
+  json(200, `POST ${BATCH}`, MIXED, 'a partial batch', { fields: key('b-2') }),
+  json(200, `POST ${BATCH}`, MIXED, 'a partial batch again', { fields: key('b-2') }),
+  json(403, `POST ${BATCH}`, PAIR, 'a batch by a reader', { as: 'reader' }),
+  json(401, `POST ${BATCH}`, PAIR, 'a batch without a token', { as: 'nobody' }),
+  request(415, `POST ${BATCH}`, 'a batch that is not declared', { body: JSON.stringify(PAIR) }),
+  json(413, `POST ${BATCH}`, 'x'.repeat(65_537), 'a batch that is too large'),
+];
+
 const callers = [
   request(401, `GET ${USERS}`, 'no token', { as: 'nobody' }),
   request(401, `GET ${USERS}?access_token={both}`, 'a token in the query', { as: 'nobody' }),
@@ -247,7 +296,7 @@ const unmatched = [
   request(405, `POST ${USERS}42`, 'another method of a user'),
   request(405, `GET ${USERS}batch`, 'another method of the batch, which a user has', { as: 'nobody' }),
   request(405, `HEAD ${USERS}batch/?limit=1`, 'HEAD of the batch', { as: 'nobody' }),
-  json(405, `PATCH ${USERS}b%61tch`, '{', 'another method of the batch, encoded'),
+  json(405, `PATCH ${USERS}batch/`, '{', 'another method of the batch, with a slash'),
   request(405, `DELETE ${USERS}batch`, 'another method of the batch, which deletes users', { as: 'reader' }),
   request(405, `PUT ${USERS}batch`, 'another method of the batch, which nothing has'),
   request(405, 'DELETE /ready/', 'another method of a probe'),
@@ -269,6 +318,8 @@ export const usual: readonly Case[] = [
   request(200, `GET ${USERS}`, 'no users yet'),
   ...probes,
   ...creates,
+  ...keyed,
+  ...batches,
   ...callers,
   ...lists,
   ...reads,
@@ -299,6 +350,8 @@ export const withoutDatabase: readonly Case[] = [
   request(503, `GET ${USERS}`, 'the list'),
   request(503, `GET ${UNKNOWN}`, 'a user'),
   json(503, `POST ${USERS}`, { email: 'later@example.com' }, 'create'),
+  json(503, `POST ${USERS}`, { email: 'later@example.com' }, 'create under a key', { fields: key('k-9') }),
+  json(503, `POST ${BATCH}`, PAIR, 'a batch'),
   json(503, `PATCH ${UNKNOWN}`, {}, 'update'),
   request(503, `DELETE ${UNKNOWN}`, 'delete'),
   request(503, 'GET /ready', 'ready', { as: 'nobody' }),
