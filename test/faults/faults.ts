@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { rows } from './rows/index.ts';
-import { type Outcome, type Row, runRow } from './run-row.ts';
+import { abandonRow, type Outcome, type Row, runRow } from './run-row.ts';
 
 /**
  * Brings about every fault of the list against the built host. Prints a line of JSON a row, then a table, and at last
@@ -43,6 +43,10 @@ const print = (text: string) => process.stdout.write(`${text}\n`);
 if (values.list) {
   for (const { name, promise } of chosen) print(`${name.padEnd(30)} ${promise}`);
   process.exit();
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void abandonRow().finally(() => process.exit(1)));
 }
 
 print(JSON.stringify({ seed, rows: chosen.length }));

@@ -25,6 +25,7 @@ const LONGEST = 30;
 export async function runRow(row: Row, { seed, trials }: { seed: number; trials: number }): Promise<Outcome> {
   const begun = performance.now();
   const stage = await openStage({ seed, trials, ...(row.postgres && { postgres: row.postgres }) });
+  open = stage;
   try {
     await Promise.race([row.run(stage), refuseAfter(LONGEST)]);
     await stage.judge();
@@ -32,9 +33,17 @@ export async function runRow(row: Row, { seed, trials }: { seed: number; trials:
     stage.faults.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
   await stage.close();
+  open = undefined;
   stage.claim('a trial was made', stage.figures.trials > 0);
   const outcome = outcomeOf(row, stage, (performance.now() - begun) / 1000);
   return { ...outcome, passed: stage.faults.length === 0 };
+}
+
+let open: Stage | undefined;
+
+/** Takes down what a row that is cut off has built up. */
+export async function abandonRow(): Promise<void> {
+  await open?.close();
 }
 
 async function refuseAfter(minutes: number): Promise<never> {

@@ -46,6 +46,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
   const ledgers: Ledger[] = [];
   const pools: (() => number)[] = [];
   const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
+  let closed: Promise<void> | undefined;
   let signed: { readonly token: Promise<string>; readonly at: number } | undefined;
 
   /** A token with both roles, the same for a minute. */
@@ -110,6 +111,11 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     };
   }
 
+  async function close(): Promise<void> {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp();
+    await Promise.all([postgres.stop(), issuer.stop()]);
+  }
+
   return {
     seed,
     trials,
@@ -156,10 +162,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     async judge(): Promise<void> {
       for (const suspect of suspects) faults.push(...summed(await suspect()));
     },
-    async close(): Promise<void> {
-      for (const cleanUp of cleanUps.reverse()) await cleanUp();
-      await Promise.all([postgres.stop(), issuer.stop()]);
-    },
+    close: () => (closed ??= close()),
   };
 }
 
