@@ -37,39 +37,50 @@ const stage = await startStage(USERS, variables, options['run-by'].split(' ').fi
 const { url, requests } = stage;
 const port = Number(new URL(url).port);
 
-// One after the other from each connection; the first seconds warm up.
+/** One after the other from each connection. */
 const steady = { port, requests, connections: 64, rate: 0 };
-await run({ ...steady, seconds: 3 });
-const peak = await run({ ...steady, seconds: Math.min(Math.max(seconds / 3, 5), 20) });
-const capacity = Math.round(goodputOf(peak));
-print(`The peak: ${capacity} requests a second from ${steady.connections} connections.\n`);
 
-print(tableHead());
-const rows: Row[] = [];
-for (const connections of numbersOf(options.connections)) {
-  for (const factor of numbersOf(options.factors)) {
-    const row = await measure(connections, factor);
-    rows.push(row);
-    print(tableLine(row, capacity));
-  }
+try {
+  process.exitCode = (await isGoalReached()) ? 0 : 1;
+} finally {
+  await stage.stop();
 }
 
-const points = rows.map(({ connections, outcome }) => ({
-  connections,
-  offered: outcome.due / outcome.seconds,
-  goodput: goodputOf(outcome),
-  refused: outcome.refused / outcome.seconds,
-}));
-await writeFile(options.plot, plot(capacity, GOAL * capacity, points));
-const lines = stage.events('requests_refused').length;
-print(`\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${stage.peakMemory()} MB at most.`);
+async function isGoalReached(): Promise<boolean> {
+  // These warm up.
+  await run({ ...steady, seconds: 3 });
+  const peak = await run({ ...steady, seconds: Math.min(Math.max(seconds / 3, 5), 20) });
+  const capacity = Math.round(goodputOf(peak));
+  print(`The peak: ${capacity} requests a second from ${steady.connections} connections.\n`);
 
-const isGood = stage.isAlive() && rows.every(({ outcome }) => goodputOf(outcome) >= GOAL * capacity);
-print(`Goodput ${isGood ? 'is' : 'IS NOT'} at least ${100 * GOAL} % of the peak at every load.`);
-process.exitCode = isGood ? 0 : 1;
-await stage.stop();
+  print(tableHead());
+  const rows: Row[] = [];
+  for (const connections of numbersOf(options.connections)) {
+    for (const factor of numbersOf(options.factors)) {
+      const row = await measure(connections, factor, capacity);
+      rows.push(row);
+      print(tableLine(row, capacity));
+    }
+  }
 
-async function measure(connections: number, factor: number): Promise<Row> {
+  const points = rows.map(({ connections, outcome }) => ({
+    connections,
+    offered: outcome.due / outcome.seconds,
+    goodput: goodputOf(outcome),
+    refused: outcome.refused / outcome.seconds,
+  }));
+  await writeFile(options.plot, plot(capacity, GOAL * capacity, points));
+  const lines = stage.events('requests_refused').length;
+  print(
+    `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${stage.peakMemory()} MB at most.`,
+  );
+
+  const isGood = stage.isAlive() && rows.every(({ outcome }) => goodputOf(outcome) >= GOAL * capacity);
+  print(`Goodput ${isGood ? 'is' : 'IS NOT'} at least ${100 * GOAL} % of the peak at every load.`);
+  return isGood;
+}
+
+async function measure(connections: number, factor: number, capacity: number): Promise<Row> {
   const probes = startProbes(url);
   const cpuBefore = stage.cpuSeconds();
   const outcome = await run({ port, requests, connections, rate: factor * capacity, seconds });

@@ -6,6 +6,7 @@ type Point = {
   readonly refused: number;
 };
 
+const TITLE = 'Answered within a second (solid) and refused (dashed), a second';
 const WIDTH = 720;
 const HEIGHT = 360;
 const MARGIN = { left: 70, right: 170, top: 30, bottom: 50 };
@@ -49,6 +50,7 @@ export function plot(capacity: number, goal: number, points: readonly Point[]): 
   ]);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}">`,
+    `<title>${TITLE}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>`,
     path(
       [
@@ -59,7 +61,7 @@ export function plot(capacity: number, goal: number, points: readonly Point[]): 
     ),
     ...lines,
     ...ticks,
-    text([MARGIN.left, 18], 'Answered within a second (solid) and refused (dashed), a second'),
+    text([MARGIN.left, 18], TITLE),
     text([x(widest / 2), HEIGHT - 10], 'offered requests a second', 'text-anchor="middle"'),
     text([WIDTH - MARGIN.right + 10, y(goal) + 4], 'goal'),
     '</svg>',
