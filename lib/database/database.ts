@@ -1,6 +1,7 @@
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { clientConfig, openPool } from './connection.ts';
+import { giveUpTheDead } from './dead-connections.ts';
 import { engineOf } from './engines.ts';
 import { followServers } from './servers.ts';
 import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
@@ -32,6 +33,7 @@ export function openDatabase(
     maxLifetimeSeconds: 1800,
   };
   const pool = openPool(config, servers.Client);
+  giveUpTheDead(pool, settings);
   const statements = createStatements(
     pool,
     settings,

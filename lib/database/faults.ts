@@ -73,6 +73,12 @@ export function breaksConnection(fault: unknown): boolean {
   );
 }
 
+/** The connection has ended before the answer came. */
+export function hasLostConnection(fault: unknown): boolean {
+  const isTime = fault instanceof Error && /timeout/i.test(fault.message);
+  return !(fault instanceof Problem) && !isTime && breaksConnection(fault) && sqlStateOf(fault) !== READ_ONLY;
+}
+
 /** A fault of the database, as the answer it deserves; the cause goes to the log and nowhere else. */
 export function problemOfFault(fault: unknown): unknown {
   const code = sqlStateOf(fault);

@@ -65,7 +65,7 @@ export function createStatements(
       try {
         return await withinSpan(statement, () => runOnce(statement, deadline));
       } catch (fault) {
-        const pause = pauseBeforeRetry(fault, attempts);
+        const pause = pauseBeforeRetry(fault, attempts, statement.summary.startsWith('SELECT'));
         if (pause === undefined || performance.now() + pause >= deadline) throw problemOfFault(fault);
         await sleep(pause);
       }
