@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { endpoints } from '../handlers/index.ts';
+import { askingForUnnumbered } from '../lib/changes/unnumbered.ts';
 import { createEventLog } from '../lib/observability/event-log.ts';
 import { createLineWriter, type LineWriter } from '../lib/observability/line-writer.ts';
 import { loadTelemetry } from '../lib/observability/load-telemetry.ts';
@@ -94,7 +95,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
 }
 
 function readingsOf(
-  { database, tokenCache, keySet, idempotency }: Service,
+  { database, tokenCache, keySet, changes, idempotency }: Service,
   drain: Drain,
   refusals: RefusalCounts,
   lines: LineWriter,
@@ -107,6 +108,8 @@ function readingsOf(
     idempotency,
     jwksRefreshes: keySet.refreshes,
     linesDropped: lines.countDropped,
+    changesWaiting: () => changes.waiting,
+    changesUnnumbered: askingForUnnumbered(database.statements),
   };
 }
 

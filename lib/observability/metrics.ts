@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Attributes, metrics } from '@opentelemetry/api';
+import { METRICS, type MetricOf } from './metric-list.ts';
 
 /** What metrics are read from, at the moment of an export. */
 export type Readings = {
@@ -12,6 +13,9 @@ export type Readings = {
   readonly idempotency: { readonly replays: number };
   readonly jwksRefreshes: { readonly succeeded: number; readonly failed: number };
   readonly linesDropped: () => number;
+  readonly changesWaiting: () => number;
+  /** Asks PostgreSQL; what fails is not told. */
+  readonly changesUnnumbered: () => Promise<{ readonly count: number; readonly age: number }>;
 };
 
 /** Why an overloaded instance refuses a request. */
@@ -19,7 +23,7 @@ const REASONS = ['no_room', 'waited_too_long', 'caller_left'] as const;
 
 const NANOSECONDS = 1e9;
 
-/** Registers the metrics of an instance beside the duration of its requests; costs nothing per request. */
+/** Registers the metrics of an instance beside the durations of requests; costs nothing per request. */
 export function observe({
   requestsInFlight,
   requestsRefused,
@@ -28,25 +32,39 @@ export function observe({
   idempotency,
   jwksRefreshes,
   linesDropped,
+  changesWaiting,
+  changesUnnumbered,
 }: Readings): void {
   const meter = metrics.getMeter('user-management-service');
   const eventLoop = monitorEventLoopDelay({ resolution: 10 });
   eventLoop.enable();
 
-  gauge('http.server.active_requests', '{request}', requestsInFlight);
-  gauge('db.client.connection.pending_requests', '{request}', () => connections().waitedFor);
-  gauge('db.client.connection.count', '{connection}', () => connections().idle, { [STATE]: 'idle' });
-  gauge('db.client.connection.count', '{connection}', () => connections().used, { [STATE]: 'used' });
-  gauge('nodejs.eventloop.delay.p99', 's', delaySinceLastExport);
-  counter('token_cache.lookups', '{lookup}', () => tokenCache.hits, { outcome: 'hit' });
-  counter('token_cache.lookups', '{lookup}', () => tokenCache.misses, { outcome: 'miss' });
-  counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.succeeded, { outcome: 'succeeded' });
-  counter('jwks.refreshes', '{refresh}', () => jwksRefreshes.failed, { outcome: 'failed' });
-  counter('idempotency.replays', '{request}', () => idempotency.replays);
+  gauge('http.server.active_requests', requestsInFlight);
+  gauge('db.client.connection.pending_requests', () => connections().waitedFor);
+  gauge('db.client.connection.count', () => connections().idle, { [STATE]: 'idle' });
+  gauge('db.client.connection.count', () => connections().used, { [STATE]: 'used' });
+  gauge('nodejs.eventloop.delay.p99', delaySinceLastExport);
+  counter('token_cache.lookups', () => tokenCache.hits, { outcome: 'hit' });
+  counter('token_cache.lookups', () => tokenCache.misses, { outcome: 'miss' });
+  counter('jwks.refreshes', () => jwksRefreshes.succeeded, { outcome: 'succeeded' });
+  counter('jwks.refreshes', () => jwksRefreshes.failed, { outcome: 'failed' });
+  counter('idempotency.replays', () => idempotency.replays);
   for (const reason of REASONS) {
-    counter('requests.refused', '{request}', () => requestsRefused[reason], { reason });
+    counter('requests.refused', () => requestsRefused[reason], { reason });
   }
-  counter('log.lines.dropped', '{line}', linesDropped);
+  counter('log.lines.dropped', linesDropped);
+  gauge('changes.waiting', changesWaiting);
+  const [count, age] = [created('changes.unnumbered'), created('changes.unnumbered.age')];
+  meter.addBatchObservableCallback(
+    async (result) => {
+      // Requests that wait for connections go before.
+      const unnumbered = connections().waitedFor === 0 && (await changesUnnumbered().catch(() => undefined));
+      if (!unnumbered) return;
+      result.observe(count, unnumbered.count);
+      result.observe(age, unnumbered.age);
+    },
+    [count, age],
+  );
 
   function delaySinceLastExport(): number {
     const delay = eventLoop.percentile(99) / NANOSECONDS;
@@ -54,12 +72,19 @@ export function observe({
     return delay;
   }
 
-  function gauge(name: string, unit: string, read: () => number, attributes: Attributes = {}): void {
-    meter.createObservableGauge(name, { unit }).addCallback((result) => result.observe(read(), attributes));
+  function created(name: MetricOf<'gauge'>) {
+    const { unit, meaning: description } = METRICS[name];
+    return meter.createObservableGauge(name, { unit, description });
   }
 
-  function counter(name: string, unit: string, read: () => number, attributes: Attributes = {}): void {
-    meter.createObservableCounter(name, { unit }).addCallback((result) => result.observe(read(), attributes));
+  function gauge(name: MetricOf<'gauge'>, read: () => number, attributes: Attributes = {}): void {
+    created(name).addCallback((result) => result.observe(read(), attributes));
+  }
+
+  function counter(name: MetricOf<'counter'>, read: () => number, attributes: Attributes = {}): void {
+    const { unit, meaning: description } = METRICS[name];
+    const observed = meter.createObservableCounter(name, { unit, description });
+    observed.addCallback((result) => result.observe(read(), attributes));
   }
 }
 

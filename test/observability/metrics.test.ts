@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
+import { METRICS } from '../../lib/observability/metric-list.ts';
 import type { Variables } from '../../lib/settings.ts';
 import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
@@ -114,6 +115,38 @@ test('requests refused at the door are counted by reason, and are no requests in
     ['waited_too_long', 23],
     ['caller_left', 0],
   ]);
+});
+
+test('changes without a position are counted and aged, those who wait for changes are, and replays', async () => {
+  await start();
+  await untilPoints('changes.unnumbered', ([point]) => point?.value === 0);
+  expect(latest('changes.unnumbered.age')).toMatchObject([{ unit: 's', value: 0 }]);
+  const headers = { 'idempotency-key': 'a' };
+  for (const _time of ['first', 'again'])
+    await service.call('POST', users, { email: 'a@example.com' }, { headers });
+  await untilPoints('changes.unnumbered', ([point]) => point?.value === 1);
+  await untilPoints('changes.unnumbered.age', ([point]) => Number(point?.value) > 0);
+  await untilPoints('idempotency.replays', ([point]) => point?.value === 1);
+
+  const end = await service.call('GET', `${users}changes?cursor=now&limit=0`);
+  await untilPoints('changes.unnumbered', ([point]) => point?.value === 0);
+  const waiting = service.call('GET', `${/<(.+)>/.exec(end.headers.get('link') ?? '')?.[1]}&wait=20`);
+  await untilPoints('changes.waiting', ([point]) => point?.value === 1);
+  await untilPoints('http.server.active_requests', ([point]) => point?.value === 0);
+  await service.call('POST', users, { email: 'b@example.com' });
+  expect(await (await waiting).json()).toHaveLength(1);
+  await untilPoints('changes.waiting', ([point]) => point?.value === 0);
+});
+
+test('every metric of the list is made, with its unit, and no other', async () => {
+  await start();
+  await service.call('GET', users);
+  const made = () => new Map(service.receiver.points().map(({ metric, unit }) => [metric, unit]));
+  await until('all metrics', () => made().size >= Object.keys(METRICS).length);
+
+  expect(Object.fromEntries(made())).toEqual(
+    Object.fromEntries(Object.entries(METRICS).map(([name, { unit }]) => [name, unit])),
+  );
 });
 
 test('hits and misses of the verified tokens and refreshes of the keys are counted', async () => {

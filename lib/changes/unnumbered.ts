@@ -1,0 +1,22 @@
+import { sql } from 'kysely';
+import { prepare } from '../database/prepared.ts';
+import type { Statements } from '../database/statements.ts';
+
+/** The changes that have no position yet: how many, and for how many seconds the oldest. */
+export type Unnumbered = { readonly count: number; readonly age: number };
+
+/** Asks PostgreSQL for them; it reads all of them. */
+export function askingForUnnumbered(statements: Pick<Statements, 'run'>): () => Promise<Unnumbered> {
+  const ask = prepare<Record<string, never>, { count: string; age: number }>(
+    statements,
+    'SELECT user_changes_unnumbered',
+    () => sql`
+      select count(*), greatest(coalesce(extract(epoch from clock_timestamp() - min(time)), 0), 0)::float8 as age
+      from user_changes_unnumbered`,
+  );
+
+  return async () => {
+    const [{ count = 0, age = 0 } = {}] = await ask({});
+    return { count: Number(count), age };
+  };
+}
