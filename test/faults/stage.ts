@@ -106,8 +106,6 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
       },
       /** How many megabytes it has grown by since it was ready. */
       memoryGrowth: () => residentMemory(host.processId) - begunWith,
-      /** The most memory that it has ever had, in megabytes. */
-      memoryPeak: () => memory(host.processId, 'VmHWM'),
     };
   }
 
@@ -166,13 +164,11 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
   };
 }
 
-const residentMemory = (processId: number) => memory(processId, 'VmRSS');
-
 /** In megabytes; 0 where the system does not tell. */
-function memory(processId: number, name: 'VmRSS' | 'VmHWM'): number {
+function residentMemory(processId: number): number {
   try {
     const status = readFileSync(`/proc/${processId}/status`, 'utf8');
-    return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024;
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
   } catch {
     return 0;
   }
