@@ -26,9 +26,20 @@ const LOOK_EVERY = 20;
 /** In seconds. */
 const HEALTHY = 120;
 
+/** What ends the clusters that are there. */
+const running = new Set<() => Promise<void>>();
+
+/** Ends every cluster, in whatever state it is. */
+export async function abandonClusters(): Promise<void> {
+  await Promise.all([...running].map((stop) => stop()));
+}
+
 /** Starts three nodes, each with a Patroni, over one etcd, and a haproxy that leads to the primary. All on loopback. */
 export async function startCluster(replication: Replication) {
   const folder = await mkdtemp(join(tmpdir(), 'user-management-failover-'));
+  const programsRunning: { stop(): Promise<void> }[] = [];
+  const nodes: ClusterNode[] = [];
+  running.add(stop);
   const account = await accountFor(folder);
   await chmod(folder, 0o755);
   const programs = await unpackPrograms(join(folder, 'programs'));
@@ -37,7 +48,7 @@ export async function startCluster(replication: Replication) {
   if (account.uid !== undefined) await chown(own, account.uid, account.gid ?? account.uid);
   const [etcdPort, peerPort, balancerPort] = [await freePort(), await freePort(), await freePort()];
 
-  const etcd = await runProgram('etcd', programs.etcd, [
+  await runProgram('etcd', programs.etcd, [
     ...['--data-dir', join(own, 'etcd'), '--listen-peer-urls', `http://127.0.0.1:${peerPort}`],
     ...['--listen-client-urls', `http://127.0.0.1:${etcdPort}`],
     ...['--advertise-client-urls', `http://127.0.0.1:${etcdPort}`],
@@ -46,7 +57,6 @@ export async function startCluster(replication: Replication) {
   ]);
   await until('etcd listens', () => isListening(etcdPort));
 
-  const nodes: ClusterNode[] = [];
   for (const name of ['one', 'two', 'three']) {
     const [port, restPort] = [await freePort(), await freePort()];
     const node = { name, folder: own, account, programs, replication, etcdPort, port, restPort };
@@ -54,7 +64,7 @@ export async function startCluster(replication: Replication) {
   }
   for (const node of nodes) await node.start();
   await writeFile(join(folder, 'haproxy.cfg'), balancing(balancerPort, nodes));
-  const haproxy = await runProgram('haproxy', programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')]);
+  await runProgram('haproxy', programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')]);
 
   async function runProgram(name: string, program: string, options: readonly string[]) {
     const log = await open(join(folder, `${name}.log`), 'a');
@@ -62,12 +72,19 @@ export async function startCluster(replication: Replication) {
     await once(child, 'spawn');
     await log.close();
     const ended = once(child, 'exit');
-    return {
+    programsRunning.push({
       async stop() {
         child.kill('SIGKILL');
         await ended;
       },
-    };
+    });
+  }
+
+  async function stop(): Promise<void> {
+    running.delete(stop);
+    for (const node of nodes) await node.kill();
+    for (const program of programsRunning) await program.stop();
+    await rm(folder, { recursive: true, force: true, maxRetries: 9 });
   }
 
   /** What any Patroni says of all of them. */
@@ -126,11 +143,7 @@ export async function startCluster(replication: Replication) {
           ),
         { seconds, every: LOOK_EVERY },
       ),
-    async stop(): Promise<void> {
-      for (const node of nodes) await node.kill();
-      await Promise.all([etcd.stop(), haproxy.stop()]);
-      await rm(folder, { recursive: true, force: true, maxRetries: 9 });
-    },
+    stop,
   };
 }
 
