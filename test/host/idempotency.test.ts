@@ -143,7 +143,7 @@ describe('a key', () => {
     const rows = await inDatabase(
       service.database,
       `SELECT octet_length(key) AS key, octet_length(request) AS request, user_ids,
-         idempotency_keys::text ~* 'ada|svc-test|user-' AS tells
+         idempotency_keys::text ~* 'who-is|lovelace|svc-test|user-' AS tells
        FROM idempotency_keys WHERE '${id}' = ANY (user_ids)`,
     );
     const columns = await inDatabase(
