@@ -69,7 +69,7 @@ export const METRICS = {
     kind: 'gauge',
     unit: '{change}',
     meaning:
-      'Changes without a position yet: they get one when the changes are read, or cleaned up. Not told while statements wait for a connection.',
+      'Changes without a position yet: they get one when the changes are read, or cleaned up. Not told while all connections are in use.',
   },
   'changes.unnumbered.age': {
     kind: 'gauge',

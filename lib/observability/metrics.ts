@@ -57,8 +57,10 @@ export function observe({
   const [count, age] = [created('changes.unnumbered'), created('changes.unnumbered.age')];
   meter.addBatchObservableCallback(
     async (result) => {
-      // Requests that wait for connections go before.
-      const unnumbered = connections().waitedFor === 0 && (await changesUnnumbered().catch(() => undefined));
+      // Only where that takes a connection from nobody.
+      const { idle, used } = connections();
+      if (idle === 0 && used > 0) return;
+      const unnumbered = await changesUnnumbered().catch(() => undefined);
       if (!unnumbered) return;
       result.observe(count, unnumbered.count);
       result.observe(age, unnumbered.age);
