@@ -21,7 +21,7 @@ import { createRefusalCounts, type RefusalCounts } from './refusal-counts.ts';
 import { createResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
-import { createShutdown } from './shutdown.ts';
+import { createShutdown, type Shutdown } from './shutdown.ts';
 import { createUnread } from './unread.ts';
 import { urlOf } from './url.ts';
 
@@ -58,8 +58,9 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const service = composeService({ settings, log, tracing });
   const drain = createDrain();
   const refusals = createRefusalCounts(log);
-  if (settings.otel.exportsMetrics) telemetry?.observe(readingsOf(service, drain, refusals, lines));
   const shutdown = createShutdown();
+  if (settings.otel.exportsMetrics)
+    telemetry?.observe(readingsOf(service, { drain, shutdown, refusals, lines }));
   const readiness = shutdown.readinessUntilBegun(service.readiness);
   const served =
     settings.environment === 'development'
@@ -94,11 +95,16 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   };
 }
 
+type Observed = {
+  readonly drain: Drain;
+  readonly shutdown: Shutdown;
+  readonly refusals: RefusalCounts;
+  readonly lines: LineWriter;
+};
+
 function readingsOf(
   { database, tokenCache, keySet, changes, idempotency }: Service,
-  drain: Drain,
-  refusals: RefusalCounts,
-  lines: LineWriter,
+  { drain, shutdown, refusals, lines }: Observed,
 ): Readings {
   return {
     requestsInFlight: () => drain.inFlight,
@@ -107,6 +113,9 @@ function readingsOf(
     tokenCache,
     idempotency,
     jwksRefreshes: keySet.refreshes,
+    jwksAge: () => keySet.age,
+    statementsRetried: database.statements.retried,
+    drainAge: () => shutdown.drainAge,
     linesDropped: lines.countDropped,
     changesWaiting: () => changes.waiting,
     changesUnnumbered: askingForUnnumbered(database.statements),

@@ -26,6 +26,8 @@ type Parts = {
 export type Shutdown = {
   /** Whether the drain has begun. */
   readonly isDraining: boolean;
+  /** For how many seconds it has been under way; 0 while it has not begun. */
+  readonly drainAge: number;
   /** The readiness of the instance: from the beginning of the shutdown on its check fails. */
   readinessUntilBegun(readiness: Readiness): Readiness;
   /** Drains and releases everything, once; resolves when nothing is left. */
@@ -41,6 +43,7 @@ const LAST_LINES = 0.3;
 /** The shutdown of one instance: unready, drain, and only then the connections to the database. */
 export function createShutdown(): Shutdown {
   let phase: 'serving' | 'unready' | 'draining' = 'serving';
+  let drainSince: number | undefined;
   let running: Promise<void> | undefined;
 
   async function begin(parts: Parts) {
@@ -50,6 +53,7 @@ export function createShutdown(): Shutdown {
     cleaning.stop();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
     phase = 'draining';
+    drainSince = performance.now();
     await drainRequests(service, drain);
     service.keySet.stop();
     await Promise.all([
@@ -64,6 +68,9 @@ export function createShutdown(): Shutdown {
   return {
     get isDraining() {
       return phase === 'draining';
+    },
+    get drainAge() {
+      return drainSince === undefined ? 0 : (performance.now() - drainSince) / 1000;
     },
     readinessUntilBegun: (readiness) => ({
       ...readiness,

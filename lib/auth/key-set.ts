@@ -22,6 +22,8 @@ export type KeySet = {
   /** Changes whenever the keys do: what was verified under another generation proves nothing. */
   readonly generation: number;
   readonly isUsable: boolean;
+  /** Seconds since the keys were last fetched; before the first time since there is this key set. */
+  readonly age: number;
   /** How many refreshes there have been. */
   readonly refreshes: { readonly succeeded: number; readonly failed: number };
   /** Starts the refresh in the background. */
@@ -60,6 +62,7 @@ export function createKeySet({
   now = Date.now,
 }: KeySetOptions): KeySet {
   let good: GoodSet | undefined;
+  const createdAt = now();
   let generation = 0;
   let failures = 0;
   const refreshes = { succeeded: 0, failed: 0 };
@@ -148,6 +151,9 @@ export function createKeySet({
     },
     get isUsable() {
       return isUsable();
+    },
+    get age() {
+      return Math.max(now() - (good?.fetchedAt ?? createdAt), 0) / SECOND;
     },
     refreshes,
     start() {

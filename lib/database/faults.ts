@@ -17,9 +17,10 @@ const READ_ONLY = '25006';
  * A serialization failure or a deadlock: nothing was written, so the statement may be sent again. What was written after
  * 40003 (statement completion unknown) nobody knows: that one never.
  */
-export function mayBeRetried(fault: unknown): boolean {
+export function conflictOf(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
   const code = sqlStateOf(fault);
-  return code === '40001' || code === '40P01';
+  if (code === '40001') return 'serialization_failure';
+  return code === '40P01' ? 'deadlock' : undefined;
 }
 
 /** The table does not exist (yet). */

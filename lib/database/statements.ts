@@ -7,7 +7,7 @@ import type { Settings } from '../settings.ts';
 import { abandon } from './connection.ts';
 import { breaksConnection, problemOfFault } from './faults.ts';
 import type { Statement } from './queries.ts';
-import { pauseBeforeRetry } from './retry.ts';
+import { type Retry, retryAfter } from './retry.ts';
 
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
 export type NamedStatement = Statement & { readonly summary: string };
@@ -16,6 +16,8 @@ export type NamedStatement = Statement & { readonly summary: string };
 export type Statements = {
   /** @throws {Problem} service_unavailable_error when PostgreSQL does not answer in time */
   run(statement: NamedStatement): Promise<QueryResult>;
+  /** How many were sent again, by reason. */
+  readonly retried: Readonly<Record<Retry['reason'], number>>;
   /** Milliseconds that are left for the statements of the current request; its time begins with its first statement. */
   timeLeft(): number;
   /** Whether so many wait for a connection that it would soon be too many. */
@@ -54,6 +56,7 @@ export function createStatements(
   const busy = new Set<PoolClient>();
   const waiting = new Set<(reason: Error) => void>();
   const idleSince = new WeakMap<PoolClient, number>();
+  const retried = { connection_lost: 0, deadlock: 0, serialization_failure: 0 };
   let isCancelled = false;
   const timeLimit = settings.statementTimeout * 1000 + GRACE;
   const poolTimeLimit = settings.poolTimeout * 1000;
@@ -65,9 +68,10 @@ export function createStatements(
       try {
         return await withinSpan(statement, () => runOnce(statement, deadline));
       } catch (fault) {
-        const pause = pauseBeforeRetry(fault, attempts, statement.summary.startsWith('SELECT'));
-        if (pause === undefined || performance.now() + pause >= deadline) throw problemOfFault(fault);
-        await sleep(pause);
+        const retry = retryAfter(fault, attempts, statement.summary.startsWith('SELECT'));
+        if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
+        retried[retry.reason] += 1;
+        await sleep(retry.pause);
       }
     }
   }
@@ -142,6 +146,7 @@ export function createStatements(
 
   return {
     run,
+    retried,
     isCrowded: () => pool.waitingCount >= mostWaiting / 2,
     timeLeft: () => deadlineOf(currentRequest()) - performance.now(),
     cancel() {

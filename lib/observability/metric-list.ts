@@ -37,6 +37,17 @@ export const METRICS = {
     unit: '{request}',
     meaning: 'Statements that wait for a connection.',
   },
+  'statements.retried': {
+    kind: 'counter',
+    unit: '{statement}',
+    attributes: '`reason`: `connection_lost`, `deadlock`, `serialization_failure`',
+    meaning: 'Statements that were sent again.',
+  },
+  'process.memory.usage': {
+    kind: 'gauge',
+    unit: 'By',
+    meaning: 'Physical memory of the process.',
+  },
   'nodejs.eventloop.delay.p99': {
     kind: 'gauge',
     unit: 's',
@@ -54,11 +65,21 @@ export const METRICS = {
     attributes: '`outcome`: `succeeded`, `failed`',
     meaning: "Fetches of the identity provider's keys.",
   },
+  'jwks.age': {
+    kind: 'gauge',
+    unit: 's',
+    meaning: 'Time since these keys were fetched; before the first time, since the start.',
+  },
   'http.client.request.duration': {
     kind: 'histogram',
     unit: 's',
     attributes: 'those of OpenTelemetry',
     meaning: "Duration of these fetches, by OpenTelemetry's own instrumentation.",
+  },
+  'drain.age': {
+    kind: 'gauge',
+    unit: 's',
+    meaning: 'How long the drain has been under way; 0 while there is none.',
   },
   'log.lines.dropped': {
     kind: 'counter',

@@ -12,6 +12,11 @@ export type Readings = {
   /** Requests under an idempotency key that were answered again. */
   readonly idempotency: { readonly replays: number };
   readonly jwksRefreshes: { readonly succeeded: number; readonly failed: number };
+  /** In seconds. */
+  readonly jwksAge: () => number;
+  readonly statementsRetried: Readonly<Record<(typeof RETRIES)[number], number>>;
+  /** In seconds. */
+  readonly drainAge: () => number;
   readonly linesDropped: () => number;
   readonly changesWaiting: () => number;
   /** Asks PostgreSQL; what fails is not told. */
@@ -20,6 +25,9 @@ export type Readings = {
 
 /** Why an overloaded instance refuses a request. */
 const REASONS = ['no_room', 'waited_too_long', 'caller_left'] as const;
+
+/** Why a statement is sent again. */
+const RETRIES = ['connection_lost', 'deadlock', 'serialization_failure'] as const;
 
 const NANOSECONDS = 1e9;
 
@@ -31,6 +39,9 @@ export function observe({
   tokenCache,
   idempotency,
   jwksRefreshes,
+  jwksAge,
+  statementsRetried,
+  drainAge,
   linesDropped,
   changesWaiting,
   changesUnnumbered,
@@ -43,15 +54,19 @@ export function observe({
   gauge('db.client.connection.pending_requests', () => connections().waitedFor);
   gauge('db.client.connection.count', () => connections().idle, { [STATE]: 'idle' });
   gauge('db.client.connection.count', () => connections().used, { [STATE]: 'used' });
+  for (const reason of RETRIES) counter('statements.retried', () => statementsRetried[reason], { reason });
+  gauge('process.memory.usage', () => process.memoryUsage.rss());
   gauge('nodejs.eventloop.delay.p99', delaySinceLastExport);
   counter('token_cache.lookups', () => tokenCache.hits, { outcome: 'hit' });
   counter('token_cache.lookups', () => tokenCache.misses, { outcome: 'miss' });
   counter('jwks.refreshes', () => jwksRefreshes.succeeded, { outcome: 'succeeded' });
   counter('jwks.refreshes', () => jwksRefreshes.failed, { outcome: 'failed' });
+  gauge('jwks.age', jwksAge);
   counter('idempotency.replays', () => idempotency.replays);
   for (const reason of REASONS) {
     counter('requests.refused', () => requestsRefused[reason], { reason });
   }
+  gauge('drain.age', drainAge);
   counter('log.lines.dropped', linesDropped);
   gauge('changes.waiting', changesWaiting);
   const [count, age] = [created('changes.unnumbered'), created('changes.unnumbered.age')];

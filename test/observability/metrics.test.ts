@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
 import type { Variables } from '../../lib/settings.ts';
+import { holdUsers } from '../stage/locks.ts';
 import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { startTracedService, type TracedService } from '../stage/traced-service.ts';
@@ -173,6 +174,64 @@ test('requests answered again under their idempotency key are counted', async ()
 
   const [point] = await untilPoints('idempotency.replays', ([replays]) => Number(replays?.value) >= 2);
   expect(point).toMatchObject({ value: 2, unit: '{request}', attributes: {} });
+});
+
+test('the age of the keys begins anew with each fetch, and goes on while there is none', async () => {
+  await start({ SVC_OAUTH_JWKS_REFRESH: '5' });
+  const ageIs = (isWanted: (age: number) => boolean) =>
+    untilPoints('jwks.age', ([point]) => isWanted(Number(point?.value)));
+  const [point] = await ageIs((age) => age > 1);
+  service.issuer.answer((_request, response) => void response.writeHead(500).end());
+  await ageIs((age) => age > 6);
+  service.issuer.answerNormally();
+  await ageIs((age) => age < 5);
+
+  expect(point?.unit).toBe('s');
+});
+
+test('the memory of the process is measured in bytes', async () => {
+  await start();
+  const [point] = await untilPoints('process.memory.usage', () => true);
+
+  expect(point?.unit).toBe('By');
+  expect(point?.value).toSatisfy((bytes: number) => bytes > 20e6 && bytes < 2e9);
+});
+
+test('statements that were sent again are counted by reason', async () => {
+  await start();
+  const client = new pg.Client({ ...service.database, database: service.database.name, ssl: false });
+  await client.connect();
+  await client.query(`CREATE SEQUENCE tries;
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('tries') <= 2 THEN RAISE EXCEPTION 'a fault' USING ERRCODE = '40P01'; END IF;
+      RETURN new;
+    END $$;
+    CREATE TRIGGER fail BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION fail()`);
+  await client.end();
+  const { status } = await service.call('POST', users, { email: 'again@example.com' });
+  const points = await untilPoints('statements.retried', (all) => valueAt(all, { reason: 'deadlock' }) === 2);
+
+  expect(status).toBe(201);
+  expect(points.map(({ attributes, value }) => [attributes.reason, value]).sort()).toEqual([
+    ['connection_lost', 0],
+    ['deadlock', 2],
+    ['serialization_failure', 0],
+  ]);
+});
+
+test('the age of the drain is 0 until it begins', async () => {
+  await start({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '20' });
+  const [before] = await untilPoints('drain.age', () => true);
+  const table = await holdUsers(service.database);
+  const held = service.call('GET', users);
+  await untilPoints('http.server.active_requests', ([point]) => point?.value === 1);
+  service.signal('SIGTERM');
+  const [during] = await untilPoints('drain.age', ([point]) => Number(point?.value) > 0.5);
+  await table.release();
+
+  expect((await held).status).toBe(200);
+  expect(before).toMatchObject({ value: 0, unit: 's' });
+  expect(during?.value).toBeLessThan(20);
 });
 
 test('the delay of the event loop is measured in seconds', async () => {
