@@ -1,0 +1,115 @@
+import { buckets, series } from './series.ts';
+
+/** What the alarms wait for; a test shortens it. Durations as Prometheus writes them, ages in seconds. */
+export type Patience = {
+  /** How far back rates look. */
+  readonly window: string;
+  /** How long something has to last that mends itself otherwise. */
+  readonly hold: string;
+  /** How long an instance may be away. */
+  readonly away: string;
+  readonly keysAge: number;
+  readonly unnumberedAge: number;
+  readonly drainAge: number;
+};
+
+/** Three refreshes of the keys; three rounds of the cleaning, which numbers too; two thirds of the drain timeout. */
+export const USUAL: Patience = {
+  window: '5m',
+  hold: '5m',
+  away: '1m',
+  keysAge: 900,
+  unnumberedAge: 1800,
+  drainAge: 20,
+};
+
+/** An alarm; `README.md` beside this file has a section with its name. */
+export type Alarm = {
+  readonly name: string;
+  readonly severity: 'critical' | 'warning';
+  /** True (not empty) while something is wrong. */
+  readonly expr: string;
+  readonly for: string;
+  readonly summary: string;
+};
+
+const REQUESTS = 'http.server.request.duration';
+
+/** Every alarm. A rate over a counter that has just begun is none: it is looked for beside it. */
+export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }: Patience): readonly Alarm[] {
+  const answered = (status: string) => `sum(rate(${series(REQUESTS, status)}[${window}]))`;
+  const defects = series(REQUESTS, 'http_response_status_code="500"');
+  return [
+    {
+      name: 'UserManagementInstanceAway',
+      severity: 'critical',
+      expr: 'up{job=~"(.*/)?user-management-service"} == 0',
+      for: away,
+      summary: 'An instance cannot be asked for its metrics.',
+    },
+    {
+      name: 'UserManagementRequestsFail',
+      severity: 'critical',
+      expr: `${answered('http_response_status_code="503"')} / ${answered('http_response_status_code!=""')} > 0.02`,
+      for: hold,
+      summary: 'More than 2 % of the requests are answered with 503.',
+    },
+    {
+      name: 'UserManagementDefect',
+      severity: 'critical',
+      expr: `sum(increase(${defects}[${window}])) > 0 or sum(${defects} unless ${defects} offset ${window}) > 0`,
+      for: '0s',
+      summary:
+        'A request was answered with 500: a defect of the service, or a database that is not as it should be.',
+    },
+    {
+      name: 'UserManagementSlow',
+      severity: 'warning',
+      expr: `histogram_quantile(0.99, sum by (le) (rate(${buckets(REQUESTS, 'http_route!~".*/changes"')}[${window}]))) > 1`,
+      for: hold,
+      summary: 'One request in a hundred takes longer than a second.',
+    },
+    {
+      name: 'UserManagementConnectionsShort',
+      severity: 'warning',
+      expr: `${series('db.client.connection.pending_requests')} > 0`,
+      for: hold,
+      summary: 'Statements wait for a connection to PostgreSQL.',
+    },
+    {
+      name: 'UserManagementOverloaded',
+      severity: 'warning',
+      expr: `sum by (instance) (rate(${series('requests.refused')}[${window}])) > 0`,
+      for: '0s',
+      summary: 'An instance has more to do than it can, and refuses requests.',
+    },
+    {
+      name: 'UserManagementKeysStale',
+      severity: 'critical',
+      expr: `${series('jwks.age')} > ${keysAge}`,
+      for: '0s',
+      summary: "The identity provider's keys could not be fetched for a while.",
+    },
+    {
+      name: 'UserManagementChangesUnnumbered',
+      severity: 'warning',
+      expr: `max(${series('changes.unnumbered.age')}) > ${unnumberedAge}`,
+      for: '0s',
+      summary: "Changes of users are in no reader's feed yet.",
+    },
+    {
+      name: 'UserManagementLogLinesDropped',
+      severity: 'warning',
+      expr: `sum by (instance) (increase(${series('log.lines.dropped')}[${window}])) > 0`,
+      for: '0s',
+      summary: 'The reader of standard output is too slow: lines of the log are lost.',
+    },
+    {
+      name: 'UserManagementDrainRunsOut',
+      severity: 'warning',
+      expr: `${series('drain.age')} > ${drainAge} and ${series('http.server.active_requests')} > 0`,
+      for: '0s',
+      summary: 'An instance that shuts down is about to cancel requests.',
+    },
+  ];
+}

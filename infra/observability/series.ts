@@ -1,0 +1,27 @@
+import { METRICS } from '../../lib/observability/metric-list.ts';
+
+/** The name of a metric of the service. */
+export type MetricName = keyof typeof METRICS;
+
+/** What makes a metric, as OpenTelemetry calls it: other services have metrics of the same names. */
+const scopeOf = (name: MetricName) =>
+  name === 'http.client.request.duration'
+    ? '@opentelemetry/instrumentation-undici'
+    : 'user-management-service';
+
+const SUFFIX = { gauge: '', counter: '_total', histogram: '_count' } as const;
+
+/** The series of a metric as Prometheus names it, of all instances; of a histogram the count. `labels` narrow it down. */
+export function series(name: MetricName, ...labels: readonly string[]): string {
+  return `${prometheusName(name)}{${[`otel_scope_name="${scopeOf(name)}"`, ...labels].join(',')}}`;
+}
+
+/** The buckets of a histogram. */
+export function buckets(name: MetricName, ...labels: readonly string[]): string {
+  return series(name, ...labels).replace('_count{', '_bucket{');
+}
+
+/** As `@opentelemetry/exporter-prometheus` writes it. */
+function prometheusName(name: MetricName): string {
+  return name.replaceAll('.', '_') + SUFFIX[METRICS[name].kind];
+}
