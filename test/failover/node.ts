@@ -53,11 +53,11 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
     stopped = [];
   };
 
-  async function kill(): Promise<void> {
+  async function killThese(processIds: readonly number[]): Promise<void> {
     thaw();
     const isRunning = patroni && patroni.exitCode === null && patroni.signalCode === null;
     const ended = isRunning ? once(patroni as ChildProcess, 'exit') : undefined;
-    signal(processes(), 'SIGKILL');
+    signal(processIds, 'SIGKILL');
     await ended;
   }
 
@@ -66,7 +66,10 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
     host: '127.0.0.1',
     port,
     restPort,
-    kill,
+    /** All of it, at once. */
+    kill: () => killThese(processes()),
+    /** Patroni alone: PostgreSQL goes on, and is taken care of again when it is started. */
+    killPatroni: () => killThese(patroni?.pid === undefined ? [] : [patroni.pid]),
     thaw,
     async start(): Promise<void> {
       const file = join(folder, `${name}.yml`);
