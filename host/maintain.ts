@@ -1,16 +1,9 @@
-import { createCleaning } from '../lib/cleaning.ts';
-import { openDatabase } from '../lib/database/database.ts';
+import { maintain } from '../lib/maintenance.ts';
 import { readSettings } from '../lib/settings.ts';
 
-// For those who run functions alone: deletes once what is kept no longer, and tells by its exit code.
+// For those who run functions alone, or want it at a time of their own: cleans up once, and tells by its exit code.
 try {
-  const { postgres, changesRetention } = readSettings();
-  const database = openDatabase(postgres);
-  try {
-    await createCleaning(database.statements, changesRetention)();
-  } finally {
-    await database.close(1);
-  }
+  await maintain(readSettings());
   process.stdout.write('Idempotency keys and changes that are kept no longer are deleted.\n');
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);

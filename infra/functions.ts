@@ -3,18 +3,23 @@ import { join } from 'node:path';
 import { endpoints } from '../handlers/index.ts';
 import type { Route } from '../lib/endpoint.ts';
 
-/** A function to deploy: its name, the file that exports its `handler`, and its route; the one without takes the rest. */
+/**
+ * A function to deploy: its name, the file that exports its `handler`, and its route or its schedule; the one without
+ * either takes the requests that no other does.
+ */
 export type DeployedFunction = {
   readonly operationId: string;
   readonly file: string;
   readonly route?: Route;
+  /** In minutes, where no request but the clock invokes it. */
+  readonly everyMinutes?: number;
   /** Whether it connects to PostgreSQL, and so needs the secret. */
   readonly reachesDatabase: boolean;
 };
 
 const root = join(import.meta.dirname, '..');
 
-/** Every endpoint as a function, in the file that declares it, and the one for requests that no endpoint answers. */
+/** Every endpoint as a function, in the file that declares it; the one for requests that no endpoint answers; and cleaning. */
 export async function functions(): Promise<readonly DeployedFunction[]> {
   const files = globSync('handlers/*/*.ts', { cwd: root }).sort();
   const declared = await Promise.all(files.map(async (file) => ({ file, exports: await exportsOf(file) })));
@@ -25,7 +30,11 @@ export async function functions(): Promise<readonly DeployedFunction[]> {
     const reachesDatabase = endpoint.route.needs !== 'nothing';
     return { operationId, file: home.file, route: endpoint.route, reachesDatabase };
   });
-  return [...deployed, { operationId: 'unmatched', file: 'handlers/unmatched.ts', reachesDatabase: false }];
+  return [
+    ...deployed,
+    { operationId: 'unmatched', file: 'handlers/unmatched.ts', reachesDatabase: false },
+    { operationId: 'maintain', file: 'handlers/maintain.ts', reachesDatabase: true, everyMinutes: 10 },
+  ];
 }
 
 async function exportsOf(file: string): Promise<readonly unknown[]> {

@@ -24,8 +24,8 @@ type Answering<Needs> = {
 /** Composes what an endpoint needs. */
 type Compose<Needs> = (base: BaseService) => Needs;
 
-/** A function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
-const DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
+/** Of settings: a function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
+export const FUNCTION_DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
 
 /** In milliseconds: what AWS Lambda needs to take the result. */
 const RETURN = 100;
@@ -58,7 +58,7 @@ function timeLeft(context: Invocation | undefined): number {
 }
 
 async function compose(operationId: string, bound: Compose<Handler>): Promise<Composed> {
-  const settings = readSettings(undefined, DEFAULTS);
+  const settings = readSettings(undefined, FUNCTION_DEFAULTS);
   const lines = createLineWriter();
   const telemetry = await loadTelemetry(settings, lines.write);
   const tracing = telemetry?.tracing;

@@ -124,13 +124,33 @@ test('events are of payload format 2.0', () => {
   });
 });
 
-test('the API, and nobody else, may call the functions', () => {
+test('the API, or the schedule, and nobody else, may call a function', () => {
   template.resourceCountIs('AWS::Lambda::Permission', deployed.length);
-  template.allResourcesProperties('AWS::Lambda::Permission', {
-    Action: 'lambda:InvokeFunction',
-    Principal: 'apigateway.amazonaws.com',
-    SourceArn: Match.objectLike({ 'Fn::Join': Match.anyValue() }),
-  });
+  template.resourcePropertiesCountIs(
+    'AWS::Lambda::Permission',
+    {
+      Action: 'lambda:InvokeFunction',
+      Principal: 'apigateway.amazonaws.com',
+      SourceArn: Match.objectLike({ 'Fn::Join': Match.anyValue() }),
+    },
+    deployed.length - 1,
+  );
+  template.resourcePropertiesCountIs(
+    'AWS::Lambda::Permission',
+    { Action: 'lambda:InvokeFunction', Principal: 'events.amazonaws.com', SourceArn: Match.anyValue() },
+    1,
+  );
+});
+
+test('what is kept no longer is deleted every ten minutes', () => {
+  template.resourceCountIs('AWS::Events::Rule', 1);
+  const [[, { ScheduleExpression, State, Targets }]] = resources('AWS::Events::Rule') as [
+    [string, Resource['Properties']],
+  ];
+  const [{ Arn }] = Targets as [{ Arn: { 'Fn::GetAtt': [string] } }];
+
+  expect([ScheduleExpression, State]).toEqual(['rate(10 minutes)', 'ENABLED']);
+  expect(Arn['Fn::GetAtt'][0].slice(0, -8)).toBe('maintain');
 });
 
 test('the settings of every function are valid, and each is known', () => {

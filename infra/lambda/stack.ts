@@ -1,6 +1,8 @@
 import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
 import { CfnIntegration, CfnRoute, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { type IVpc, Port, SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
+import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction as LambdaTarget } from 'aws-cdk-lib/aws-events-targets';
 import { ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   Architecture,
@@ -30,6 +32,9 @@ const POSTGRES = 5432;
 
 /** More than a connection, a statement and a fetch of keys may take together; less than API Gateway waits. */
 const TIMEOUT = Duration.seconds(10);
+
+/** What is not done by then the next invocation does. */
+const SCHEDULED_TIMEOUT = Duration.minutes(5);
 
 /** In megabytes. The processor's share goes with it, and the first request needs that more than memory. */
 const MEMORY = 1024;
@@ -68,11 +73,18 @@ export class UserManagementStack extends Stack {
     const api = new HttpApi(this, 'Api', { apiName: 'user-management' });
     const environment = environmentOf(deployment, proxy.endpoint, secret);
     const within = { environment, vpc, securityGroups: [securityGroup] };
-    for (const { operationId, route, reachesDatabase } of functions) {
+    for (const { operationId, route, everyMinutes, reachesDatabase } of functions) {
       const code = Code.fromAsset(`${archives}/${operationId}.zip`);
-      const target = this.#function(operationId, { code, ...within, ...(reachesDatabase && SECRETS) });
+      const timeout = everyMinutes ? SCHEDULED_TIMEOUT : TIMEOUT;
+      const target = this.#function(operationId, {
+        code,
+        timeout,
+        ...within,
+        ...(reachesDatabase && SECRETS),
+      });
       if (reachesDatabase) secret.grantRead(target);
-      this.#integrate(api, operationId, target, route ? routeKeys(route) : ['$default']);
+      if (everyMinutes) this.#schedule(operationId, target, Duration.minutes(everyMinutes));
+      else this.#integrate(api, operationId, target, route ? routeKeys(route) : ['$default']);
     }
     new CfnOutput(this, 'Url', { value: api.apiEndpoint });
   }
@@ -101,7 +113,7 @@ export class UserManagementStack extends Stack {
 
   #function(
     operationId: string,
-    particulars: Pick<FunctionProps, 'code' | 'vpc' | 'securityGroups' | 'paramsAndSecrets'> & {
+    particulars: Pick<FunctionProps, 'code' | 'timeout' | 'vpc' | 'securityGroups' | 'paramsAndSecrets'> & {
       readonly environment: Environment;
     },
   ): LambdaFunction {
@@ -111,10 +123,17 @@ export class UserManagementStack extends Stack {
       architecture: Architecture.ARM_64,
       handler: 'index.handler',
       memorySize: MEMORY,
-      timeout: TIMEOUT,
       tracing: particulars.environment.POWERTOOLS_TRACE_ENABLED ? Tracing.ACTIVE : Tracing.DISABLED,
       logGroup: new LogGroup(this, `${operationId}Log`, { retention: RetentionDays.ONE_MONTH }),
       ...particulars,
+    });
+  }
+
+  /** What fails is not tried again before its next time. */
+  #schedule(operationId: string, target: LambdaFunction, interval: Duration): void {
+    new Rule(this, `${operationId}Schedule`, {
+      schedule: Schedule.rate(interval),
+      targets: [new LambdaTarget(target, { retryAttempts: 0 })],
     });
   }
 

@@ -68,7 +68,7 @@ export async function startFunction(
     /** The result of an invocation; throws what the function failed with. */
     async call(event: unknown, options?: Parameters<typeof api.invoke>[1]): Promise<GatewayResult> {
       const outcome = await api.invoke(event, options);
-      if ('result' in outcome) return JSON.parse(outcome.result);
+      if ('result' in outcome) return JSON.parse(outcome.result || 'null');
       throw new Error(`${outcome.error.errorType}: ${outcome.error.errorMessage}`);
     },
     /** What has been printed so far. */
