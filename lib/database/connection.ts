@@ -9,7 +9,7 @@ import type { Servers } from './servers.ts';
 type Session = Readonly<Record<string, string>>;
 
 /** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
-const SESSION: Session = {
+export const SESSION: Session = {
   client_connection_check_interval: '500',
   idle_in_transaction_session_timeout: '10000',
 };

@@ -1,10 +1,10 @@
+import type { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
-import { clientConfig, openPool } from './connection.ts';
 import { giveUpTheDead } from './dead-connections.ts';
-import { engineOf } from './engines.ts';
 import { followServers } from './servers.ts';
-import { createStatements, LONGEST_IDLE, type Statements } from './statements.ts';
+import { createStatements, type Statements } from './statements.ts';
+import { openWays } from './ways.ts';
 
 /** The database of the service, as the statements that it is sent. */
 export type Database = {
@@ -25,38 +25,42 @@ export function openDatabase(
   servers = followServers(settings),
   tracing?: Tracing,
 ): Database {
-  const config = {
-    ...clientConfig(settings, settings.poolTimeout),
-    ...(engineOf(settings).hasSessionOptions && { statement_timeout: settings.statementTimeout * 1000 }),
-    max: settings.poolSize,
-    idleTimeoutMillis: LONGEST_IDLE,
-    maxLifetimeSeconds: 1800,
-  };
-  const pool = openPool(config, servers.Client);
-  giveUpTheDead(pool, settings);
+  const { ways, pools, shared } = openWays(settings, servers.Client);
+  giveUpTheDead(pools, settings);
   const statements = createStatements(
-    pool,
+    ways,
     settings,
     tracing?.databaseSpans(settings.database, servers.inUse),
   );
   return { statements, connections, isCrowded: statements.isCrowded, cancel: statements.cancel, close };
 
   function connections() {
-    const { idleCount, totalCount, waitingCount } = pool;
-    return { idle: idleCount, used: totalCount - idleCount, waitedFor: waitingCount };
+    const sum = (read: (pool: Pool) => number) => pools.reduce((total, pool) => total + read(pool), 0);
+    const waiting = shared.reduce((total, { waitingCount }) => total + waitingCount, 0);
+    return {
+      idle: sum(({ idleCount }) => idleCount),
+      used: sum(({ totalCount, idleCount }) => totalCount - idleCount),
+      waitedFor: sum(({ waitingCount }) => waitingCount) + waiting,
+    };
   }
 
-  /** The pool itself would also wait for connections that are being opened, as long as their own limit says. */
+  /** The pools themselves would also wait for connections that are being opened, as long as their own limit says. */
   function close(seconds: number): Promise<void> {
     return new Promise((resolve) => {
       const giveUp = setTimeout(() => {
         statements.cancel();
         resolve();
       }, seconds * 1000);
-      pool.end(() => {
+      for (const one of shared) one.close();
+      void Promise.all(pools.map(ended)).then(() => {
         clearTimeout(giveUp);
         resolve();
       });
     });
   }
+}
+
+/** A pool that has been ended before says so, and is ended all the same. */
+function ended(pool: Pool): Promise<void> {
+  return new Promise((resolve) => pool.end(() => resolve()));
 }

@@ -25,7 +25,7 @@ type Watched = { heardAt: number; awaitsSince: number | undefined; isRunning: bo
  * another connection whether it runs the statement: if not, the connection is dead and is given up at once, and with it
  * all that have been silent for as long, so that they are not tried one after the other.
  */
-export function giveUpTheDead(pool: Pool, postgres: Settings['postgres']): void {
+export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgres']): void {
   // A pooler gives other numbers to its sessions than PostgreSQL.
   if (!engineOf(postgres).showsSessions || postgres.pooler !== 'none') return;
 
@@ -35,25 +35,27 @@ export function giveUpTheDead(pool: Pool, postgres: Settings['postgres']): void 
   // Of no request.
   const lookOutside = AsyncResource.bind(look);
 
-  pool.on('connect', (client) => {
-    const watched: Watched = { heardAt: performance.now(), awaitsSince: undefined, isRunning: false };
-    all.set(client, watched);
-    streamOf(client).on('data', () => {
-      watched.heardAt = performance.now();
-      watched.isRunning = false;
+  for (const pool of pools) {
+    pool.on('connect', (client) => {
+      const watched: Watched = { heardAt: performance.now(), awaitsSince: undefined, isRunning: false };
+      all.set(client, watched);
+      streamOf(client).on('data', () => {
+        watched.heardAt = performance.now();
+        watched.isRunning = false;
+      });
     });
-  });
-  pool.on('remove', (client) => all.delete(client));
-  pool.on('acquire', () => {
-    timer ??= setInterval(lookOutside, LOOK_EVERY).unref();
-  });
+    pool.on('remove', (client) => all.delete(client));
+    pool.on('acquire', () => {
+      timer ??= setInterval(lookOutside, LOOK_EVERY).unref();
+    });
+  }
 
   function look(): void {
     const now = performance.now();
     for (const [client, watched] of all) {
       watched.awaitsSince = awaitsAnswer(client) ? (watched.awaitsSince ?? now) : undefined;
     }
-    if (pool.totalCount === pool.idleCount) {
+    if (pools.every(({ totalCount, idleCount }) => totalCount === idleCount)) {
       clearInterval(timer);
       timer = undefined;
     }

@@ -3,10 +3,11 @@ import { Problem, unavailable } from '../problem.ts';
 /**
  * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean: not now.
  * A connection lost or refused, a timeout, a lock not to be had, resources used up, a read-only server, tables that
- * the migrations have not made yet, a conflict of transactions that lasts, an outcome that is not known.
+ * the migrations have not made yet, a session that forgets what was prepared, a conflict of transactions that lasts, an
+ * outcome that is not known.
  */
 const UNAVAILABLE =
-  /^(08...|53...|58...|57014|57P0.|55P03|25006|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
+  /^(08...|53...|58...|57014|57P0.|55P03|25006|26000|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
 
 /** What pg says, without a code, of a connection that it lost, gave up or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
@@ -21,6 +22,20 @@ export function conflictOf(fault: unknown): 'serialization_failure' | 'deadlock'
   const code = sqlStateOf(fault);
   if (code === '40001') return 'serialization_failure';
   return code === '40P01' ? 'deadlock' : undefined;
+}
+
+/**
+ * What was prepared is not valid any more: a migration has changed the columns ("cached plan must not change result
+ * type"), or the session has forgotten it. Nothing ran.
+ */
+export function isStalePlan(fault: unknown): boolean {
+  const code = sqlStateOf(fault);
+  return code === '0A000' || code === '26000';
+}
+
+/** The statement has waited for a lock for as long as its connection allows, and has written nothing. */
+export function isLockTimeout(fault: unknown): boolean {
+  return sqlStateOf(fault) === '55P03';
 }
 
 /** The table does not exist (yet). */
@@ -83,7 +98,7 @@ export function hasLostConnection(fault: unknown): boolean {
 /** A fault of the database, as the answer it deserves; the cause goes to the log and nowhere else. */
 export function problemOfFault(fault: unknown): unknown {
   const code = sqlStateOf(fault);
-  const message = fault instanceof Error ? fault.message : '';
+  const message = messageOf(fault);
   if (code === undefined ? CONNECTION_LOST.test(message) : UNAVAILABLE.test(code)) {
     return unavailable(`PostgreSQL cannot answer: ${code ?? message}`, fault);
   }
@@ -96,6 +111,10 @@ export function problemOfFault(fault: unknown): unknown {
     });
   }
   return fault;
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : '';
 }
 
 function sqlStateOf(fault: unknown): string | undefined {

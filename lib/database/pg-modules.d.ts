@@ -22,3 +22,8 @@ declare module 'pg-pool' {
     constructor(config: Omit<PoolConfig, 'Client'> & { Client: new (config: PoolConfig) => ClientBase });
   }
 }
+
+declare module 'pg/lib/utils.js' {
+  /** A value as the text of a parameter; bytes stay bytes. */
+  export function prepareValue(value: unknown): string | Buffer | null;
+}

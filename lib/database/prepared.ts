@@ -1,9 +1,9 @@
 import { createQueryId, PostgresQueryCompiler, type RawBuilder, type RawNode } from 'kysely';
 import type { Statement } from './queries.ts';
-import type { Statements } from './statements.ts';
+import type { Kind, NamedStatement, Statements } from './statements.ts';
 
 /** Sends the statement with these values, and resolves with the rows it returned. */
-export type Prepared<Values, Row> = (values: Values) => Promise<Row[]>;
+export type Prepared<Values, Row> = (values: Values) => Promise<readonly Row[]>;
 
 /** Where a value goes, while the statement is written. */
 class Placeholder {
@@ -17,24 +17,33 @@ class Placeholder {
 /**
  * A statement that is written with kysely, compiled at its first use, and sent as often as wanted: to compile it each
  * time would cost this process a fifth of a request. `given` stands for the values while it is written; `summary`, the
- * operation and its table, is what spans call it.
+ * operation and its table, is what spans call it; `kind` is what it does to others on its connection.
  */
 export function prepare<Values extends Record<string, unknown>, Row>(
   statements: Pick<Statements, 'run'>,
   summary: string,
   write: (given: Values) => RawBuilder<Row>,
+  kind: Kind = 'long',
 ): Prepared<Values, Row> {
-  let compiled: Statement | undefined;
+  let text: NamedStatement['text'] | undefined;
+  let parameters: Statement['parameters'] = [];
 
-  return async (values) => {
-    compiled ??= compile(write(placeholders()));
-    const parameters = compiled.parameters.map((parameter) =>
-      parameter instanceof Placeholder ? values[parameter.name] : parameter,
+  return (given) => {
+    if (!text) {
+      const { sql, parameters: written } = compile(write(placeholders()));
+      prepared += 1;
+      text = { sql, summary, kind, name: `s${prepared}` };
+      parameters = written;
+    }
+    const values = parameters.map((parameter) =>
+      parameter instanceof Placeholder ? given[parameter.name] : parameter,
     );
-    const { rows } = await statements.run({ sql: compiled.sql, parameters, summary });
-    return rows;
+    return statements.run({ text, values }) as Promise<readonly Row[]>;
   };
 }
+
+/** Each has a name of its own, on all connections of this process. */
+let prepared = 0;
 
 /**
  * On one line, as logs and traces show it: no text within it has more than one space in a row. By the compiler alone: with

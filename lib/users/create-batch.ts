@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Author } from '../changes/recording.ts';
 import { violatesUnique } from '../database/faults.ts';
-import { TIME_LEFT } from '../database/statements.ts';
+import { TIME_LEFT } from '../database/time-left.ts';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';

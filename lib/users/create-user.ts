@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Author, recorded } from '../changes/recording.ts';
 import { violatesUnique } from '../database/faults.ts';
 import { prepare } from '../database/prepared.ts';
-import { TIME_LEFT } from '../database/statements.ts';
+import { TIME_LEFT } from '../database/time-left.ts';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { type Claim, claimed } from '../idempotency/claim.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
@@ -20,11 +20,15 @@ type Given = UserCreate & Author & { readonly id: string };
 /** Stores one user; under a key once, however often it is asked for. */
 export function creatingUser({ writes, reads, recordsChanges, carryOutOnce, engine }: Writing) {
   const recordedWith = (given: Given) => (recordsChanges ? recorded('created', given) : undefined);
-  const insert = prepare<Given, WrittenRow>(writes, 'INSERT users', (given) =>
-    writtenUsers(
-      sql`insert into users (id, email, full_name) values (${given.id}, ${given.email}, ${given.full_name})`,
-      { record: recordedWith(given) },
-    ),
+  const insert = prepare<Given, WrittenRow>(
+    writes,
+    'INSERT users',
+    (given) =>
+      writtenUsers(
+        sql`insert into users (id, email, full_name) values (${given.id}, ${given.email}, ${given.full_name})`,
+        { record: recordedWith(given) },
+      ),
+    'write',
   );
   const insertOnce = prepare<Given & Claim, WrittenRow>(writes, 'INSERT users', (given) =>
     writtenUsers(

@@ -9,15 +9,20 @@ type Given = Author & Versions & { readonly id: string };
 
 /** Deletes a user; resolves with whether there was one, of a version that the preconditions allow. */
 export function deletingUser({ writes, recordsChanges }: Writing) {
-  const remove = prepare<Given, unknown>(writes, 'DELETE users', (given) => {
-    const statement = sql`delete from users where id = ${given.id} and ${isOfVersions(given)}`;
-    if (!recordsChanges) return sql`${statement} returning id`;
-    // A deletion has the version after the last.
-    return sql`with written as (
+  const remove = prepare<Given, unknown>(
+    writes,
+    'DELETE users',
+    (given) => {
+      const statement = sql`delete from users where id = ${given.id} and ${isOfVersions(given)}`;
+      if (!recordsChanges) return sql`${statement} returning id`;
+      // A deletion has the version after the last.
+      return sql`with written as (
       ${statement} returning id, version + 1 as version, 0 as changed, clock_timestamp() as moment
     ), ${recorded('deleted', given)}
     select id from written`;
-  });
+    },
+    'write',
+  );
 
   return async (id: string, preconditions: Preconditions, author: Author): Promise<boolean> => {
     const rows = await remove({ id, ...versionsFor(preconditions), ...author });

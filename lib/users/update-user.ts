@@ -21,21 +21,26 @@ const laterThanBefore = sql`greatest(clock_timestamp(), updated_at + interval '1
  * no such user, or its version is another.
  */
 export function updatingUser({ writes, recordsChanges }: Writing) {
-  const update = prepare<Given, WrittenRow>(writes, 'UPDATE users', (given) => {
-    const email = sql`coalesce(${given.email}::text, email)`;
-    const full_name = sql`case when ${given.sets_full_name}::boolean then ${given.full_name}::text else full_name end`;
-    const is_active = sql`coalesce(${given.is_active}::boolean, is_active)`;
-    // Right of `=` stands the row as it was.
-    const changed = sql`, changed = ${sql.lit(FIELD_BITS.email)} * (email is distinct from ${email})::int
+  const update = prepare<Given, WrittenRow>(
+    writes,
+    'UPDATE users',
+    (given) => {
+      const email = sql`coalesce(${given.email}::text, email)`;
+      const full_name = sql`case when ${given.sets_full_name}::boolean then ${given.full_name}::text else full_name end`;
+      const is_active = sql`coalesce(${given.is_active}::boolean, is_active)`;
+      // Right of `=` stands the row as it was.
+      const changed = sql`, changed = ${sql.lit(FIELD_BITS.email)} * (email is distinct from ${email})::int
       + ${sql.lit(FIELD_BITS.full_name)} * (full_name is distinct from ${full_name})::int
       + ${sql.lit(FIELD_BITS.is_active)} * (is_active is distinct from ${is_active})::int`;
-    return writtenUsers(
-      sql`update users set email = ${email}, full_name = ${full_name}, is_active = ${is_active},
+      return writtenUsers(
+        sql`update users set email = ${email}, full_name = ${full_name}, is_active = ${is_active},
         updated_at = ${laterThanBefore}, version = version + 1${recordsChanges ? changed : sql``}
       where id = ${given.id} and ${isOfVersions(given)}`,
-      { record: recordsChanges ? recorded('updated', given) : undefined },
-    );
-  });
+        { record: recordsChanges ? recorded('updated', given) : undefined },
+      );
+    },
+    'write',
+  );
 
   return async (
     id: string,

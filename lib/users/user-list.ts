@@ -14,27 +14,38 @@ export type UserPage = { readonly users: readonly User[]; readonly next: string 
 /** What a query asks for, as the statement takes it. Moments are in milliseconds since 1970. */
 type Given = ReturnType<typeof valuesOf>;
 
+/** A page after so many takes PostgreSQL less than a millisecond more than the first. */
+const LARGEST_SHORT_SKIP = 2000;
+
 /** Reads a page, and one user more, who tells whether there is another page. */
 export function listingUsers(statements: Pick<Statements, 'run'>) {
-  const known = new Map<string, Prepared<Given, UserRow>>();
+  const known = {
+    read: new Map<string, Prepared<Given, UserRow>>(),
+    long: new Map<string, Prepared<Given, UserRow>>(),
+  };
 
-  function prepareFor(words: string): Prepared<Given, UserRow> {
-    const select = prepare<Given, UserRow>(statements, 'SELECT users', (given) =>
-      selectUsers(new Set(words.split(' ')), given),
-    );
-    known.set(words, select);
+  function prepareFor(words: string, kind: keyof typeof known): Prepared<Given, UserRow> {
+    const write = (given: Given) => selectUsers(new Set(words.split(' ')), given);
+    const select = prepare(statements, 'SELECT users', write, kind);
+    known[kind].set(words, select);
     return select;
   }
 
   return async (query: UserListQuery): Promise<UserPage> => {
     const values = valuesOf(query);
     const words = wordsFor(query, values);
-    const select = known.get(words) ?? prepareFor(words);
+    const kind = kindOf(query);
+    const select = known[kind].get(words) ?? prepareFor(words, kind);
     const found = await select(values);
     const users = found.slice(0, query.limit).map(userIn);
     const last = users.at(-1);
     return { users, next: last && found.length > users.length ? nextQuery(query, last) : undefined };
   };
+}
+
+/** A page far into the table takes as long as what it skips; active users may lie far apart. */
+function kindOf({ skip = 0, is_active }: UserListQuery): 'read' | 'long' {
+  return skip > LARGEST_SHORT_SKIP || is_active === 'true' ? 'long' : 'read';
 }
 
 /** What the text of the statement depends on: the names of the values that there are, and values that are part of it. */

@@ -54,6 +54,7 @@ export function userRepository(writing: Writing): UserRepository {
     writing.reads,
     'SELECT users',
     ({ id }) => sql`select ${userColumns} from users where id = ${id}`,
+    'read',
   );
 
   async function get(id: string): Promise<User> {

@@ -64,7 +64,7 @@ describe('a writer that commits late', () => {
     const ada = await createUser();
     const lock = await hold(service.database, `SELECT pg_advisory_xact_lock(${LOCK})`);
     const second = call('PATCH', USERS + ada.id, { full_name: 'late' });
-    await untilUnderWay(1, service.database);
+    await untilUnderWay(1, service.database, 10, 100);
     const third = call('PATCH', USERS + ada.id, { full_name: null });
     await untilUnderWay(2, service.database);
     const grace = await createUser();

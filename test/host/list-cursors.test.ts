@@ -112,8 +112,7 @@ describe('Link leads to the next page', () => {
 
   test('by cursor where skip would go beyond its largest value', async () => {
     const row = { ...all[0], created_at: '1767225600123', updated_at: '1767225600123', version: '1' };
-    const found = { rows: [row, row], rowCount: 2, command: 'SELECT', oid: 0, fields: [] };
-    const list = listingUsers({ run: async () => found });
+    const list = listingUsers({ run: async () => [row, row] });
     const nextAfter = async (skip: string) =>
       new URLSearchParams((await list(UserListQuery.parse({ skip, limit: '1' }))).next);
 

@@ -60,9 +60,9 @@ function queryOf(parameters: Readonly<Record<string, string>>, after?: number): 
 async function statementOf(query: UserListQuery): Promise<Statement> {
   const sent: Statement[] = [];
   const list = listingUsers({
-    run: async (statement) => {
-      sent.push(statement);
-      return { rows: [], rowCount: 0, command: '', oid: 0, fields: [] };
+    run: async ({ text, values }) => {
+      sent.push({ sql: text.sql, parameters: values });
+      return [];
     },
   });
   await list(query);

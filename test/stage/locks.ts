@@ -51,14 +51,23 @@ export async function untilMigrationsAreAskedFor(database: Database): Promise<vo
   }
 }
 
-/** Waits until as many statements of the service as this are under way in PostgreSQL, for `seconds` at most. */
-export async function untilUnderWay(count: number, database: Database, seconds = 10): Promise<void> {
+/**
+ * Waits until as many statements of the service as this have been under way in PostgreSQL for so many milliseconds; for
+ * `seconds` at most. One that waits for a lock is moved to a connection of its own after 20 milliseconds.
+ */
+export async function untilUnderWay(
+  count: number,
+  database: Database,
+  seconds = 10,
+  milliseconds = 0,
+): Promise<void> {
   const client = await connect(database);
   const active = async () => {
     const { rows } = await client.query(
       `SELECT count(*)::int FROM pg_stat_activity
-       WHERE datname = $1 AND application_name = 'user-management-service' AND state = 'active'`,
-      [database.name],
+       WHERE datname = $1 AND application_name = 'user-management-service' AND state = 'active'
+         AND clock_timestamp() - query_start >= $2 * interval '1 millisecond'`,
+      [database.name, milliseconds],
     );
     return rows[0].count === count;
   };

@@ -1,0 +1,63 @@
+import type { Pool, PoolClient } from 'pg';
+import { unavailable } from '../problem.ts';
+import { abandon } from './connection.ts';
+import { Pipeline } from './pipeline.ts';
+import { closed } from './way.ts';
+
+/** A connection of a pool that is in use. */
+export type Borrowed = {
+  readonly pipeline: Pipeline;
+  /** Gives it back, or ends it when it is of no more use. */
+  release(): void;
+};
+
+/**
+ * In milliseconds. What has lain idle for longer is not used again: while AWS Lambda keeps the process frozen no timer
+ * of the pool's runs, and a connection may be gone without a word.
+ */
+export const LONGEST_IDLE = 60_000;
+
+/** Borrows a connection, for whoever calls back; rejects with the reason why there is none. */
+export type Borrow = () => Promise<Borrowed>;
+
+/** Borrows from this pool, each connection with the statements that it knows already. */
+export function borrowingFrom(pool: Pool, { areNamed }: { readonly areNamed: boolean }): Borrow {
+  const pipelines = new WeakMap<PoolClient, Pipeline>();
+  const idleSince = new WeakMap<PoolClient, number>();
+
+  function pipelineOf(client: PoolClient): Pipeline {
+    const known = pipelines.get(client);
+    if (known) return known;
+    const added = new Pipeline(client, { areNamed });
+    pipelines.set(client, added);
+    return added;
+  }
+
+  return async () => {
+    for (;;) {
+      const client = await connected(pool);
+      const pipeline = pipelineOf(client);
+      const isFresh = Date.now() - (idleSince.get(client) ?? Date.now()) <= LONGEST_IDLE;
+      const release = () => {
+        // A connection given up while its statement runs would hand its late answer to the next one.
+        if (pipeline.isBroken) abandon(client);
+        idleSince.set(client, Date.now());
+        client.release(pipeline.isBroken);
+      };
+      if (isFresh) return { pipeline, release };
+      pipeline.isBroken = true;
+      release();
+    }
+  };
+}
+
+/** The pool itself waits no longer than SVC_POSTGRES_POOL_TIMEOUT. */
+async function connected(pool: Pool): Promise<PoolClient> {
+  if (pool.ending) throw closed();
+  try {
+    return await pool.connect();
+  } catch (cause) {
+    // Whatever the reason, TLS and passwords included, nothing has been sent yet.
+    throw unavailable(`no connection: ${cause instanceof Error ? cause.message : cause}`, cause);
+  }
+}

@@ -1,0 +1,170 @@
+import type { ClientBase } from 'pg';
+import { abandon } from './connection.ts';
+import { breaksConnection, isStalePlan } from './faults.ts';
+import { MessageWriter } from './message-writer.ts';
+
+/** A statement as it was written; there is one object of each. */
+export type StatementText = {
+  readonly sql: string;
+  /** Its name on each connection. */
+  readonly name: string;
+};
+
+/** A row, by the names of its columns. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A column of an answer. Texts need no reading. */
+type Column = { readonly name: string; readonly read: ((text: string) => unknown) | undefined };
+
+/** What a connection knows of a statement that was prepared on it: the columns, or why it could not be prepared. */
+type Known = { columns: readonly Column[]; fault?: unknown };
+
+/** A statement to be sent, and who is to be told. */
+export type ToSend = {
+  readonly text: StatementText;
+  readonly values: readonly unknown[];
+  readonly resolve: (rows: readonly Row[]) => void;
+  readonly reject: (fault: unknown) => void;
+};
+
+/** A statement on its way. */
+type Sent = { readonly statement: ToSend; readonly known: Known; readonly rows: Row[] };
+
+type RowDescription = { readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[] };
+
+/** Types whose text is the value: text, varchar, uuid. */
+const TEXTS = new Set([25, 1043, 2950]);
+
+/**
+ * The statements on one connection: each is sent without waiting for the answers of those before it, as a transaction of
+ * its own with its own error, and prepared once. To pg it is a query that is asked for an answer again and again.
+ */
+export class Pipeline {
+  readonly #client: ClientBase;
+  readonly #areNamed: boolean;
+  readonly #writer = new MessageWriter();
+  readonly #known = new Map<StatementText, Known>();
+  readonly #sent: Sent[] = [];
+  #isSubmitted = false;
+  #isToBeFlushed = false;
+  /** How many answers have come. */
+  answered = 0;
+  /** Whether nothing may be sent on it any more. */
+  isBroken = false;
+
+  constructor(client: ClientBase, { areNamed }: { readonly areNamed: boolean }) {
+    this.#client = client;
+    this.#areNamed = areNamed;
+    const end = () => {
+      this.isBroken = true;
+    };
+    // The second also when it is about to be left for another server: what is on its way is still answered.
+    client.once('end', end).on('error', end);
+  }
+
+  /** How many answers are to come. */
+  get length(): number {
+    return this.#sent.length;
+  }
+
+  /** Sends a statement, at the end of this turn of the event loop together with all others of the turn. */
+  send(statement: ToSend): void {
+    const { text, values } = statement;
+    const known = this.#prepare(text);
+    this.#writer.execute(this.#areNamed ? text.name : '', values);
+    this.#sent.push({ statement, known, rows: [] });
+    this.#awaitAnswer();
+    if (this.#isToBeFlushed) return;
+    this.#isToBeFlushed = true;
+    setImmediate(flush, this);
+  }
+
+  /** Breaks the connection off: all that is on its way fails. */
+  abandon(): void {
+    this.isBroken = true;
+    abandon(this.#client);
+  }
+
+  flush(): void {
+    this.#isToBeFlushed = false;
+    const { stream } = (this.#client as unknown as { connection: { stream: NodeJS.WritableStream } })
+      .connection;
+    // Of a stream that is gone pg tells all that wait.
+    if (stream.writable) stream.write(this.#writer.take());
+  }
+
+  #prepare(text: StatementText): Known {
+    const known = this.#known.get(text);
+    if (known) return known;
+    const added: Known = { columns: [] };
+    if (this.#areNamed) this.#known.set(text, added);
+    this.#writer.prepare(this.#areNamed ? text.name : '', text.sql);
+    return added;
+  }
+
+  #awaitAnswer(): void {
+    if (this.#isSubmitted || this.#sent.length === 0) return;
+    this.#isSubmitted = true;
+    this.#client.query(this as never);
+  }
+
+  // What pg calls, as it calls its own queries:
+
+  submit(): void {}
+
+  handleRowDescription({ fields }: RowDescription): void {
+    const known = this.#sent[0]?.known;
+    if (!known) return;
+    known.columns = fields.map(({ name, dataTypeID }) => ({
+      name,
+      read: TEXTS.has(dataTypeID) ? undefined : this.#client.getTypeParser(dataTypeID, 'text'),
+    }));
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    const [head] = this.#sent;
+    if (!head) return;
+    const { columns } = head.known;
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < columns.length; index += 1) {
+      const { name, read } = columns[index] as Column;
+      const text = fields[index] as string | null;
+      row[name] = text === null || !read ? text : read(text);
+    }
+    head.rows.push(row);
+  }
+
+  handleCommandComplete(): void {}
+
+  handleReadyForQuery(): void {
+    this.#isSubmitted = false;
+    const head = this.#sent.shift();
+    this.answered += 1;
+    head?.statement.resolve(head.rows);
+    this.#awaitAnswer();
+  }
+
+  handleError(fault: unknown): void {
+    this.#isSubmitted = false;
+    this.answered += 1;
+    const head = this.#sent.shift();
+    head?.statement.reject(head.known.fault ?? fault);
+    if (head) this.#forgetUnprepared(head, fault);
+    if (breaksConnection(fault)) this.isBroken = true;
+    // What PostgreSQL says is of one statement; if it ends the connection then, pg says so next.
+    if ((fault as { severity?: string }).severity !== undefined) this.#awaitAnswer();
+    else for (const { statement } of this.#sent.splice(0)) statement.reject(fault);
+  }
+
+  /** Those behind a statement that could not be prepared fail for the same reason. It is prepared anew at its next use. */
+  #forgetUnprepared({ statement, known }: Sent, fault: unknown): void {
+    const isPrepared = known.columns.length > 0;
+    if (isPrepared && !isStalePlan(fault)) return;
+    if (!isPrepared) known.fault ??= fault;
+    if (this.#known.get(statement.text) === known) this.#known.delete(statement.text);
+  }
+}
+
+function flush(pipeline: Pipeline): void {
+  pipeline.flush();
+}

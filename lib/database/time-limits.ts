@@ -1,0 +1,36 @@
+/** In milliseconds: so much later than its time something may be given up. */
+const TICK = 20;
+
+/** Something that waits, and until when: a moment of `performance.now()`. */
+type Waiting = { until: number; giveUp(): void };
+
+/** What waits, each for a time of its own. */
+export type TimeLimits = {
+  add(waiting: Waiting): void;
+  delete(waiting: Waiting): void;
+};
+
+/**
+ * Gives up what has waited for too long. One timer for all: one for each statement would be set and cleared at every
+ * request. `onTick` is called meanwhile, and as long as it gives true.
+ */
+export function createTimeLimits(onTick: () => boolean): TimeLimits {
+  const all = new Set<Waiting>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function look(): void {
+    const now = performance.now();
+    for (const waiting of all) if (waiting.until <= now) waiting.giveUp();
+    if (onTick() || all.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return {
+    add(waiting) {
+      all.add(waiting);
+      timer ??= setInterval(look, TICK).unref();
+    },
+    delete: (waiting) => void all.delete(waiting),
+  };
+}

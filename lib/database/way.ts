@@ -1,0 +1,26 @@
+import { unavailable } from '../problem.ts';
+import type { Row, StatementText } from './pipeline.ts';
+
+/** A way for statements to PostgreSQL. */
+export type Way = {
+  /**
+   * Resolves with the rows; until `deadline`, a moment of `performance.now()`.
+   *
+   * @throws {Problem} service_unavailable_error when it was not sent or not answered in time; else the fault of
+   * PostgreSQL, or that of the connection
+   */
+  send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
+  /** Whether so many wait for a connection that it would soon be too many. */
+  isCrowded(): boolean;
+  /** Gives up all statements, for good. */
+  cancel(): void;
+};
+
+/** The request may wait no longer. */
+export const outOfTime = () => unavailable('the time of the request is up');
+
+/** The shutdown waits no longer. */
+export const cancelled = () => unavailable('the statement was cancelled by the shutdown');
+
+/** The shutdown is past the drain. */
+export const closed = () => unavailable('the connections are closed, for the service is shutting down');

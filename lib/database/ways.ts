@@ -1,0 +1,71 @@
+import type { Pool } from 'pg';
+import type { Settings } from '../settings.ts';
+import { LONGEST_IDLE } from './borrowed.ts';
+import { clientConfig, openPool, SESSION } from './connection.ts';
+import { engineOf } from './engines.ts';
+import { exclusiveConnections } from './exclusive.ts';
+import type { Servers } from './servers.ts';
+import { type SharedConnections, sharedConnections } from './shared.ts';
+import { timeLimitOf, type Ways } from './statements.ts';
+
+type Opened = {
+  readonly ways: Ways;
+  readonly pools: readonly Pool[];
+  readonly shared: readonly SharedConnections[];
+};
+
+/** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
+const LOCK_TIMEOUT = 20;
+
+/** So many may wait for each connection; one more would only wait in vain. */
+const WAITING_PER_CONNECTION = 32;
+
+/** With fewer connections than these none is shared. */
+const LEAST_TO_SHARE = 4;
+
+/** Reads keep PostgreSQL busy without waiting for anything, so that more connections are no faster. */
+const FOR_READS = 1;
+const READS_ON_THEIR_WAY = 64;
+
+/** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
+const WRITES_ON_THEIR_WAY = 4;
+
+/** How many connections of a pool reads share, and how many writes; the others are for one statement each. */
+export function openWays(settings: Settings['postgres'], Client: Servers['Client']): Opened {
+  const { poolSize, pooler, poolTimeout } = settings;
+  const { hasSessionOptions, limitsLockWaits } = engineOf(settings);
+  const waiting = { areNamed: pooler === 'none', mostWaiting: poolSize * WAITING_PER_CONNECTION };
+  // Without a limit on waits for locks one that waits would hold up the others.
+  if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
+    const pool = open(poolSize);
+    const way = exclusiveConnections(pool, waiting);
+    return { ways: { read: way, write: way, long: way }, pools: [pool], shared: [] };
+  }
+  const forWrites = Math.floor((poolSize - FOR_READS) / 3);
+  const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
+  const options = {
+    mostWaiting: waiting.mostWaiting,
+    poolTimeLimit: poolTimeout * 1000,
+    timeLimit: timeLimitOf(settings),
+  };
+  const [reads, writes, others] = [
+    open(FOR_READS, session),
+    open(forWrites, session),
+    open(poolSize - FOR_READS - forWrites),
+  ];
+  const read = sharedConnections(reads, { ...options, mostSent: READS_ON_THEIR_WAY });
+  const write = sharedConnections(writes, { ...options, mostSent: WRITES_ON_THEIR_WAY });
+  const long = exclusiveConnections(others, waiting);
+  return { ways: { read, write, long }, pools: [reads, writes, others], shared: [read, write] };
+
+  function open(max: number, session = SESSION): Pool {
+    const config = {
+      ...clientConfig(settings, poolTimeout, session),
+      ...(hasSessionOptions && { statement_timeout: settings.statementTimeout * 1000 }),
+      max,
+      idleTimeoutMillis: LONGEST_IDLE,
+      maxLifetimeSeconds: 1800,
+    };
+    return openPool(config, Client);
+  }
+}

@@ -1,0 +1,242 @@
+import * as fc from 'fast-check';
+import { type RawBuilder, sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../../lib/database/database.ts';
+import { prepare } from '../../../lib/database/prepared.ts';
+import type { Kind } from '../../../lib/database/statements.ts';
+import { withinRequest } from '../../../lib/request-scope.ts';
+import { readSettings } from '../../../lib/settings.ts';
+import { administer } from '../../stage/administration.ts';
+import { createDatabase } from '../../stage/postgres.ts';
+import { environmentOf } from '../../stage/service.ts';
+import { startIssuer } from '../../stage/tokens.ts';
+import { until } from '../../stage/until.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let admin: Awaited<ReturnType<typeof administer>>;
+let opened: Database;
+
+beforeAll(async () => {
+  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  admin = await administer(database.name);
+  await admin.query('CREATE TABLE items (id int PRIMARY KEY, note int DEFAULT 0)');
+  await admin.query('CREATE TABLE written (item text)');
+  opened = openDatabase(readSettings(environmentOf(database, issuer)).postgres);
+});
+
+afterAll(async () => {
+  await Promise.all([opened.close(1), issuer.stop(), admin.end()]);
+  await database.drop();
+});
+
+/** A statement of this kind; `given` are its values. */
+function statement<Values extends Record<string, unknown>>(
+  kind: Kind,
+  write: (given: Values) => RawBuilder<unknown>,
+) {
+  return prepare<Values, unknown>(
+    opened.statements,
+    kind === 'write' ? 'UPDATE items' : 'SELECT items',
+    write,
+    kind,
+  );
+}
+
+const echo = () =>
+  statement<{ text: string }>(
+    'read',
+    ({ text }) => sql`select ${text}::text as text, pg_backend_pid() as at`,
+  );
+const nap = (kind: Kind) =>
+  statement<{ seconds: number }>(
+    kind,
+    ({ seconds }) => sql`select pg_sleep(${seconds}::float8)::text as nap, pg_backend_pid() as at`,
+  );
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
+const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
+
+/** How each ended: what it resolved with, or the problem or code that it was refused with. */
+async function endsOf(answers: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(answers);
+  return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
+}
+
+/** Ends the sessions that run a statement in which this stands. */
+async function terminate(part: string): Promise<void> {
+  await until('it runs', async () => {
+    const rows = await admin.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%${part}%'`,
+    );
+    return rows.length > 0;
+  });
+}
+
+describe('statements that share a connection', () => {
+  test('get each its own answer, or its own error', async () => {
+    const divide = statement<{ by: number }>('read', ({ by }) => sql`select 12 / ${by}::int as quotient`);
+
+    expect(await endsOf([4, 3, 0, 2, 1].map((by) => divide({ by })))).toEqual([
+      [{ quotient: 3 }],
+      [{ quotient: 4 }],
+      expect.objectContaining({ message: 'PostgreSQL refused a value that validation let pass: 22012' }),
+      [{ quotient: 6 }],
+      [{ quotient: 12 }],
+    ]);
+  });
+
+  test('carry any text and any bytes, of any length, or null', async () => {
+    const same = statement<{ text: string | null; bytes: Buffer; list: readonly string[] }>(
+      'read',
+      ({ text, bytes, list }) =>
+        sql`select ${text}::text as text, ${bytes}::bytea as bytes, ${list}::text[] as list, true as yes, 7 as seven`,
+    );
+    // PostgreSQL keeps no U+0000; validation refuses it.
+    const text = fc.string({ unit: 'binary', maxLength: 300 }).map((value) => value.replaceAll('\0', '0'));
+    const values = fc.record({
+      text: fc.option(text),
+      bytes: fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+      list: fc.array(text, { maxLength: 5 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(values, { minLength: 1, maxLength: 20 }), async (all) => {
+        const answers = await Promise.all(all.map((one) => same(one)));
+        expect(answers).toEqual(all.map((one) => [{ ...one, yes: true, seven: 7 }]));
+      }),
+      { numRuns: 60 },
+    );
+    const long = { text: 'ö'.repeat(200_000), bytes: Buffer.alloc(300_000, 1), list: ['x'.repeat(100_000)] };
+    expect(await Promise.all([same(long), same(long)])).toEqual(
+      [long, long].map((one) => [{ ...one, yes: true, seven: 7 }]),
+    );
+  });
+
+  test('are reads on one connection and writes on others', async () => {
+    const read = echo();
+    const answers = await Promise.all(numbers(50).map((number) => read({ text: String(number) })));
+
+    expect(answers.map(([row]) => (row as { text: string }).text)).toEqual(numbers(50).map(String));
+    expect(new Set(answers.map(([row]) => (row as { at: number }).at)).size).toBe(1);
+  });
+
+  test('are answered when one before them was given up, each with its own', async () => {
+    const [sleep, read] = [nap('read'), echo()];
+    const answeredBy = performance.now() + 100;
+    const givenUp = withinRequest({ requestId: 'r', answeredBy }, () => sleep({ seconds: 0.6 }));
+    const neighbours = numbers(10).map((number) => read({ text: String(number) }));
+
+    expect(await endsOf([givenUp])).toEqual([unavailable]);
+    expect(await Promise.all(neighbours)).toEqual(
+      numbers(10).map((number) => [{ text: String(number), at: expect.any(Number) }]),
+    );
+  });
+
+  test('that read are sent once more when it dies with 50 of them', async () => {
+    const [sleep, read] = [nap('read'), echo()];
+    const first = sleep({ seconds: 0.5 });
+    const others = numbers(50).map((number) => read({ text: String(number) }));
+    const ended = endsOf([first, ...others]);
+    await terminate('pg_sleep');
+
+    expect(await ended).toEqual([
+      [{ nap: '', at: expect.any(Number) }],
+      ...numbers(50).map((number) => [{ text: String(number), at: expect.any(Number) }]),
+    ]);
+  });
+
+  test('that write are 503 when it dies, and are never sent again', async () => {
+    const write = statement<{ item: string }>(
+      'write',
+      ({ item }) => sql`with slept as materialized (select pg_sleep(0.05))
+        insert into written select ${item}::text from slept returning item`,
+    );
+    const ended = endsOf(numbers(50).map((number) => write({ item: String(number) })));
+    await terminate('insert into written');
+    const ends = await ended;
+    const acknowledged = ends.flatMap((end) => (Array.isArray(end) ? end.map(({ item }) => item) : []));
+    const refused = ends.filter((end) => !Array.isArray(end));
+    const stored = (await admin.query('SELECT item FROM written')).map(({ item }) => item);
+
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused).toEqual(refused.map(() => unavailable));
+    expect(new Set(stored).size).toBe(stored.length);
+    expect(stored).toEqual(expect.arrayContaining(acknowledged));
+  });
+
+  test('do not wait for one that takes long', async () => {
+    const [sleep, read] = [nap('long'), echo()];
+    const ended: string[] = [];
+    const long = numbers(8).map(() => sleep({ seconds: 0.3 }).then(() => ended.push('long')));
+    const short = numbers(50).map((number) => read({ text: String(number) }).then(() => ended.push('short')));
+    await Promise.all([...long, ...short]);
+
+    expect(ended).toEqual([...short.map(() => 'short'), ...long.map(() => 'long')]);
+  });
+
+  test('do not wait for writes that wait for a lock, which go on when they have it', async () => {
+    await admin.query('INSERT INTO items SELECT number FROM generate_series(0, 99) AS number');
+    const update = statement<{ id: number }>(
+      'write',
+      ({ id }) => sql`update items set note = note + 1 where id = ${id}::int returning id, note`,
+    );
+    const other = await administer(database.name);
+    await other.query('BEGIN');
+    await other.query('UPDATE items SET note = 100 WHERE id = 0');
+    const waiting = numbers(4).map(() => update({ id: 0 }));
+    const others = await Promise.all(numbers(40).map((number) => update({ id: number + 1 })));
+    await other.query('COMMIT');
+    await other.end();
+
+    expect(others).toEqual(numbers(40).map((number) => [{ id: number + 1, note: 1 }]));
+    expect((await Promise.all(waiting)).flat().sort(byNote)).toEqual(
+      [101, 102, 103, 104].map((note) => ({ id: 0, note })),
+    );
+  });
+
+  test('are refused when too many wait', async () => {
+    const sleep = nap('read');
+    const ends = await endsOf(numbers(500).map(() => sleep({ seconds: 0.01 })));
+
+    expect(ends.filter((end) => !Array.isArray(end)).length).toBeGreaterThan(0);
+    expect(ends).toEqual(
+      ends.map((end) => (Array.isArray(end) ? [{ nap: '', at: expect.any(Number) }] : unavailable)),
+    );
+  });
+});
+
+describe('a statement that is prepared', () => {
+  const kinds: readonly Kind[] = ['read', 'write', 'long'];
+
+  test.each(kinds)('is prepared anew when a migration has changed its columns: %s', async (kind) => {
+    await admin.query(`CREATE TABLE changed_${kind} (value int)`);
+    await admin.query(`INSERT INTO changed_${kind} VALUES (1)`);
+    const table = sql.raw(`changed_${kind}`);
+    const read = statement(kind, () =>
+      kind === 'write'
+        ? sql`update ${table} set value = value returning value`
+        : sql`select value from ${table}`,
+    );
+    const before = await Promise.all(numbers(20).map(() => read({})));
+    await admin.query(`ALTER TABLE changed_${kind} ALTER value TYPE text`);
+    const after = await Promise.all(numbers(20).map(() => read({})));
+
+    expect(before).toEqual(before.map(() => [{ value: 1 }]));
+    expect(after).toEqual(after.map(() => [{ value: '1' }]));
+  });
+
+  test.each(kinds)('is prepared anew when the session has forgotten it: %s', async (kind) => {
+    const [read, forget] = [
+      statement(kind, () => sql`select 1 as one`),
+      statement(kind, () => sql`deallocate all`),
+    ];
+    await read({});
+    await forget({});
+
+    expect(await Promise.all(numbers(20).map(() => read({})))).toEqual(numbers(20).map(() => [{ one: 1 }]));
+  });
+});
+
+function byNote(one: unknown, other: unknown): number {
+  return (one as { note: number }).note - (other as { note: number }).note;
+}
