@@ -6,6 +6,7 @@ export default defineConfig({
     exclude: [
       'test/accept/**',
       'test/client/**',
+      'test/monitoring/**',
       'test/container/**',
       'test/restore/**',
       '**/node_modules/**',

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { freePort } from '../../host/development/free-port.ts';
+import type { Patience } from '../../infra/observability/alarms.ts';
+import { dashboard } from '../../infra/observability/dashboard.ts';
+import { rules } from '../../infra/observability/rules.ts';
+import type { Variables } from '../../lib/settings.ts';
+import { administer } from '../stage/administration.ts';
+import type { HostOptions } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
+import { type BuiltService, startBuiltService, untilReady } from '../stage/built-service.ts';
+import { hold, holdUsers } from '../stage/locks.ts';
+import { createPipe } from '../stage/pipe.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
+import { startPrometheus } from './prometheus.ts';
+
+const USERS = '/api/v1/users/';
+const CHANGES = '/api/v1/users/changes';
+
+/** So that each alarm comes and goes within seconds. */
+const SHORT: Patience = { window: '6s', hold: '1s', away: '1s', keysAge: 8, unnumberedAge: 1, drainAge: 1 };
+
+let service: BuiltService;
+let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
+let traffic: AbortController | undefined;
+
+afterEach(async () => {
+  traffic?.abort();
+  await service.remove();
+  await prometheus.stop();
+});
+
+/** The built service, pulled by a Prometheus in which no alarm fires. */
+async function start(variables: Variables = {}, options: HostOptions = {}) {
+  const port = await freePort();
+  service = await startBuiltService(
+    {
+      SVC_OTEL_ENABLED: 'true',
+      OTEL_TRACES_EXPORTER: 'none',
+      OTEL_METRICS_EXPORTER: 'prometheus',
+      OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+      SVC_POSTGRES_POOL_SIZE: '2',
+      ...variables,
+    },
+    options,
+  );
+  prometheus = await startPrometheus([port], rules(SHORT));
+  keepReading();
+  await expect.poll(async () => (await prometheus.query('up == 1')).length, { timeout: 10_000 }).toBe(1);
+  expect(await prometheus.firing()).toEqual([]);
+}
+
+/** Callers go on asking, whatever they are answered. */
+function keepReading(): void {
+  const ended = new AbortController();
+  traffic = ended;
+  void (async () => {
+    while (!ended.signal.aborted) {
+      void service.call('GET', `${USERS}?limit=1`).then(
+        (answer) => answer.text(),
+        () => {},
+      );
+      await sleep(100);
+    }
+  })();
+}
+
+const untilFiring = (...alarms: readonly string[]) => Promise.all(alarms.map(prometheus.untilFiring));
+const untilClear = (...alarms: readonly string[]) => Promise.all(alarms.map(prometheus.untilClear));
+
+describe('an alarm fires while its fault lasts, and clears after it:', () => {
+  test('an instance is gone', async () => {
+    await start();
+    service.signal('SIGKILL');
+    await untilFiring('UserManagementInstanceAway');
+
+    const again = await startBuiltHost(service.environment);
+    await untilReady(await again.untilListening());
+    await untilClear('UserManagementInstanceAway');
+    await again.remove();
+  });
+
+  test('PostgreSQL is away', async () => {
+    const database = await createDatabase();
+    const proxy = await startProxy(database);
+    await start({
+      SVC_POSTGRES_HOST: proxy.host,
+      SVC_POSTGRES_PORT: String(proxy.port),
+      SVC_POSTGRES_DB: database.name,
+    });
+    await proxy.refuse();
+    await untilFiring('UserManagementRequestsFail');
+
+    await proxy.pass();
+    await untilClear('UserManagementRequestsFail');
+    await service.remove();
+    await proxy.stop();
+    await database.drop();
+  });
+
+  test('PostgreSQL is not as it should be', async () => {
+    await start();
+    const database = await administer(service.database.name);
+    await database.query('ALTER TABLE users RENAME COLUMN full_name TO name');
+    await untilFiring('UserManagementDefect');
+
+    await database.query('ALTER TABLE users RENAME COLUMN name TO full_name');
+    await untilClear('UserManagementDefect');
+    await database.end();
+  });
+
+  test('statements wait for a lock', async () => {
+    await start();
+    const table = await holdUsers(service.database);
+    await untilFiring('UserManagementConnectionsShort', 'UserManagementSlow');
+
+    await table.release();
+    await untilClear('UserManagementConnectionsShort', 'UserManagementSlow');
+  });
+
+  test('there is more to do than an instance can', async () => {
+    await start();
+    const table = await holdUsers(service.database);
+    const flood = Array.from({ length: 300 }, () =>
+      service.call('GET', USERS).then((answer) => answer.text()),
+    );
+    await untilFiring('UserManagementOverloaded');
+
+    await table.release();
+    await Promise.allSettled(flood);
+    await untilClear('UserManagementOverloaded');
+  });
+
+  test('the key server is away', async () => {
+    await start({ SVC_OAUTH_JWKS_REFRESH: '5' });
+    service.issuer.answer((_request, response) => void response.writeHead(500).end());
+    await untilFiring('UserManagementKeysStale');
+
+    service.issuer.answerNormally();
+    await untilClear('UserManagementKeysStale');
+  });
+
+  test('the feed cannot be numbered', async () => {
+    await start();
+    const head = await hold(service.database, 'SELECT FROM user_changes_head FOR UPDATE');
+    await service.call('POST', USERS, { email: 'unnumbered@example.com' });
+    const read = service.call('GET', CHANGES);
+    await untilFiring('UserManagementChangesUnnumbered');
+    await head.release();
+    await read;
+
+    expect((await service.call('GET', CHANGES)).status).toBe(200);
+    await untilClear('UserManagementChangesUnnumbered');
+  });
+
+  test('the reader of standard output stalls', async () => {
+    const pipe = createPipe();
+    await start({}, { output: pipe });
+    const longLine = `/${'x/'.repeat(5000)}`;
+    for (let sent = 0; sent < 300; sent += 1) await fetch(service.url + longLine);
+    await untilFiring('UserManagementLogLinesDropped');
+
+    pipe.read();
+    await untilClear('UserManagementLogLinesDropped');
+    pipe.remove();
+  });
+
+  test('the time of a drain runs out, while requests are in flight', async () => {
+    await start({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '25' });
+    traffic?.abort();
+    const table = await holdUsers(service.database);
+    const held = service.call('GET', USERS);
+    await expect
+      .poll(async () => (await prometheus.query('http_server_active_requests > 0')).length, {
+        timeout: 10_000,
+      })
+      .toBe(1);
+    service.signal('SIGTERM');
+    await untilFiring('UserManagementDrainRunsOut');
+
+    await table.release();
+    expect((await held).status).toBe(200);
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    await untilClear('UserManagementDrainRunsOut');
+  });
+});
+
+test('every metric that alarms and dashboard name is there, and every query is one', async () => {
+  await start();
+  const panels = JSON.stringify(dashboard());
+  const queries = [...panels.matchAll(/"expr":("(?:[^"\\]|\\.)*")/g)].map(([, expr = '']) =>
+    String(JSON.parse(expr)).replaceAll('$__rate_interval', SHORT.window),
+  );
+  const named = new Set(
+    [...`${queries.join()} ${rules(SHORT)}`.matchAll(/\b[a-z][a-z_\d]+(?=\{)/g)].map(([name]) => name),
+  );
+  await service.call('GET', `${USERS}x`);
+  await expect
+    .poll(async () => (await prometheus.query('http_server_request_duration_count')).length, {
+      timeout: 10_000,
+    })
+    .toBeGreaterThan(1);
+
+  expect(queries.length).toBeGreaterThan(20);
+  for (const query of queries) await prometheus.query(query);
+  const missing = [];
+  for (const name of named) if ((await prometheus.query(name)).length === 0) missing.push(name);
+  expect(missing).toEqual([]);
+});

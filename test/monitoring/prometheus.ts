@@ -1,0 +1,96 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { stringify } from 'yaml';
+import { freePort } from '../../host/development/free-port.ts';
+import { until } from '../stage/until.ts';
+import { prometheusPrograms } from './prometheus-programs.ts';
+
+const run = promisify(execFile);
+
+type Sample = {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: readonly [number, string];
+};
+
+/** Runs promtool, and gives what it says; throws that where it finds a fault. */
+export async function promtool(...words: readonly string[]): Promise<string> {
+  const programs = await prometheusPrograms();
+  const { stdout } = await run(programs.promtool, words).catch(({ stdout, stderr }) => {
+    throw new Error(stdout + stderr);
+  });
+  return stdout;
+}
+
+/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second, and evaluates the rules twice as often. */
+export async function startPrometheus(ports: readonly number[], rules: string) {
+  const { prometheus } = await prometheusPrograms();
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-prometheus-'));
+  const port = await freePort();
+  writeFileSync(join(folder, 'rules.yaml'), rules);
+  writeFileSync(join(folder, 'prometheus.yaml'), configuration(ports));
+  const options = ['--log.level=warn', `--web.listen-address=127.0.0.1:${port}`];
+  const files = [
+    `--config.file=${join(folder, 'prometheus.yaml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+  ];
+  const child = spawn(prometheus, [...options, ...files], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const kill = () => void child.kill('SIGKILL');
+  process.on('exit', kill);
+  let told = '';
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    told += part;
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await until(`Prometheus is ready ${told}`, () => answers(`${url}/-/ready`), { seconds: 30 });
+
+  const query = async (expr: string): Promise<readonly Sample[]> => {
+    const answer = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);
+    const { status, data, error } = (await answer.json()) as never as {
+      status: string;
+      error?: string;
+      data: { result: readonly Sample[] };
+    };
+    if (status !== 'success') throw new Error(`${expr}: ${error}`);
+    return data.result;
+  };
+  const isFiring = async (alarm: string) =>
+    (await query(`ALERTS{alertname="${alarm}",alertstate="firing"}`)).length > 0;
+
+  return {
+    query,
+    /** The alarms that fire now. */
+    firing: async () => (await query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric.alertname),
+    untilFiring: (alarm: string) =>
+      until(`${alarm} fires`, () => isFiring(alarm), { seconds: 40, every: 200 }),
+    untilClear: (alarm: string) =>
+      until(`${alarm} clears`, async () => !(await isFiring(alarm)), { seconds: 40, every: 200 }),
+    async stop() {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      process.off('exit', kill);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+const answers = (url: string) =>
+  fetch(url).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+const configuration = (ports: readonly number[]) =>
+  stringify({
+    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '500ms' },
+    rule_files: ['rules.yaml'],
+    scrape_configs: [
+      {
+        job_name: 'user-management-service',
+        static_configs: [{ targets: ports.map((port) => `127.0.0.1:${port}`) }],
+      },
+    ],
+  });

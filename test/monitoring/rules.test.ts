@@ -1,0 +1,210 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { alarms, USUAL } from '../../infra/observability/alarms.ts';
+import { promtool } from './prometheus.ts';
+
+const OBSERVABILITY = join(import.meta.dirname, '../../infra/observability');
+const RULES = join(OBSERVABILITY, 'alerts.yaml');
+const OURS = 'otel_scope_name="user-management-service",instance="a"';
+const REQUESTS = `http_server_request_duration_count{${OURS},http_response_status_code=`;
+
+/** Series by the minute from 0 on, as promtool writes them; after how many minutes the alarm is looked at. */
+type Case = readonly [
+  alarm: string,
+  when: string,
+  fires: boolean,
+  minutes: number,
+  series: Readonly<Record<string, string>>,
+];
+
+const requests = (ok: string, status: string, refused: string) => ({
+  [`${REQUESTS}"200"}`]: ok,
+  [`${REQUESTS}"${status}"}`]: refused,
+});
+const bucketsOf = (within: string, all: string, route = '/api/v1/users/') => ({
+  [`http_server_request_duration_bucket{${OURS},http_route="${route}",le="1"}`]: within,
+  [`http_server_request_duration_bucket{${OURS},http_route="${route}",le="2.5"}`]: all,
+  [`http_server_request_duration_bucket{${OURS},http_route="${route}",le="+Inf"}`]: all,
+});
+
+const CASES: readonly Case[] = [
+  [
+    'UserManagementInstanceAway',
+    'an instance is away for two minutes',
+    true,
+    5,
+    { 'up{job="user-management-service"}': '1 1 1 0 0 0' },
+  ],
+  [
+    'UserManagementInstanceAway',
+    'that of a PodMonitor is',
+    true,
+    5,
+    { 'up{job="users/user-management-service"}': '0+0x9' },
+  ],
+  ['UserManagementInstanceAway', 'another job is away', false, 5, { 'up{job="other"}': '0+0x9' }],
+  [
+    'UserManagementRequestsFail',
+    '3 % are 503 for ten minutes',
+    true,
+    15,
+    requests('0+97x20', '503', '0+3x20'),
+  ],
+  ['UserManagementRequestsFail', '1 % is', false, 15, requests('0+99x20', '503', '0+1x20')],
+  [
+    'UserManagementRequestsFail',
+    '3 % are, for a minute',
+    false,
+    12,
+    requests('0+97x20', '503', '0+0x10 3 3 3'),
+  ],
+  [
+    'UserManagementRequestsFail',
+    'requests are refused for their values',
+    false,
+    15,
+    requests('0+50x20', '422', '0+50x20'),
+  ],
+  ['UserManagementDefect', 'the first 500 comes', true, 8, requests('0+97x20', '500', '_x8 1 1 1')],
+  ['UserManagementDefect', 'another comes', true, 12, requests('0+97x20', '500', '7+0x9 8 8 8')],
+  [
+    'UserManagementDefect',
+    'the last one was half an hour ago',
+    false,
+    40,
+    requests('0+97x50', '500', '7+0x50'),
+  ],
+  [
+    'UserManagementSlow',
+    '2 % take more than a second for ten minutes',
+    true,
+    15,
+    bucketsOf('0+98x20', '0+100x20'),
+  ],
+  ['UserManagementSlow', 'none does', false, 15, bucketsOf('0+100x20', '0+100x20')],
+  [
+    'UserManagementSlow',
+    'who waits for changes does',
+    false,
+    15,
+    bucketsOf('0+0x20', '0+100x20', '/api/v1/users/changes'),
+  ],
+  [
+    'UserManagementConnectionsShort',
+    'statements wait for six minutes',
+    true,
+    7,
+    { [`db_client_connection_pending_requests{${OURS}}`]: '0 3+0x9' },
+  ],
+  [
+    'UserManagementConnectionsShort',
+    'they do now and then',
+    false,
+    9,
+    { [`db_client_connection_pending_requests{${OURS}}`]: '0 3 3 0 3 3 0 3 3 0' },
+  ],
+  [
+    'UserManagementOverloaded',
+    'requests are refused',
+    true,
+    3,
+    { [`requests_refused_total{${OURS},reason="no_room"}`]: '0 0 10 20' },
+  ],
+  [
+    'UserManagementOverloaded',
+    'none is',
+    false,
+    30,
+    { [`requests_refused_total{${OURS},reason="no_room"}`]: '20+0x30' },
+  ],
+  ['UserManagementKeysStale', 'the keys are 16 minutes old', true, 16, { [`jwks_age{${OURS}}`]: '0+60x20' }],
+  ['UserManagementKeysStale', 'they are 14 minutes old', false, 14, { [`jwks_age{${OURS}}`]: '0+60x20' }],
+  [
+    'UserManagementChangesUnnumbered',
+    'a change has waited for 31 minutes',
+    true,
+    31,
+    { [`changes_unnumbered_age{${OURS}}`]: '0+60x40' },
+  ],
+  [
+    'UserManagementChangesUnnumbered',
+    'none has for longer than the cleaning takes',
+    false,
+    40,
+    { [`changes_unnumbered_age{${OURS}}`]: '600+0x40' },
+  ],
+  [
+    'UserManagementLogLinesDropped',
+    'lines are dropped',
+    true,
+    3,
+    { [`log_lines_dropped_total{${OURS}}`]: '0 0 5 5' },
+  ],
+  [
+    'UserManagementLogLinesDropped',
+    'they were, an hour ago',
+    false,
+    60,
+    { [`log_lines_dropped_total{${OURS}}`]: '0 5+0x60' },
+  ],
+  [
+    'UserManagementDrainRunsOut',
+    '25 seconds of the drain are over, with a request in flight',
+    true,
+    1,
+    { [`drain_age{${OURS}}`]: '0 25', [`http_server_active_requests{${OURS}}`]: '1 1' },
+  ],
+  [
+    'UserManagementDrainRunsOut',
+    'none is in flight',
+    false,
+    1,
+    { [`drain_age{${OURS}}`]: '0 25', [`http_server_active_requests{${OURS}}`]: '1 0' },
+  ],
+];
+
+test('the rules are what Prometheus takes', async () => {
+  const found = await promtool('check', 'rules', RULES);
+  expect(found).toContain(`SUCCESS: ${alarms(USUAL).length} rules found`);
+});
+
+describe('with the usual durations', () => {
+  test.each(CASES)('%s: %s (%s)', async (alarm, _when, fires, minutes, series) => {
+    const folder = mkdtempSync(join(tmpdir(), 'user-management-rules-'));
+    const file = join(folder, 'test.yaml');
+    const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
+    // With promtool an alarm that fires has to be told whole, and one that does not is an empty list.
+    const none = { eval_time: `${minutes}m`, alertname: alarm, exp_alerts: [] };
+    writeFileSync(
+      file,
+      stringify({
+        rule_files: [RULES],
+        evaluation_interval: '1m',
+        tests: [{ interval: '1m', input_series, alert_rule_test: [none] }],
+      }),
+    );
+    const said = await promtool('test', 'rules', file).catch(({ message }) => String(message));
+    rmSync(folder, { recursive: true });
+
+    if (fires)
+      expect(said).toMatch(new RegExp(`FAILED:[^]*alertname: ?${alarm}[^]*got:[^]*alertname="${alarm}"`));
+    else expect(said).toContain('SUCCESS');
+  });
+});
+
+test('every alarm is tried both ways, and has a section of the runbook that says what it means, where to look, what to do', () => {
+  const runbook = readFileSync(join(OBSERVABILITY, 'README.md'), 'utf8').split(/^## /m);
+  for (const { name } of alarms(USUAL)) {
+    const outcomes = CASES.filter(([alarm]) => alarm === name).map(([, , fires]) => fires);
+    const section = runbook.find((text) => text.startsWith(`${name}\n`)) ?? '';
+
+    expect(new Set(outcomes), name).toEqual(new Set([true, false]));
+    expect(
+      [...section.matchAll(/^- \*\*(\w+)\*\*/gm)].map(([, word]) => word),
+      name,
+    ).toEqual(['Callers', 'Look', 'Do']);
+  }
+});
