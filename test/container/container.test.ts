@@ -111,6 +111,16 @@ describe('the container', () => {
     expect(await docker('logs', stopped.id)).toContain('"shutdown_drained"');
   });
 
+  test('lets its metrics be pulled', async () => {
+    const metrics = { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'prometheus' };
+    const metered = await stage.startService('plain', { SVC_OTEL_ENABLED: 'true', ...metrics });
+    await untilStatus(metered, '/ready', 200);
+    const program =
+      "fetch('http://127.0.0.1:9464/metrics').then(async (answer) => process.stdout.write(await answer.text()))";
+
+    expect(await nodeInside(metered.id, program)).toMatch(/^process_memory_usage\{.*\} \d+$/m);
+  });
+
   test('leaves the migrations to a run of their own when told to', async () => {
     await createDatabase('migrated');
     const waiting = await stage.startService('migrated', { SVC_POSTGRES_MIGRATE: 'false' });

@@ -80,9 +80,11 @@ function replaceIn(all: readonly Resource[], kind: string, operations: readonly 
       const steps = path.split('/').slice(1);
       const last = steps.pop() ?? '';
       const place = steps.reduce<Resource | undefined>((inner, step) => inner?.[step], target);
-      if (op !== 'replace' || place?.[last] === undefined)
+      const isThere = place?.[last] !== undefined;
+      if (!place || (op === 'replace' ? !isThere : op !== 'add' || isThere))
         throw new Error(`${op} ${path} does not fit ${kind}`);
-      place[last] = value;
+      if (last === '-') place.push(value);
+      else place[last] = value;
     }
   }
 }

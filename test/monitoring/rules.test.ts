@@ -171,6 +171,11 @@ test('the rules are what Prometheus takes', async () => {
   expect(found).toContain(`SUCCESS: ${alarms(USUAL).length} rules found`);
 });
 
+test('so is the configuration that compose starts it with, which finds the rules', async () => {
+  const found = await promtool('check', 'config', join(OBSERVABILITY, 'prometheus.yaml'));
+  expect(found).toContain(`SUCCESS: ${alarms(USUAL).length} rules found`);
+});
+
 describe('with the usual durations', () => {
   test.each(CASES)('%s: %s (%s)', async (alarm, _when, fires, minutes, series) => {
     const folder = mkdtempSync(join(tmpdir(), 'user-management-rules-'));

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { readSettings } from '../../lib/settings.ts';
+import { faultsOf } from './faults.ts';
+import { folder } from './overlays.ts';
+import { type Resource, render } from './render.ts';
+
+const components = `${folder}/components`;
+const resources = render(`${components}/prometheus`, render(`${folder}/overlays/production`));
+const find = (kind: string, name = 'user-management-service'): Resource =>
+  resources.find(({ kind: of, metadata }) => of === kind && metadata.name === name) ?? {};
+
+test('with the component, metrics are pulled from a port of their own, which the settings open', () => {
+  const { template } = find('Deployment').spec;
+  const { data } = find('ConfigMap', 'user-management-service-settings');
+  const settings = readSettings({ ...data, SVC_POSTGRES_USER: 'x', SVC_POSTGRES_PASSWORD: 'x' });
+
+  expect(resources.flatMap(faultsOf)).toEqual([]);
+  expect(settings.otel).toMatchObject({ enabled: true, exportsMetrics: true });
+  expect(template.spec.containers[0].ports).toEqual([
+    { name: 'http', containerPort: 8000 },
+    { name: 'metrics', containerPort: Number(data.OTEL_EXPORTER_PROMETHEUS_PORT) },
+  ]);
+  expect(template.metadata.annotations).toEqual({
+    'prometheus.io/scrape': 'true',
+    'prometheus.io/port': data.OTEL_EXPORTER_PROMETHEUS_PORT,
+    'prometheus.io/path': '/metrics',
+  });
+});
+
+test('only namespaces that are allowed to reach that port, and by it no other', () => {
+  const { spec } = find('NetworkPolicy', 'user-management-service-metrics');
+  const { labels } = find('Deployment').spec.template.metadata;
+
+  expect(labels).toMatchObject(spec.podSelector.matchLabels);
+  expect(spec.ingress).toEqual([
+    {
+      from: [{ namespaceSelector: { matchLabels: { 'user-management-service/metrics': 'allowed' } } }],
+      ports: [{ port: 'metrics' }],
+    },
+  ]);
+});
+
+test('the PodMonitor finds the pods and the port', () => {
+  const [monitor] = render(`${components}/pod-monitor`);
+  const { labels } = find('Deployment').spec.template.metadata;
+
+  expect(labels).toMatchObject(monitor?.spec.selector.matchLabels);
+  expect(monitor?.spec.podMetricsEndpoints).toEqual([{ port: 'metrics' }]);
+});
