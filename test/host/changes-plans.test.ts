@@ -1,0 +1,123 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { numberingChanges } from '../../lib/changes/numbering.ts';
+import { expiringChanges } from '../../lib/changes/retention.ts';
+import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
+import type { Statement } from '../../lib/database/queries.ts';
+import { runMigrations } from '../../lib/database/run-migrations.ts';
+import type { Statements } from '../../lib/database/statements.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { plansOver } from '../stage/plans.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+
+const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
+/** So many users and changes; each hundredth change is one of the first user, every other one of "busy". */
+const MANY = 100_000;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let client: pg.Client;
+let plans: ReturnType<typeof plansOver>;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
+  client = new pg.Client({ ...database, ssl: false });
+  await client.connect();
+  await client.query(`
+    INSERT INTO users (id, email) SELECT md5(n::text)::uuid, n || '@example.com' FROM generate_series(0, ${MANY - 1}) AS n;
+    INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time)
+    SELECT n, md5(CASE WHEN n % 100 = 0 THEN 0 ELSE n - 1 END::text)::uuid, 1, 1, 0,
+      CASE n % 2 WHEN 0 THEN 'busy' ELSE 'calm' END, gen_random_uuid(), now()
+    FROM generate_series(1, ${MANY}) AS n;
+    UPDATE user_changes_head SET position = ${MANY};
+  `);
+  for (const table of ['users', 'user_changes', 'user_changes_head', 'user_changes_unnumbered'])
+    await client.query(`VACUUM ANALYZE ${table}`);
+  plans = plansOver(client);
+}, 60_000);
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** What is sent to PostgreSQL. */
+async function statementOf(
+  send: (statements: Pick<Statements, 'run'>) => Promise<unknown>,
+): Promise<Statement> {
+  const sent: Statement[] = [];
+  await send({
+    run: async (statement) => {
+      sent.push(statement);
+      return { rows: [], rowCount: 0, command: '', oid: 0, fields: [] };
+    },
+  });
+  expect(sent).toHaveLength(1);
+  return sent[0] as Statement;
+}
+
+const reading = (given: Partial<Reading>) =>
+  statementOf((statements) =>
+    selectingChanges(statements)({
+      after: undefined,
+      limit: 100,
+      userId: undefined,
+      excludeActor: undefined,
+      ...given,
+    }),
+  );
+
+const POSITION = 'user_changes_pkey';
+const USER = 'user_changes_user_id_position_idx';
+/** A single row; and what is empty, but for the moment. */
+const SMALL = ['user_changes_head', 'user_changes_unnumbered'];
+const FIRST_USER = 'cfcd2084-95d5-65ef-66e7-dff9f98764da';
+
+describe.each(['known', 'named'] as const)('of 100,000 changes, with values that are %s,', (kind) => {
+  test.each<readonly [string, Partial<Reading>, readonly string[], number]>([
+    ['a look with nothing new reads a handful of pages', { after: MANY }, [POSITION], 8],
+    ['cursor=now reads a handful of pages', { limit: 0 }, [], 8],
+    ['a reader who is ten behind reads a handful of pages', { after: MANY - 10 }, [POSITION], 8],
+    ['the first page costs what it holds', {}, [POSITION], 12],
+    ['a page in the middle costs what it holds', { after: 50_000 }, [POSITION], 12],
+    ['the largest page costs what it holds', { after: 50_000, limit: 1000 }, [POSITION], 40],
+    [
+      'a page without a busy actor costs what lies between',
+      { after: 50_000, excludeActor: 'busy' },
+      [POSITION],
+      12,
+    ],
+    [
+      'a page without everybody ends after 2,000 positions',
+      { after: 50_000, excludeActor: 'calm' },
+      [POSITION],
+      60,
+    ],
+    ['a page of one user looks up that user', { userId: FIRST_USER }, [USER], 130],
+    [
+      'the end of the changes of one user costs next to nothing',
+      { userId: FIRST_USER, after: MANY },
+      [USER],
+      20,
+    ],
+  ])('%s', async (_title, given, indexes, most) => {
+    const cost = await plans[kind](await reading(given));
+
+    expect(cost.indexes).toEqual(expect.arrayContaining([...indexes]));
+    expect(SMALL).toEqual(expect.arrayContaining([...cost.wholeTables]));
+    expect(cost.pages).toBeLessThanOrEqual(most);
+  });
+
+  test('numbering with nothing to number, and a step of cleaning with nothing too old, read a handful of pages', async () => {
+    const number = await statementOf((statements) => numberingChanges(statements)());
+    const expire = await statementOf((statements) => expiringChanges(statements)(30));
+
+    expect((await plans[kind](number)).pages).toBeLessThanOrEqual(8);
+    const cost = await plans[kind](expire);
+    expect(cost.indexes).toContain(POSITION);
+    expect(cost.wholeTables.filter((table) => !SMALL.includes(table))).toEqual([]);
+    // A thousand of the oldest are looked at.
+    expect(cost.pages).toBeLessThanOrEqual(60);
+  });
+});

@@ -1,0 +1,65 @@
+import pg from 'pg';
+import type { Statement } from '../../lib/database/queries.ts';
+
+/** A node of a plan, as EXPLAIN tells it in JSON, and what was really read for it. */
+type PlanNode = {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Relation Name'?: string;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
+  readonly Plans?: readonly PlanNode[];
+};
+
+/** How PostgreSQL runs a statement, and what that reads. */
+export type Plan = (statement: Statement) => Promise<PlanCost>;
+
+/** The indexes that a plan reads, how many rows it reads in vain, and how many pages of 8 KB it looks at. */
+export type PlanCost = {
+  readonly indexes: readonly string[];
+  readonly wholeTables: readonly string[];
+  readonly inVain: number;
+  readonly pages: number;
+};
+
+/** The plans of statements over this connection: with the values known, and as a named statement for all values. */
+export function plansOver(client: pg.Client): Readonly<Record<'known' | 'named', Plan>> {
+  return {
+    async known({ sql, parameters }) {
+      const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, [...parameters]);
+      return costOf(rows[0]['QUERY PLAN'][0].Plan);
+    },
+    async named({ sql, parameters }) {
+      const values = parameters.map(literalOf);
+      await client.query(`SET plan_cache_mode = force_generic_plan; PREPARE statement AS ${sql}`);
+      const given = values.length > 0 ? `(${values})` : '';
+      const { rows } = await client.query(
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE statement ${given}`,
+      );
+      await client.query('DEALLOCATE statement; RESET plan_cache_mode');
+      return costOf(rows[0]['QUERY PLAN'][0].Plan);
+    },
+  };
+}
+
+function literalOf(value: unknown): string {
+  if (value === undefined || value === null) return 'NULL';
+  return pg.escapeLiteral(Array.isArray(value) ? `{${value}}` : `${value}`);
+}
+
+function costOf(plan: PlanNode): PlanCost {
+  const nodes = nodesOf(plan);
+  return {
+    indexes: nodes.flatMap((node) => node['Index Name'] ?? []),
+    wholeTables: nodes.flatMap((node) =>
+      node['Node Type'] === 'Seq Scan' ? (node['Relation Name'] ?? []) : [],
+    ),
+    inVain: nodes.reduce((sum, node) => sum + (node['Rows Removed by Filter'] ?? 0), 0),
+    pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'],
+  };
+}
+
+function nodesOf(plan: PlanNode): readonly PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
