@@ -48,9 +48,9 @@ async function statementOf(
 ): Promise<Statement> {
   const sent: Statement[] = [];
   await send({
-    run: async (statement) => {
-      sent.push(statement);
-      return { rows: [], rowCount: 0, command: '', oid: 0, fields: [] };
+    run: async ({ text, values }) => {
+      sent.push({ sql: text.sql, parameters: values });
+      return [];
     },
   });
   expect(sent).toHaveLength(1);
