@@ -15,9 +15,6 @@ export default defineConfig({
     // Processes, not threads: the tests send signals, and end in ways that would take a thread's neighbours along.
     pool: 'forks',
     maxWorkers: 2,
-    // A machine that stands still for a second costs a request or a bound of ours, and rightly so. What fails twice is a
-    // defect; what failed once is told at the end.
-    retry: 1,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     reporters: ['default', './test/stage/closing-line.ts'],

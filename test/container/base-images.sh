@@ -9,7 +9,8 @@ root=$(CDPATH='' cd -- "$here/../.." && pwd)
 . "$here/engine.sh"
 
 suite=trixie
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+# The mirror that this machine installs from.
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)}
 certificates=/etc/ssl/certs/ca-certificates.crt
 # What distroless puts together for its image of Node.js.
 distroless_packages=base-files,netbase,tzdata,media-types,libc6,libssl3t64,libzstd1,zlib1g,libgomp1,libstdc++6,libgcc-s1,gcc-14-base
