@@ -8,6 +8,7 @@ export default defineConfig({
       'test/client/**',
       'test/monitoring/**',
       'test/container/**',
+      'test/examples/**',
       'test/restore/**',
       '**/node_modules/**',
     ],

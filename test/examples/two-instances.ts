@@ -1,0 +1,28 @@
+import { freePort } from '../../host/development/free-port.ts';
+import { startTokenIssuer } from '../../host/development/token-issuer.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
+import { untilReady } from '../stage/built-service.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+
+/** Two instances of the built service over one database, whose tokens come from an issuer with a token endpoint. */
+export async function startTwoInstances() {
+  const audience = 'user-management-service';
+  const [database, port] = await Promise.all([createDatabase(), freePort()]);
+  const issuer = await startTokenIssuer({ audience, port });
+  const environment = {
+    ...environmentOf(database, { issuer: issuer.issuer, jwksUri: issuer.jwksUri, audience }),
+    SVC_OAUTH_ROLES_CLAIM: 'aud',
+  };
+  const hosts = await Promise.all([startBuiltHost(environment), startBuiltHost(environment)]);
+  const urls = await Promise.all(hosts.map((host) => host.untilListening()));
+  await Promise.all(urls.map(untilReady));
+  return {
+    ports: urls.map((url) => Number(new URL(url).port)),
+    credentials: { ACCEPT_TOKEN_URL: issuer.tokenEndpoint, ACCEPT_CLIENT_ID: 'acceptance' },
+    async stop() {
+      await Promise.all([...hosts.map((host) => host.remove()), issuer.stop()]);
+      await database.drop();
+    },
+  };
+}
