@@ -8,7 +8,9 @@ const files = globSync('{handlers,lib,host,infra,events,test}/**', {
   exclude: (name) => name === 'node_modules',
 });
 
-test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('every file and folder that %s names is there', (page) => {
+const PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+
+test.each(PAGES)('every file and folder that %s names is there', (page) => {
   const named = [
     ...readFileSync(new URL(page, ROOT), 'utf8').matchAll(
       /`([\w./-]+\.ts|(?:handlers|lib|host|infra|events|test)\/[\w./-]*)`/g,
