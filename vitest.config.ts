@@ -10,6 +10,7 @@ export default defineConfig({
       'test/container/**',
       'test/examples/**',
       'test/restore/**',
+      'test/upgrade/**',
       '**/node_modules/**',
     ],
     globalSetup: ['test/stage/postgres.ts'],

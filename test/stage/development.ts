@@ -5,9 +5,8 @@ import { freePort } from '../../host/development/free-port.ts';
 import { copyOfProject, removeProject } from './project-copy.ts';
 import { until } from './until.ts';
 
-/** Runs what `npm run dev` starts, in a copy of the project, so that its data are its own. */
-export async function startDevelopment(variables: NodeJS.ProcessEnv = {}) {
-  const folder = copyOfProject();
+/** Runs what `npm run dev` starts, in a copy of the project, or in the folder of a version, so that its data are its own. */
+export async function startDevelopment(variables: NodeJS.ProcessEnv = {}, folder = copyOfProject()) {
   const child = spawn(process.execPath, [join(folder, 'host/development/launch.ts')], {
     env: { PATH: process.env.PATH, SVC_PORT: '0', SVC_POSTGRES_PORT: String(await freePort()), ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -30,11 +29,11 @@ export async function startDevelopment(variables: NodeJS.ProcessEnv = {}) {
     untilBanner(): Promise<string> {
       return until('the banner', () => bannerIn(printed, child.exitCode, errors), { seconds: 30 });
     },
-    /** Ends it in order, and gives its exit code. */
-    async stop(): Promise<number | null> {
+    /** Ends it in order, and gives its exit code; `keepsData` leaves the folder as it is. */
+    async stop({ keepsData = false } = {}): Promise<number | null> {
       child.kill('SIGINT');
       const code = await exited;
-      removeProject(folder);
+      if (!keepsData) removeProject(folder);
       return code;
     },
   };

@@ -16,9 +16,13 @@ export function openFolder(): string {
   return folder;
 }
 
-/** A copy of the project, so that a test can change it, and its data are apart from the developer's. */
-export function copyOfProject(): string {
-  const folder = openFolder();
+/**
+ * A copy of the project, so that a test can change it, and its data are apart from the developer's. In a folder that has
+ * an older version it takes its place, and the data stay.
+ */
+export function copyOfProject(folder = openFolder()): string {
+  for (const name of [...SOURCES, ...PACKAGE, 'node_modules'])
+    rmSync(join(folder, name), { recursive: true, force: true });
   const filter = (source: string) => !source.includes('node_modules');
   for (const name of [...SOURCES, ...PACKAGE]) {
     cpSync(join(ROOT, name), join(folder, name), {

@@ -1,0 +1,68 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '../../host/development/free-port.ts';
+import type { Variables } from '../../lib/settings.ts';
+import { untilReady } from '../stage/built-service.ts';
+import { openFolder } from '../stage/project-copy.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** The commit that version 1.0.0 was made of. */
+const COMMIT = '214abf8b8816f6da52832c0c201a2124416be05c';
+
+/**
+ * The sources of version 1.0.0, in a folder of their own, over the packages of this version.
+ *
+ * @throws where the clone has no such commit: there is nothing to compare with then
+ */
+export function checkOutFirstVersion(): string {
+  const folder = openFolder();
+  try {
+    const archive = execFileSync('git', ['archive', COMMIT], {
+      cwd: ROOT,
+      maxBuffer: 2 ** 28,
+      stdio: 'pipe',
+    });
+    execFileSync('tar', ['-x', '-C', folder], { input: archive });
+  } catch (cause) {
+    rmSync(folder, { recursive: true });
+    const remedy = 'the history of the repository is needed (git fetch --unshallow)';
+    throw new Error(`version 1.0.0, ${COMMIT}, cannot be checked out: ${remedy}`, { cause });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+/** A running instance of the first version. */
+export type FirstVersion = Awaited<ReturnType<typeof startFirstVersion>>;
+
+/** Starts an instance of the first version, and waits until it is ready. */
+export async function startFirstVersion(folder: string, variables: Variables) {
+  const port = String(await freePort());
+  const child = spawn(process.execPath, [join(folder, 'host/main.ts')], {
+    env: { ...variables, SVC_PORT: port },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    printed += part;
+  });
+  const exited = once(child, 'exit');
+  const url = `http://127.0.0.1:${port}`;
+  await untilReady(url);
+  return {
+    url,
+    /** The events that it has logged. */
+    events: () =>
+      printed
+        .split('\n')
+        .filter(Boolean)
+        .map((line): Record<string, unknown> => JSON.parse(line)),
+    async stop(): Promise<void> {
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
