@@ -35,14 +35,17 @@ test('there are examples of everything', () => {
   expect(titles.length).toBeGreaterThanOrEqual(11);
 });
 
-test('the client is tried in four runtimes where they are to be had', () => {
-  expect(runtimes.map(({ name }) => name)).toEqual([
-    expect.stringMatching(/^Node 24/),
-    'Node 20',
-    'Bun',
-    'Deno',
-  ]);
-});
+test.runIf(process.platform === 'linux' && process.arch === 'x64')(
+  'the client is tried in four runtimes',
+  () => {
+    expect(runtimes.map(({ name }) => name)).toEqual([
+      expect.stringMatching(/^Node 24/),
+      'Node 20',
+      'Bun',
+      'Deno',
+    ]);
+  },
+);
 
 describe.each(runtimes)('in $name', (runtime) => {
   test.each(titles)('the example %s prints what it says', async (title) => {
