@@ -49,6 +49,8 @@ export class BodyReader {
     const chunks: Buffer[] = [];
     let size = 0;
     return new Promise<Buffer>((resolve, reject) => {
+      // Of a request without a body nothing more is told (optimizeEmptyRequests).
+      if (request.readableEnded) return resolve(Buffer.alloc(0));
       this.#onRefusal = reject;
       request.on('data', (chunk: Buffer) => {
         size += chunk.length;

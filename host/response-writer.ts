@@ -32,10 +32,7 @@ export function createResponseWriter(): ResponseWriter {
 
   return {
     write(response, { statusCode, headers, body }, isBodyToCome) {
-      // These have no content, and so no length (RFC 9110 section 8.6); HEAD tells the length that GET would have.
-      if (statusCode !== 204 && statusCode !== 304)
-        response.setHeader('Content-Length', Buffer.byteLength(body));
-      response.writeHead(statusCode, headers);
+      response.writeHead(statusCode, flat(statusCode, headers, body));
       if (isBodyToCome && isLastOfConnection(response)) endAfterRequest(response, body);
       else response.end(body);
       if (response.writableLength > 0) watch(response);
@@ -48,6 +45,19 @@ export function createResponseWriter(): ResponseWriter {
       } while (unsent.size > 0);
     },
   };
+}
+
+/**
+ * The header fields one behind the other: what Node copies to the socket as it is. Set one by one, or as an object, each
+ * would cost a quarter of all that Node does for a request.
+ */
+function flat(statusCode: number, headers: Readonly<Record<string, string>>, body: string): string[] {
+  const fields: string[] = [];
+  // These have no content, and so no length (RFC 9110 section 8.6); HEAD has told the length that GET would have.
+  if (statusCode !== 204 && statusCode !== 304 && headers['Content-Length'] === undefined)
+    fields.push('Content-Length', String(Buffer.byteLength(body)));
+  for (const name in headers) fields.push(name, headers[name] as string);
+  return fields;
 }
 
 function isLastOfConnection(response: ServerResponse): boolean {

@@ -9,8 +9,8 @@ import { readTokenHeader } from './bearer-token.ts';
 import type { KeySet } from './key-set.ts';
 import { principalOf, type ServicePrincipal } from './principal.ts';
 
-/** Proves a bearer token: resolves with its principal, rejects with a Problem (401 or 503). */
-export type VerifyToken = (token: string) => Promise<ServicePrincipal>;
+/** Proves a bearer token: gives its principal, at once when that is remembered, or rejects with a Problem (401 or 503). */
+export type VerifyToken = (token: string) => ServicePrincipal | Promise<ServicePrincipal>;
 
 /** How often a token had been verified before. */
 export type TokenCacheCounts = { readonly hits: number; readonly misses: number };
@@ -88,8 +88,13 @@ export function createTokenVerifier(
       : refusal;
   }
 
-  async function verifyToken(token: string): Promise<ServicePrincipal> {
-    await keySet.current();
+  function verifyToken(token: string): ServicePrincipal | Promise<ServicePrincipal> {
+    const refreshed = keySet.current();
+    return refreshed ? refreshed.then(() => recall(token)) : recall(token);
+  }
+
+  /** What is remembered is given without a promise: most requests bring a token that was seen before. */
+  function recall(token: string): ServicePrincipal | Promise<ServicePrincipal> {
     const known = remembered(token);
     if (known) counts.hits += 1;
     else counts.misses += 1;

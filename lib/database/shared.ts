@@ -63,6 +63,7 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
         },
         reject(fault) {
           reject(fault);
+          giveBackBroken();
           settle();
         },
         giveUp() {
@@ -79,7 +80,6 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
   }
 
   function isSent(waiting: Waiting): boolean {
-    for (const one of used) if (one.pipeline.isBroken && one.pipeline.length === 0) giveBack(one);
     const connection = freest();
     if (!connection || connection.pipeline.length > 0) open();
     if (!connection || connection.pipeline.length >= mostSent) return false;
@@ -98,7 +98,10 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
   function freest(): Used | undefined {
     let found: Used | undefined;
     for (const one of used) {
-      if (one.pipeline.isBroken) continue;
+      if (one.pipeline.isBroken) {
+        giveBackBroken();
+        continue;
+      }
       if (!found || one.pipeline.length < found.pipeline.length) found = one;
     }
     return found;
@@ -142,6 +145,10 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
     }
     if (queue.size > 0) sendQueued();
     return used.length > 0;
+  }
+
+  function giveBackBroken(): void {
+    for (const one of used) if (one.pipeline.isBroken && one.pipeline.length === 0) giveBack(one);
   }
 
   function giveBack(one: Used): void {

@@ -8,10 +8,11 @@ import { type Retry, retryAfter } from './retry.ts';
 import type { Way } from './way.ts';
 
 /**
- * What a statement does to others on its connection: `read` and `write` are short and share connections with their like;
- * `long` may take its time, or wait for others for long, and has a connection for itself.
+ * What a statement does to others on its connection: `read` and `write` are short and share connections with their like,
+ * of `lookup`s one statement answers many; `long` may take its time, or wait for others for long, and has a connection for
+ * itself.
  */
-export type Kind = 'read' | 'write' | 'long';
+export type Kind = 'read' | 'lookup' | 'write' | 'long';
 
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
 export type NamedStatement = {

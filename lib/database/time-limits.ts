@@ -2,7 +2,7 @@
 const TICK = 20;
 
 /** Something that waits, and until when: a moment of `performance.now()`. */
-type Waiting = { until: number; giveUp(): void };
+type Waiting = { readonly until: number; readonly giveUp: () => void };
 
 /** What waits, each for a time of its own. */
 export type TimeLimits = {

@@ -4,6 +4,7 @@ import { LONGEST_IDLE } from './borrowed.ts';
 import { clientConfig, openPool, SESSION } from './connection.ts';
 import { engineOf } from './engines.ts';
 import { exclusiveConnections } from './exclusive.ts';
+import { gatheringLookups } from './gathered.ts';
 import type { Servers } from './servers.ts';
 import { type SharedConnections, sharedConnections } from './shared.ts';
 import { timeLimitOf, type Ways } from './statements.ts';
@@ -28,7 +29,7 @@ const FOR_READS = 1;
 const READS_ON_THEIR_WAY = 64;
 
 /** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
-const WRITES_ON_THEIR_WAY = 4;
+const WRITES_ON_THEIR_WAY = 3;
 
 /** How many connections of a pool reads share, and how many writes; the others are for one statement each. */
 export function openWays(settings: Settings['postgres'], Client: Servers['Client']): Opened {
@@ -39,7 +40,7 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
     const pool = open(poolSize);
     const way = exclusiveConnections(pool, waiting);
-    return { ways: { read: way, write: way, long: way }, pools: [pool], shared: [] };
+    return { ways: { read: way, lookup: way, write: way, long: way }, pools: [pool], shared: [] };
   }
   const forWrites = Math.floor((poolSize - FOR_READS) / 3);
   const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
@@ -56,7 +57,11 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   const read = sharedConnections(reads, { ...options, mostSent: READS_ON_THEIR_WAY });
   const write = sharedConnections(writes, { ...options, mostSent: WRITES_ON_THEIR_WAY });
   const long = exclusiveConnections(others, waiting);
-  return { ways: { read, write, long }, pools: [reads, writes, others], shared: [read, write] };
+  return {
+    ways: { read, lookup: gatheringLookups(read, waiting.mostWaiting), write, long },
+    pools: [reads, writes, others],
+    shared: [read, write],
+  };
 
   function open(max: number, session = SESSION): Pool {
     const config = {

@@ -8,6 +8,7 @@ import type { KnownUser } from './known-users.ts';
 import { emailsTaken } from './refusals.ts';
 import { UserRead } from './user.ts';
 import { type BatchItem, faultsOfItem, type UserBatch } from './user-batch.ts';
+import { userJson } from './user-json.ts';
 import { personal, replayed, representation } from './user-reply.ts';
 
 /** A batch that was carried out, and what became of each of its items. */
@@ -45,12 +46,12 @@ export const createdBatchReply: Reply<CreatedBatch> = {
     schema: z.array(ItemResult),
     appliesTo: ({ batch }) => batch.mode === 'partial',
   },
-  write: (value) => JSON.stringify(value.batch.mode === 'partial' ? resultsOf(value) : usersOf(value)),
+  write: (value) => (value.batch.mode === 'partial' ? JSON.stringify(resultsOf(value)) : usersOf(value)),
   headers: { ...personal, ...replayed },
 };
 
-function usersOf({ created }: CreatedBatch) {
-  return created.flatMap((user) => (typeof user === 'string' ? [] : [representation(user)]));
+function usersOf({ created }: CreatedBatch): string {
+  return `[${created.flatMap((user) => (typeof user === 'string' ? [] : [userJson(user)])).join()}]`;
 }
 
 function resultsOf({ created, batch, instance }: CreatedBatch) {

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
 import { type User, UserRead } from './user.ts';
+import { userJson } from './user-json.ts';
 import type { UserPage } from './user-list.ts';
 
 /** Answers about users are for their caller alone, who asks again before using one. */
@@ -11,7 +12,7 @@ export const personal = cacheControl('private, no-cache');
 export const userReply = {
   mediaType: JSON_TYPE,
   schema: UserRead,
-  write: (user) => JSON.stringify(representation(user)),
+  write: userJson,
   headers: {
     ...personal,
     ETag: { description: "The user's version, for `If-Match`.", of: ({ version }) => `"${version}"` },
@@ -47,7 +48,7 @@ export const createdUserReply: Reply<Outcome<User>> = {
 export const userListReply: Reply<UserPage> = {
   mediaType: JSON_TYPE,
   schema: z.array(UserRead),
-  write: ({ users }) => JSON.stringify(users.map(representation)),
+  write: ({ users }) => `[${users.map(userJson).join()}]`,
   headers: {
     ...personal,
     Link: {

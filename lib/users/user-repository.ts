@@ -50,15 +50,15 @@ export function userRepository(writing: Writing): UserRepository {
   const { createBatch, createBatchOnce } = creatingBatch(writing);
   const updateUser = updatingUser(writing);
   const deleteUser = deletingUser(writing);
-  const select = prepare<{ id: string }, UserRow>(
+  const select = prepare<{ ids: readonly [string] }, UserRow>(
     writing.reads,
     'SELECT users',
-    ({ id }) => sql`select ${userColumns} from users where id = ${id}`,
-    'read',
+    ({ ids }) => sql`select ${userColumns} from users where id = any(${ids}::uuid[])`,
+    'lookup',
   );
 
   async function get(id: string): Promise<User> {
-    const [row] = await select({ id });
+    const [row] = await select({ ids: [id] });
     if (!row) throw noSuchUser();
     return userIn(row);
   }

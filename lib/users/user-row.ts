@@ -9,17 +9,22 @@ export type UserRow = Omit<User, 'created_at' | 'updated_at'> & {
 
 /**
  * The columns of a user. Moments are in milliseconds since 1970: the text of a timestamp depends on DateStyle and
- * TimeZone, which roles, databases and poolers set, and a number does not.
+ * TimeZone, which roles, databases and poolers set, and a number does not. `date_part` gives a float8, which holds the
+ * milliseconds of ten thousand years and costs half of the exact `extract`.
  */
 export const userColumns = sql.raw(`users.id, users.email, users.full_name, users.is_active,
-    (extract(epoch from users.created_at) * 1000)::bigint as created_at,
-    (extract(epoch from users.updated_at) * 1000)::bigint as updated_at, users.version`);
+    (date_part('epoch', users.created_at) * 1000)::bigint as created_at,
+    (date_part('epoch', users.updated_at) * 1000)::bigint as updated_at, users.version`);
 
 /** The user in a row, whatever else is in it. */
 export function userIn({ id, email, full_name, is_active, created_at, updated_at, version }: UserRow): User {
   return {
-    ...{ id, email, full_name, is_active, version },
+    id,
+    email,
+    full_name,
+    is_active,
     created_at: Number(created_at),
     updated_at: Number(updated_at),
+    version,
   };
 }

@@ -77,7 +77,7 @@ describe('traces', () => {
     const statements = (await service.receiver.untilTrace(traceId, 6)).filter(isClient);
 
     expect(statements.map(({ name, attributes }) => [name, attributes['db.query.text']])).toEqual([
-      ['SELECT users', expect.stringMatching(/^select .* from users where id = \$1$/)],
+      ['SELECT users', expect.stringMatching(/^select .* from users where id = any\(\$1::uuid\[\]\)$/)],
       ['UPDATE users', expect.stringMatching(/^(with written as \( )?update users set .* where id = \$\d+ /)],
       ['DELETE users', expect.stringMatching(/^(with written as \( )?delete from users where id = \$1 /)],
     ]);

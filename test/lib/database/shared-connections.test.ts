@@ -205,6 +205,90 @@ describe('statements that share a connection', () => {
   });
 });
 
+describe('lookups', () => {
+  const uuid = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+  const fault = uuid(999);
+
+  beforeAll(async () => {
+    await admin.query('CREATE TABLE named (id uuid PRIMARY KEY, name text)');
+    await admin.query(`INSERT INTO named SELECT ('00000000-0000-7000-8000-' || lpad(number::text, 12, '0'))::uuid, number
+      FROM generate_series(0, 99) AS number`);
+    await admin.query(`CREATE FUNCTION checked(uuid) RETURNS uuid LANGUAGE plpgsql AS $$ BEGIN
+      IF $1 = '${fault}' THEN RAISE EXCEPTION 'a fault' USING ERRCODE = 'XX000'; END IF; RETURN $1; END $$`);
+    await admin.query('CREATE SEQUENCE sent');
+  });
+
+  /** Counts the statements in `sent`. */
+  const lookUp = () => {
+    const select = statement<{ ids: readonly [string] }>(
+      'lookup',
+      ({ ids }) => sql`with one as materialized (select nextval('sent'))
+        select named.id, named.name from one, named
+        where named.id = any(array(select checked(id) from unnest(${ids}::uuid[]) as id))`,
+    );
+    return (id: string) => select({ ids: [id] });
+  };
+
+  test('that come while one is on its way are one statement, and each has its own answer', async () => {
+    const read = lookUp();
+    await read(uuid(0));
+    const [before] = await admin.query("SELECT nextval('sent')::int AS count");
+    const ids = [...numbers(50).map(uuid), uuid(7), uuid(500), uuid(8).toUpperCase()];
+    const answers = await Promise.all(ids.map(read));
+    const [after] = await admin.query("SELECT nextval('sent')::int AS count");
+
+    expect(answers).toEqual([
+      ...numbers(50).map((number) => [{ id: uuid(number), name: String(number) }]),
+      [{ id: uuid(7), name: '7' }],
+      [],
+      [{ id: uuid(8), name: '8' }],
+    ]);
+    expect(Number(after?.count) - Number(before?.count)).toBe(3);
+  });
+
+  test('are read one by one when together they fail, so that only the one at fault fails', async () => {
+    const read = lookUp();
+    const ended = await endsOf([...numbers(9).map(uuid), fault, uuid(9)].map(read));
+
+    expect(ended).toEqual([
+      ...numbers(9).map((number) => [{ id: uuid(number), name: String(number) }]),
+      expect.objectContaining({ message: 'a fault' }),
+      [{ id: uuid(9), name: '9' }],
+    ]);
+  });
+
+  test('see what was written before they came, however many are on their way', async () => {
+    const read = lookUp();
+    const reading = { isOver: false };
+    const others = numbers(20).map(async (number) => {
+      while (!reading.isOver) await read(uuid(number));
+    });
+    for (const number of numbers(40)) {
+      await admin.query(`UPDATE named SET name = 'after ${number}' WHERE id = '${uuid(3)}'`);
+      expect(await read(uuid(3))).toEqual([{ id: uuid(3), name: `after ${number}` }]);
+    }
+    reading.isOver = true;
+    await Promise.all(others);
+  });
+
+  test('of which one is given up are answered to the others', async () => {
+    const holder = await administer(database.name);
+    await holder.query('BEGIN');
+    await holder.query('LOCK TABLE named IN ACCESS EXCLUSIVE MODE');
+    const read = lookUp();
+    const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 300 }, () =>
+      read(uuid(1)),
+    );
+    const other = read(uuid(2));
+    const ended = await endsOf([givenUp]);
+    await holder.query('ROLLBACK');
+    await holder.end();
+
+    expect(ended).toEqual([unavailable]);
+    expect(await other).toEqual([{ id: uuid(2), name: '2' }]);
+  });
+});
+
 describe('a statement that is prepared', () => {
   const kinds: readonly Kind[] = ['read', 'write', 'long'];
 
