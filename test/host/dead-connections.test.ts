@@ -7,7 +7,7 @@ import { until } from '../stage/until.ts';
 const USERS = '/api/v1/users/';
 const CALLERS = 30;
 /** Of the connections that writes share, those that can be on their way at once. */
-const WRITES_ON_THEIR_WAY = 12;
+const WRITES_ON_THEIR_WAY = 9;
 
 let proxy: Awaited<ReturnType<typeof startProxy>>;
 
