@@ -1,5 +1,6 @@
 import { validate as validateDeployment } from 'kubernetes-models/_schemas/IoK8sApiAppsV1Deployment';
 import { validate as validateAutoscaler } from 'kubernetes-models/_schemas/IoK8sApiAutoscalingV2HorizontalPodAutoscaler';
+import { validate as validateCronJob } from 'kubernetes-models/_schemas/IoK8sApiBatchV1CronJob';
 import { validate as validateJob } from 'kubernetes-models/_schemas/IoK8sApiBatchV1Job';
 import { validate as validateConfigMap } from 'kubernetes-models/_schemas/IoK8sApiCoreV1ConfigMap';
 import { validate as validateNamespace } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Namespace';
@@ -16,6 +17,7 @@ type Validate = ((resource: unknown) => boolean) & {
 const SCHEMAS = {
   'apps/v1 Deployment': validateDeployment,
   'autoscaling/v2 HorizontalPodAutoscaler': validateAutoscaler,
+  'batch/v1 CronJob': validateCronJob,
   'batch/v1 Job': validateJob,
   'networking.k8s.io/v1 NetworkPolicy': validateNetworkPolicy,
   'policy/v1 PodDisruptionBudget': validateBudget,

@@ -43,7 +43,8 @@ export function render(folder: string, given: readonly Resource[] = []): readonl
   for (const { target, patch } of patches) replaceIn(all, target.kind, parse(patch));
   for (const resource of all) {
     if (namespace && resource.kind !== 'Namespace') resource.metadata.namespace = namespace;
-    for (const container of resource.spec?.template?.spec.containers ?? []) {
+    const template = resource.spec?.template ?? resource.spec?.jobTemplate?.spec.template;
+    for (const container of template?.spec.containers ?? []) {
       const image = images.find(({ name }) => name === container.image);
       if (image) container.image = `${image.newName}:${image.newTag}`;
     }
