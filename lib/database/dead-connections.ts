@@ -75,10 +75,8 @@ export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgr
       ([client, { heardAt }]) => heardAt < since && awaitsAnswer(client) && !running?.has(idOf(client)),
     );
     if (!running || dead.length === 0) return;
-    // Those too that were heard last a moment later, but not since the dead ones have awaited their answers.
-    const silentSince = Math.max(...dead.map(([, { heardAt, awaitsSince = heardAt }]) => awaitsSince));
     for (const [client, { heardAt }] of all) {
-      if (awaitsAnswer(client) || heardAt > silentSince) continue;
+      if (awaitsAnswer(client) || heardAt > since - SILENT) continue;
       // The pool takes an error for the end of a connection that lies idle.
       client.emit('error', new Error('the connection is dead'));
       abandon(client);
