@@ -354,6 +354,8 @@ export const withoutDatabase: readonly Case[] = [
   json(503, `POST ${BATCH}`, PAIR, 'a batch'),
   json(503, `PATCH ${UNKNOWN}`, {}, 'update'),
   request(503, `DELETE ${UNKNOWN}`, 'delete'),
+  request(503, `GET ${USERS}changes`, 'the changes'),
+  request(503, `GET ${UNKNOWN}/changes`, 'the changes of a user'),
   request(503, 'GET /ready', 'ready', { as: 'nobody' }),
   request(503, 'HEAD /ready', 'HEAD of ready', { as: 'nobody' }),
   request(200, 'GET /health', 'health', { as: 'nobody' }),
