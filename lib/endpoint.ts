@@ -15,7 +15,7 @@ import { isUnmodified, type Preconditions, preconditionsIn } from './preconditio
 import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { refuseWith, serve } from './serve.ts';
-import type { Service, Services } from './service.ts';
+import type { ProtectedService, Service, Services } from './service.ts';
 import type { Settings } from './settings.ts';
 import { type StandAside, standAside as standAsideAlone } from './stand-aside.ts';
 
@@ -50,7 +50,7 @@ export type Route = RequestSchemas &
 
 /** Who may call a route, and what of the service it needs: one that asks for no token gets at no user either. */
 type Access =
-  | { readonly role: Role; readonly needs: 'users' }
+  | { readonly role: Role; readonly needs: 'users' | 'changes' }
   | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness' };
 
 /** What an endpoint's function gets of the request: values that passed the schemas of its route. */
@@ -86,7 +86,7 @@ export function endpoint<const R extends Route>(
       const handler = serve(service, {
         route,
         // Only a public route is bound to less than the whole service, and it asks for no token.
-        checks: checksOf(route, service as Service),
+        checks: checksOf(route, service as ProtectedService),
         answer: async (event, context) => {
           const request = requestOf<R>(route, event, context);
           return resultOf(route, await answer(request, service), request.preconditions, event.headers.accept);
@@ -100,7 +100,7 @@ export function endpoint<const R extends Route>(
 }
 
 /** In the order in which a request is refused. Path and method were the router's, or API Gateway's, to check. */
-function checksOf(route: Route, { settings, verifyToken }: Service): Middleware[] {
+function checksOf(route: Route, { settings, verifyToken }: ProtectedService): Middleware[] {
   return [
     pathParameters(route.path),
     ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role, settings.oauth.rolesClaim)]),

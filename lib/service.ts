@@ -24,23 +24,33 @@ export type BaseService = {
 /** All that a probe may reach. */
 export type ProbeService = BaseService & { readonly readiness: Readiness };
 
-/** All that a handler may reach, and what its host starts and stops. */
-export type Service = ProbeService & {
-  readonly users: UserRepository;
-  readonly changes: Changes;
-  /** How many requests have been answered again. */
-  readonly idempotency: { readonly replays: number };
+/** What every protected route is checked with, and what its host starts and stops. */
+export type ProtectedService = ProbeService & {
   readonly verifyToken: VerifyToken;
   readonly tokenCache: TokenCacheCounts;
   readonly keySet: KeySet;
   readonly database: Database;
 };
 
+/** All that is about users. */
+export type UserService = ProtectedService & {
+  readonly users: UserRepository;
+  /** How many requests have been answered again. */
+  readonly idempotency: { readonly replays: number };
+};
+
+/** All that is about their changes. */
+export type ChangeService = ProtectedService & { readonly changes: Changes };
+
+/** All that a handler may reach. */
+export type Service = UserService & ChangeService;
+
 /** What a route is given of the service, by what it needs. */
 export type Services = {
   readonly nothing: BaseService;
   readonly readiness: ProbeService;
-  readonly users: Service;
+  readonly users: UserService;
+  readonly changes: ChangeService;
 };
 
 /** For what needs nothing more; a function bundle holds no more than its own composition asks for. */
@@ -56,6 +66,17 @@ export function composeProbes(
 
 /** Composes the service. It connects to nothing before the first request needs it. */
 export function composeService(base: BaseService): Service {
+  const shared = composeProtected(base);
+  return { ...withUsers(shared), ...withChanges(shared) };
+}
+
+/** For routes that are about users. */
+export const composeUsers = (base: BaseService): UserService => withUsers(composeProtected(base));
+
+/** For routes that are about their changes. */
+export const composeChanges = (base: BaseService): ChangeService => withChanges(composeProtected(base));
+
+function composeProtected(base: BaseService): ProtectedService {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
   const servers = followServers(postgres);
@@ -67,29 +88,30 @@ export function composeService(base: BaseService): Service {
     onRefresh: refreshLog(log),
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
+  return { ...composeProbes(base, servers), verifyToken, tokenCache: counts, keySet, database };
+}
+
+function withUsers(service: ProtectedService): UserService {
+  const { settings, database } = service;
   const { statements } = database;
   const recordsChanges = keepsChanges(settings);
-  const engine = engineOf(postgres);
+  const engine = engineOf(settings.postgres);
   const idempotency = { replays: 0 };
   const countReplay = () => {
     idempotency.replays += 1;
   };
-  return {
-    ...composeProbes(base, servers),
-    users: userRepository({
-      writes: recordsChanges ? statements : unrecordedWrites(statements),
-      reads: statements,
-      recordsChanges,
-      carryOutOnce: createCarryOutOnce(statements.timeLeft, countReplay, engine),
-      engine,
-    }),
-    idempotency,
-    changes: changesOver(statements),
-    verifyToken,
-    tokenCache: counts,
-    keySet,
-    database,
-  };
+  const users = userRepository({
+    writes: recordsChanges ? statements : unrecordedWrites(statements),
+    reads: statements,
+    recordsChanges,
+    carryOutOnce: createCarryOutOnce(statements.timeLeft, countReplay, engine),
+    engine,
+  });
+  return { ...service, users, idempotency };
+}
+
+function withChanges(service: ProtectedService): ChangeService {
+  return { ...service, changes: changesOver(service.database.statements) };
 }
 
 /** Failures are told once for each cause, successes and all other tries at `debug`. */

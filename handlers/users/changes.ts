@@ -4,7 +4,7 @@ import { keepsChanges } from '../../lib/changes/keeps-changes.ts';
 import { cursorExpired } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeChanges } from '../../lib/service.ts';
 
 /** Reads the changes of all users in their order, and waits for them. */
 export const listChanges = endpoint(
@@ -12,7 +12,7 @@ export const listChanges = endpoint(
     operationId: 'listChanges',
     summary: 'Read the changes of all users, oldest first',
     kind: 'operation',
-    needs: 'users',
+    needs: 'changes',
     method: 'GET',
     path: '/api/v1/users/changes',
     isServed: keepsChanges,
@@ -26,4 +26,4 @@ export const listChanges = endpoint(
   async ({ query, standAside }, { changes }) => changes.ofAll(query, standAside),
 );
 
-export const handler = /* @__PURE__ */ lambda(listChanges, composeService);
+export const handler = /* @__PURE__ */ lambda(listChanges, composeChanges);

@@ -3,7 +3,7 @@ import { endpoint } from '../../lib/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { createdAndGone, keyInUse, keyReused } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { createdBatchReply } from '../../lib/users/batch-reply.ts';
 import { emailsRepeated, emailsTaken } from '../../lib/users/refusals.ts';
 import { UserBatch } from '../../lib/users/user-batch.ts';
@@ -34,4 +34,4 @@ export const createUsers = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(createUsers, composeService);
+export const handler = /* @__PURE__ */ lambda(createUsers, composeUsers);

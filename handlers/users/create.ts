@@ -3,7 +3,7 @@ import { endpoint } from '../../lib/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { createdAndGone, keyInUse, keyReused } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { emailTaken } from '../../lib/users/refusals.ts';
 import { UserCreate } from '../../lib/users/user.ts';
 import { logCreated } from '../../lib/users/user-events.ts';
@@ -32,4 +32,4 @@ export const createUser = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(createUser, composeService);
+export const handler = /* @__PURE__ */ lambda(createUser, composeUsers);

@@ -2,7 +2,7 @@ import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
@@ -30,4 +30,4 @@ export const deleteUser = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(deleteUser, composeService);
+export const handler = /* @__PURE__ */ lambda(deleteUser, composeUsers);

@@ -1,7 +1,7 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
@@ -26,4 +26,4 @@ export const getUser = endpoint(
   async ({ params }, { users }) => users.get(params.user_id),
 );
 
-export const handler = /* @__PURE__ */ lambda(getUser, composeService);
+export const handler = /* @__PURE__ */ lambda(getUser, composeUsers);

@@ -1,6 +1,6 @@
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
@@ -22,4 +22,4 @@ export const listUsers = endpoint(
   async ({ query }, { users }) => users.list(query),
 );
 
-export const handler = /* @__PURE__ */ lambda(listUsers, composeService);
+export const handler = /* @__PURE__ */ lambda(listUsers, composeUsers);

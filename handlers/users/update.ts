@@ -2,7 +2,7 @@ import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { preconditionFailed } from '../../lib/preconditions.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { emailTaken, noSuchUser } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
@@ -32,4 +32,4 @@ export const updateUser = endpoint(
   },
 );
 
-export const handler = /* @__PURE__ */ lambda(updateUser, composeService);
+export const handler = /* @__PURE__ */ lambda(updateUser, composeUsers);

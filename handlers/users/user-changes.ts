@@ -4,7 +4,7 @@ import { keepsChanges } from '../../lib/changes/keeps-changes.ts';
 import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { composeService } from '../../lib/service.ts';
+import { composeChanges } from '../../lib/service.ts';
 import { UserPath } from '../../lib/users/user.ts';
 
 /** Reads the changes of one user, also after its deletion. */
@@ -13,7 +13,7 @@ export const listUserChanges = endpoint(
     operationId: 'listUserChanges',
     summary: 'Read the changes of a user, oldest first',
     kind: 'operation',
-    needs: 'users',
+    needs: 'changes',
     method: 'GET',
     path: '/api/v1/users/{user_id}/changes',
     isServed: keepsChanges,
@@ -28,4 +28,4 @@ export const listUserChanges = endpoint(
   async ({ params, query }, { changes }) => changes.ofUser(params.user_id, query),
 );
 
-export const handler = /* @__PURE__ */ lambda(listUserChanges, composeService);
+export const handler = /* @__PURE__ */ lambda(listUserChanges, composeChanges);
