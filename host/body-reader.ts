@@ -21,6 +21,8 @@ export class BodyReader {
    */
   async read(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;
+    // Its caller left before anybody asked for it: it tells no end any more.
+    if (this.#request.destroyed) throw bodyBrokenOff();
     const { headers } = this.#request;
     if (Number(headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit);
     if (this.#isWaitedFor()) this.#response.writeContinue();
