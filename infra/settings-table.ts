@@ -1,30 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import * as z from 'zod';
 import { Environment } from '../lib/settings.ts';
+import { keepReadmeTable } from './readme-table.ts';
 
 // Writes the README's table of settings from their declaration; with --check it only compares.
-const file = join(import.meta.dirname, '../README.md');
-const BEGIN = '<!-- settings: made by `node infra/settings-table.ts` -->\n';
-const END = '<!-- end of settings -->';
-
-const readme = readFileSync(file, 'utf8');
-const [before, rest] = readme.split(BEGIN);
-const after = rest?.slice(rest.indexOf(END));
-const current = `${before}${BEGIN}${table()}${after}`;
-
-if (!process.argv.includes('--check')) writeFileSync(file, current);
-else if (current !== readme) {
-  process.stderr.write('The settings in README.md are not current: run node infra/settings-table.ts\n');
-  process.exitCode = 1;
-}
-
-function table(): string {
-  const rows = Object.entries(Environment.shape).map(([name, schema]) => row(name, schema));
-  return ['', '| setting | default | accepts | meaning |', '| --- | --- | --- | --- |', ...rows, '', ''].join(
-    '\n',
-  );
-}
+const rows = Object.entries(Environment.shape).map(([name, schema]) => row(name, schema));
+keepReadmeTable('settings', ['setting', 'default', 'accepts', 'meaning'], rows);
 
 function row(name: string, schema: z.ZodType): string {
   const { shownDefault, description } = schema.meta() ?? {};
