@@ -9,7 +9,10 @@ import type { Fault } from './faults.ts';
 /** A service that the checks can be run against. */
 export type Acceptable = Awaited<ReturnType<typeof startAcceptable>>;
 
-/** A service with three users of somebody else, whose tokens come from an issuer with a token endpoint. */
+/**
+ * A service with three users of somebody else, one of them without a name, whose tokens come from an issuer
+ * with a token endpoint.
+ */
 export async function startAcceptable(variables: Variables = {}) {
   const audience = 'user-management-service';
   const issuer = await startTokenIssuer({ audience, port: await freePort() });
@@ -23,8 +26,8 @@ export async function startAcceptable(variables: Variables = {}) {
   const token = await issuer.issueToken({ clientId: 'somebody' });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const all = `${service.url}/api/v1/users/`;
-  for (const name of ['ada', 'grace', 'mary']) {
-    const body = JSON.stringify({ email: `${name}@example.com`, full_name: name.toUpperCase() });
+  for (const [name, full_name] of [['ada', 'ADA'], ['grace', 'GRACE'], ['nameless']]) {
+    const body = JSON.stringify({ email: `${name}@example.com`, full_name });
     await fetch(all, { method: 'POST', headers, body });
   }
   const users = async () => (await fetch(all, { headers })).json();
