@@ -89,10 +89,8 @@ async function runOne(
   for (const way of ways) way.startLoad(random);
   await sleep(BEFORE);
   const begun = performance.now();
-  const broughtAbout = fault.bringAbout(primary, cluster);
-  await cluster.untilTakenOver(primary, TAKEN_OVER);
-  const takenOver = performance.now();
-  await broughtAbout;
+  const untilTakenOver = cluster.untilTakenOver(primary, TAKEN_OVER).then(() => performance.now());
+  const [takenOver] = await Promise.all([untilTakenOver, fault.bringAbout(primary, cluster)]);
   await sleep(AFTER);
   await fault.undo?.(primary);
   await cluster.untilHealthy();
