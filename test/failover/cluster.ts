@@ -107,6 +107,12 @@ export async function startCluster(replication: Replication) {
     );
   }
 
+  async function forgetSynchronousStandby(): Promise<void> {
+    const key = Buffer.from('/service/users/sync').toString('base64');
+    const body = JSON.stringify({ key });
+    await fetch(`http://127.0.0.1:${etcdPort}/v3/kv/deleterange`, { method: 'POST', body });
+  }
+
   async function writers(): Promise<readonly Writer[]> {
     return (await Promise.all(nodes.map(writerAt))).filter((writer) => writer !== undefined);
   }
@@ -121,13 +127,18 @@ export async function startCluster(replication: Replication) {
     nodes,
     balancer: { host: '127.0.0.1', port: balancerPort },
     version: programs.version,
-    /** Patroni 3.0.2 may hold on to an old state of its key for the synchronous standby: then it is started again. */
+    /**
+     * After a failover Patroni 3.0.2 may refuse for ever to name a synchronous standby, for its key for that is of another
+     * leader: then the key is taken away, and Patroni started again.
+     */
     async untilHealthy(): Promise<void> {
       const look = () => until('all nodes are well', isHealthy, { seconds: HEALTHY, every: 200 });
       await look().catch(async () => {
-        const [writer] = await writers();
-        await writer?.node.killPatroni();
-        await writer?.node.start();
+        await forgetSynchronousStandby();
+        for (const node of nodes) {
+          await node.killPatroni();
+          await node.start();
+        }
         await look().catch(async (error) => {
           const logs = await Promise.all(nodes.map(async (node) => `${node.name}: ${await node.log()}`));
           throw new Error(`${error.message}\n${logs.join('\n')}`);
