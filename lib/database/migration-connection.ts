@@ -2,8 +2,8 @@ import type { Settings } from '../settings.ts';
 import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
 import { engineOf } from './engines.ts';
+import { findServer } from './find-server.ts';
 import type { Send } from './queries.ts';
-import { findServer } from './servers.ts';
 import { whileItRuns } from './while-it-runs.ts';
 
 /** In seconds. */

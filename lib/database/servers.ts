@@ -1,12 +1,10 @@
 import type { ClientConfig } from 'pg';
 import type { Settings } from '../settings.ts';
 import { Client } from './client.ts';
-import { abandon, clientConfig } from './connection.ts';
+import { askServers, type Found, type Server } from './find-server.ts';
+import { ReportingClient } from './reporting-client.ts';
 
 type Postgres = Settings['postgres'];
-
-/** Where a PostgreSQL listens. */
-export type Server = Postgres['servers'][number];
 
 /** Of the servers of SVC_POSTGRES_HOST the one in use: the one that takes writes; while none does, one to read from. */
 export type Servers = {
@@ -18,26 +16,8 @@ export type Servers = {
   inUse(): Server;
 };
 
-type Found = { readonly server: Server; readonly takesWrites: boolean };
-
-/** In milliseconds: so long those are waited for that would be better than what has been found. */
-const PATIENCE = 500;
-
 /** In milliseconds, from one look for a server that takes writes to the next. */
 const LOOK_EVERY = 300;
-
-/** In seconds. */
-const CONNECT_TIMEOUT = 1;
-
-/**
- * Looks which server to use, as libpq does with `target_session_attrs=read-write`: the first in the list that takes
- * writes. But all are asked at once, and while none takes writes it is the first that can be read.
- *
- * @throws {AggregateError} when none can be reached
- */
-export async function findServer(postgres: Postgres): Promise<Server> {
-  return postgres.servers.length === 1 ? postgres.servers[0] : (await look(postgres)).server;
-}
 
 /** Keeps to the server in use; with a list of one there is nothing to look for. */
 export function followServers(postgres: Postgres): Servers {
@@ -52,7 +32,7 @@ export function followServers(postgres: Postgres): Servers {
   let timer: NodeJS.Timeout | undefined;
 
   function find(): Promise<Found> {
-    looking ??= look(postgres)
+    looking ??= askServers(postgres)
       .then(use)
       .finally(() => {
         looking = undefined;
@@ -81,7 +61,7 @@ export function followServers(postgres: Postgres): Servers {
     }, LOOK_EVERY).unref();
   }
 
-  class Follower extends Session {
+  class Follower extends ReportingClient {
     server: Server | undefined;
     #isLeaving = false;
 
@@ -140,79 +120,4 @@ export function followServers(postgres: Postgres): Servers {
   }
 
   return { Client: Follower, inUse: () => inUse };
-}
-
-/** A client that knows whether its server takes writes: PostgreSQL 14 tells at the beginning, and when that changes. */
-class Session extends Client {
-  readonly #reported = new Map<string, string>();
-
-  constructor(config: ClientConfig) {
-    super(config);
-    this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      this.#reported.set(parameterName, parameterValue);
-    });
-  }
-
-  /** Undefined where the server, or a pooler before it, does not tell. */
-  get takesWrites(): boolean | undefined {
-    const [isStandby, isReadOnly] = ['in_hot_standby', 'default_transaction_read_only'].map((name) =>
-      this.#reported.get(name),
-    );
-    if (isStandby === 'on' || isReadOnly === 'on') return false;
-    return isStandby === undefined || isReadOnly === undefined ? undefined : true;
-  }
-
-  onWritesChange(listener: () => void): void {
-    this.connection.on('parameterStatus', ({ parameterName }) => {
-      if (/^(in_hot_standby|default_transaction_read_only)$/.test(parameterName)) listener();
-    });
-  }
-}
-
-function look(postgres: Postgres): Promise<Found> {
-  const { servers } = postgres;
-  const states: (boolean | Error | 'asked')[] = servers.map(() => 'asked');
-  const { promise, resolve, reject } = Promise.withResolvers<Found>();
-  let isLate = false;
-  const late = setTimeout(() => {
-    isLate = true;
-    judge();
-  }, PATIENCE);
-
-  function judge(): void {
-    const isAsked = (state: unknown) => !isLate && state === 'asked';
-    const writer = states.indexOf(true);
-    const reader = states.some(isAsked) ? -1 : states.indexOf(false);
-    if (writer >= 0 && !states.slice(0, writer).some(isAsked)) take(writer, true);
-    else if (writer < 0 && reader >= 0) take(reader, false);
-    else if (states.every((state) => state instanceof Error)) {
-      reject(new AggregateError(states, states.map(({ message }) => message).join('; ')));
-    }
-  }
-
-  function take(index: number, takesWrites: boolean): void {
-    resolve({ server: servers[index] as Server, takesWrites });
-  }
-
-  servers.forEach(async (server, index) => {
-    states[index] = await askWhetherItWrites({ ...postgres, servers: [server] }).catch((error) => error);
-    judge();
-  });
-  return promise.finally(() => clearTimeout(late));
-}
-
-async function askWhetherItWrites(postgres: Postgres): Promise<boolean> {
-  const timeout = Math.max(postgres.poolTimeout, CONNECT_TIMEOUT);
-  const client = new Session(clientConfig(postgres, timeout));
-  const giveUp = setTimeout(() => abandon(client), timeout * 1000);
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    if (client.takesWrites !== undefined) return client.takesWrites;
-    const { rows } = await client.query('show transaction_read_only');
-    return rows[0]?.transaction_read_only === 'off';
-  } finally {
-    clearTimeout(giveUp);
-    abandon(client);
-  }
 }
