@@ -1,0 +1,87 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { freePort } from '../../../host/development/free-port.ts';
+import type { Variables } from '../../../lib/settings.ts';
+import { until } from '../../stage/until.ts';
+import type { Question, Totals } from './counters.ts';
+import type { Request } from './requests.ts';
+
+const HOST = join(import.meta.dirname, '../../../host/main.ts');
+const COUNTERS = join(import.meta.dirname, 'counters.ts');
+
+const NEXT = /<([^>]*)>; rel="next"/;
+
+/**
+ * Neither garbage is collected unless it is asked for, nor is code compiled at a moment of V8's choice, after which it
+ * would make fewer objects.
+ */
+const V8 = [
+  '--expose-gc',
+  '--min-semi-space-size=128',
+  '--max-semi-space-size=128',
+  '--no-opt',
+  '--no-maglev',
+];
+
+/** Starts the host as a process of its own that counts, after `preloaded` modules if there are any. */
+export async function startCountedHost(variables: Variables, preloaded: readonly string[] = []) {
+  const port = await freePort();
+  const imported = [COUNTERS, ...preloaded].flatMap((module) => ['--import', module]);
+  const child = fork(HOST, {
+    execArgv: [...V8, ...imported],
+    env: { ...variables, SVC_PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const exited = once(child, 'exit');
+  // One connection: nothing is done at the same time as something else.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+  /** Resolves with the path of the next page, if there is one, once the whole answer is there. */
+  function send({ method, path, status, token, body = '' }: Request): Promise<string | undefined> {
+    const headers = {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+    };
+    return new Promise((resolve, reject) => {
+      const sent = request({ host: '127.0.0.1', port, agent, method, path, headers }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('error', reject);
+        response.on('data', (part: string) => {
+          text += part;
+        });
+        response.on('end', () => {
+          if (response.statusCode === status) resolve(NEXT.exec(String(response.headers.link))?.[1]);
+          else reject(new Error(`${method} ${path} is ${response.statusCode}: ${text}`));
+        });
+      });
+      sent.on('error', reject).end(body);
+    });
+  }
+
+  await until('the host is ready', async () => {
+    if (child.exitCode !== null) throw new Error('the host has ended');
+    return send({ method: 'GET', path: '/ready', status: 200 }).then(
+      () => true,
+      () => false,
+    );
+  });
+
+  return {
+    send,
+    async ask(question: Question): Promise<Totals> {
+      const answer = once(child, 'message');
+      child.send(question);
+      return (await answer)[0] as Totals;
+    },
+    async stop(): Promise<void> {
+      agent.destroy();
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** A host that counts. */
+export type CountedHost = Awaited<ReturnType<typeof startCountedHost>>;

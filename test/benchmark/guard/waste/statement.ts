@@ -1,0 +1,8 @@
+import { Pipeline, type ToSend } from '../../../../lib/database/pipeline.ts';
+
+// Sends each statement twice.
+const { send } = Pipeline.prototype;
+Pipeline.prototype.send = function (this: Pipeline, statement: ToSend) {
+  send.call(this, { ...statement, resolve: () => {}, reject: () => {} });
+  send.call(this, statement);
+};
