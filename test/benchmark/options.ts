@@ -5,6 +5,8 @@ const usageOf = (command: string) => `npm run ${command} -- [options]
 
   --quick              bench: ours, Go, Bun and "hello"; get, create and list: within three minutes
   --targets a,b        only these targets
+  --with 'words'       bench: ours with these settings and options of Node's, too, such as
+                       --with 'SVC_POSTGRES_POOL_SIZE=4 --max-semi-space-size=8'; may be given several times
   --workloads a,b      only these workloads
   --rounds n           how often all is run (5; quick 3)
   --seconds n          seconds that are counted in each run (3; quick 2)
@@ -23,6 +25,7 @@ export function readOptions(command: 'bench' | 'profile' | 'growth') {
       options: {
         quick: { type: 'boolean', default: false },
         targets: { type: 'string' },
+        with: { type: 'string', multiple: true, default: [] },
         workloads: { type: 'string' },
         rounds: { type: 'string' },
         seconds: { type: 'string' },
@@ -36,6 +39,7 @@ export function readOptions(command: 'bench' | 'profile' | 'growth') {
     const date = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
     return {
       targets: values.targets?.split(',') ?? (quick ? QUICK.targets : undefined),
+      variants: values.with,
       workloads: values.workloads?.split(',') ?? (quick ? QUICK.workloads : undefined),
       rounds: numberOf(values.rounds ?? (quick ? '3' : '5')),
       users: numberOf(values.users),

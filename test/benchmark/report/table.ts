@@ -17,6 +17,7 @@ export function tableOf(rows: readonly Row[], titleOf: Titles): string {
     'requests/s',
     'p50 ms',
     'p99 ms',
+    'memory, MB',
     'others, cores',
   ];
   const lines = rows.map((row) => [
@@ -28,6 +29,7 @@ export function tableOf(rows: readonly Row[], titleOf: Titles): string {
     written(row.requestsPerSecond, 0),
     middle(row.p50, 2),
     middle(row.p99, 2),
+    written(row.memory, 0),
     written(row.others, 1),
   ]);
   return aligned([head, ...lines]);

@@ -6,12 +6,13 @@ import type { Program, Target } from './target.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-/** The built host, started as `npm start` does, with V8's flags as they stand there. */
-function programOf(stage: Stage, variables: Variables): Program {
+/** The built host, started as `npm start` does, with V8's flags as they stand there, and more options of Node's. */
+function programOf(stage: Stage, variables: Variables, options = ''): Program {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   return {
     command: '/bin/sh',
-    options: ['-c', scripts.start],
+    // Of a flag that is given twice the later one holds.
+    options: ['-c', scripts.start.replace('dist/', `${options} dist/`)],
     folder: join(stage.main, '../../..'),
     variables: { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1', ...variables },
   };
@@ -58,3 +59,21 @@ export const ours: readonly Target[] = [
   ),
   variant('ours-traced-all', 'ours, all traced', TRACED, traced({ OTEL_TRACES_SAMPLER: 'always_on' })),
 ];
+
+/** The service with other settings and options of Node's, written as in a shell: `SVC_POSTGRES_POOL_SIZE=4 --no-opt`. */
+export function oursWith(words: string, index: number): Target {
+  const [settings = [], options = []] = [/^\w+=/, /^-/].map((form) =>
+    words.split(' ').filter((word) => form.test(word)),
+  );
+  const variables = Object.fromEntries(settings.map((setting) => setting.split(/=(.*)/)));
+  return {
+    name: `ours-with-${index + 1}`,
+    title: `ours, ${words}`,
+    install: async (stage) => (database, port) =>
+      programOf(
+        stage,
+        { ...stage.variablesOf(database), ...withoutChanges, ...variables, SVC_PORT: String(port) },
+        options.join(' '),
+      ),
+  };
+}
