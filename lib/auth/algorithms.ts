@@ -24,11 +24,6 @@ export function algorithmNamed(name: unknown, accepted: readonly Algorithm[]): A
   return accepted.find((algorithm) => algorithm === canonical);
 }
 
-/** All names that a token may give to the accepted algorithms. */
-export function namesOf(accepted: readonly Algorithm[]): string[] {
-  return accepted.includes('EdDSA') ? [...accepted, 'Ed25519'] : [...accepted];
-}
-
 /**
  * The one algorithm that a key serves: its own, or where it names none the first accepted one that fits it.
  * Undefined when that is not accepted, or does not fit.

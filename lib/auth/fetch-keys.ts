@@ -1,6 +1,5 @@
-import type { JWK } from 'jose';
 import type { Algorithm } from '../setting-forms.ts';
-import { usableKeys } from './usable-keys.ts';
+import { type UsableKey, usableKeys } from './usable-keys.ts';
 
 const TIME_LIMIT = 3000;
 const SIZE_LIMIT = 256 * 1024;
@@ -14,7 +13,7 @@ export async function fetchKeys(
   uri: string,
   accepted: readonly Algorithm[],
   stopped: AbortSignal,
-): Promise<readonly JWK[]> {
+): Promise<readonly UsableKey[]> {
   const response = await fetch(uri, {
     headers: { accept: 'application/jwk-set+json, application/json' },
     redirect: 'error',

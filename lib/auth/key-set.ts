@@ -1,8 +1,10 @@
 import { AsyncResource } from 'node:async_hooks';
-import { type CryptoKey, createLocalJWKSet, errors, type JWK, type JWTHeaderParameters } from 'jose';
 import { unavailable } from '../problem.ts';
 import type { Algorithm } from '../setting-forms.ts';
 import { fetchKeys } from './fetch-keys.ts';
+import type { VerificationKey } from './signature.ts';
+import type { TokenHeader } from './token-header.ts';
+import type { UsableKey } from './usable-keys.ts';
 
 const SECOND = 1000;
 const COOLDOWN = 2 * SECOND;
@@ -12,11 +14,12 @@ const LIFETIME = 24 * 3600 * SECOND;
 /** The identity provider's public keys: the last good set, and how it is kept current. */
 export type KeySet = {
   /**
-   * The keys that may have signed a token with this header; none when the provider has no such key.
+   * The keys that may have signed a token with this header, at once when they are known; none when the provider has no
+   * such key.
    *
    * @throws {Problem} service_unavailable_error when that cannot be known now
    */
-  keysFor(header: JWTHeaderParameters): Promise<readonly CryptoKey[]>;
+  keysFor(header: TokenHeader): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
   /** Waits for a refresh that is overdue where none runs in the background, as in a process frozen in between. */
   current(): Promise<void> | undefined;
   /** Changes whenever the keys do: what was verified under another generation proves nothing. */
@@ -33,8 +36,7 @@ export type KeySet = {
 };
 
 type GoodSet = {
-  readonly find: ReturnType<typeof createLocalJWKSet>;
-  readonly keys: readonly JWK[];
+  readonly keys: readonly UsableKey[];
   readonly fingerprint: string;
   fetchedAt: number;
 };
@@ -100,16 +102,16 @@ export function createKeySet({
     }
   }
 
-  function adopt(keys: readonly JWK[]): void {
+  function adopt(keys: readonly UsableKey[]): void {
     const fingerprint = keys
-      .map((key) => JSON.stringify(key))
+      .map(({ jwk }) => JSON.stringify(jwk))
       .sort()
       .join();
     if (good?.fingerprint === fingerprint) {
       good.fetchedAt = now();
       return;
     }
-    good = { find: createLocalJWKSet({ keys: [...keys] }), keys, fingerprint, fetchedAt: now() };
+    good = { keys, fingerprint, fetchedAt: now() };
     generation += 1;
   }
 
@@ -127,21 +129,25 @@ export function createKeySet({
     refreshIn(restLeft());
   }
 
-  async function keysFor(header: JWTHeaderParameters): Promise<readonly CryptoKey[]> {
-    if (!isUsable() || isUnknown(header.kid)) await refreshForUnknownKey();
+  function keysFor(header: TokenHeader): readonly VerificationKey[] | Promise<readonly VerificationKey[]> {
+    return good && isUsable() && !isUnknown(header.kid) ? matching(good.keys, header) : fetchedFor(header);
+  }
+
+  async function fetchedFor(header: TokenHeader): Promise<readonly VerificationKey[]> {
+    await refreshForUnknownKey();
     if (!good || !isUsable()) throw unavailable('the keys of the identity provider could not be fetched');
     if (isUnknown(header.kid)) {
       if (failures > 0 || stopped.signal.aborted)
         throw unavailable("the token's key is not known and could not be fetched");
       return [];
     }
-    return matching(good.find, header);
+    return matching(good.keys, header);
   }
 
   const isOverdue = () =>
     !isStarted && good !== undefined && Math.abs(now() - good.fetchedAt) > refreshEvery && restLeft() <= 0;
   const isUnknown = (kid: string | undefined) =>
-    kid !== undefined && !good?.keys.some((key) => key.kid === kid);
+    kid !== undefined && !good?.keys.some(({ jwk }) => jwk.kid === kid);
 
   return {
     keysFor,
@@ -169,11 +175,8 @@ export function createKeySet({
 }
 
 /** Without a `kid` several keys may match: each is a candidate. */
-async function matching(find: GoodSet['find'], header: JWTHeaderParameters): Promise<readonly CryptoKey[]> {
-  try {
-    return [await find(header)];
-  } catch (error) {
-    if (error instanceof errors.JWKSMultipleMatchingKeys) return Array.fromAsync(error);
-    return [];
-  }
+function matching(keys: readonly UsableKey[], { alg, kid }: TokenHeader): readonly VerificationKey[] {
+  return keys.flatMap(({ jwk, key }) =>
+    key.algorithm === alg && (kid === undefined || jwk.kid === kid) ? [key] : [],
+  );
 }

@@ -1,6 +1,11 @@
+import { KeyObject } from 'node:crypto';
 import { importJWK, type JWK } from 'jose';
 import type { Algorithm } from '../setting-forms.ts';
 import { algorithmOf } from './algorithms.ts';
+import { type VerificationKey, verificationKey } from './signature.ts';
+
+/** A key of the provider's: as the provider shows it, but for `alg`, and ready for use. */
+export type UsableKey = { readonly jwk: JWK; readonly key: VerificationKey };
 
 const MIN_RSA_BITS = 2048;
 const MIN_RSA_EXPONENT = 65_537n;
@@ -10,20 +15,24 @@ const MIN_RSA_EXPONENT = 65_537n;
  * an accepted algorithm and strong enough (RFC 8725 section 3.2). All others are left out. Each key comes with the one
  * algorithm that it serves: without `alg` it would be taken for any that fits its type.
  */
-export async function usableKeys(document: unknown, accepted: readonly Algorithm[]): Promise<readonly JWK[]> {
+export async function usableKeys(
+  document: unknown,
+  accepted: readonly Algorithm[],
+): Promise<readonly UsableKey[]> {
   const keys = (document as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys)) return [];
   const judged = await Promise.all(keys.map((key) => usable(key, accepted)));
   return judged.filter((key) => key !== undefined);
 }
 
-async function usable(key: unknown, accepted: readonly Algorithm[]): Promise<JWK | undefined> {
+async function usable(key: unknown, accepted: readonly Algorithm[]): Promise<UsableKey | undefined> {
   if (typeof key !== 'object' || key === null || 'd' in key || 'k' in key) return undefined;
   const jwk = key as JWK;
   const alg = algorithmOf(jwk, accepted);
   if (!alg || !isForVerification(jwk)) return undefined;
   if (jwk.kty === 'RSA' && !isStrongRsa(jwk)) return undefined;
-  return (await canBeImported(jwk, alg)) ? { ...jwk, alg } : undefined;
+  const publicKey = await imported(jwk, alg);
+  return publicKey && { jwk: { ...jwk, alg }, key: verificationKey(publicKey, alg) };
 }
 
 /** RFC 7517 sections 4.2 and 4.3. */
@@ -43,11 +52,11 @@ const integerOf = (base64url: string): bigint =>
   BigInt(`0x0${Buffer.from(base64url, 'base64url').toString('hex')}`);
 
 /** A point that is not on its curve, say, is found by the import alone. */
-async function canBeImported(jwk: JWK, algorithm: Algorithm): Promise<boolean> {
+async function imported(jwk: JWK, algorithm: Algorithm): Promise<KeyObject | undefined> {
   try {
-    const key = await importJWK(jwk, algorithm);
-    return !(key instanceof Uint8Array) && key.type === 'public';
+    const key = await importJWK(jwk, algorithm, { extractable: true });
+    return key instanceof Uint8Array || key.type !== 'public' ? undefined : KeyObject.from(key);
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -1,0 +1,52 @@
+import { unauthorized } from '../problem.ts';
+import type { Settings } from '../settings.ts';
+import { isStorable } from '../text.ts';
+
+/** The claims of a token that may be believed; `sub` is a non-empty string, `exp` a date in seconds since 1970. */
+export type Claims = Readonly<Record<string, unknown>> & { readonly exp: number; readonly sub: string };
+
+type Expected = Pick<Settings['oauth'], 'issuer' | 'audience' | 'clockTolerance'>;
+
+/** The year 9999: a number above it is no date (RFC 7519 section 2, NumericDate). */
+const LATEST_DATE = 253_402_300_799;
+
+/**
+ * The checks of RFC 7519 section 7.2 and RFC 8725 on the payload of a token whose signature has been verified. A refusal
+ * names the claim, for the log, and no value of it.
+ *
+ * @throws {Problem} unauthorized_error
+ */
+export function acceptableClaims(payload: unknown, { issuer, audience, clockTolerance }: Expected): Claims {
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload))
+    throw unauthorized("the token's payload is not a JSON object");
+  const claims = payload as Readonly<Record<string, unknown>>;
+  const { iss, aud, exp, nbf, iat, sub } = claims;
+  const now = Math.floor(Date.now() / 1000);
+
+  if (iss !== issuer) throw unauthorized('the token has another "iss"');
+  if (aud !== audience && !(Array.isArray(aud) && aud.includes(audience)))
+    throw unauthorized('the token has another "aud"');
+  if (typeof exp !== 'number' || exp > LATEST_DATE)
+    throw unauthorized('the token has no "exp" that is a date');
+  if (hasExpired(exp, clockTolerance, now)) throw unauthorized('the token has expired: "exp"');
+  if (nbf !== undefined && !isNumber(nbf)) throw unauthorized('the token has an "nbf" that is no number');
+  if (nbf !== undefined && nbf > now + clockTolerance)
+    throw unauthorized('the token is not valid yet: "nbf"');
+  if (iat !== undefined && !isNumber(iat)) throw unauthorized('the token has an "iat" that is no number');
+  if (typeof sub !== 'string' || sub === '') throw unauthorized('the token has no sub');
+  if (!isStorable(sub)) throw unauthorized("the token's sub holds U+0000 or a lone surrogate");
+  // RFC 8705 section 3 and RFC 9449 section 6: whoever cannot prove the binding must not use the token.
+  if (Object.hasOwn(claims, 'cnf')) throw unauthorized('the token is bound to a key or a certificate (cnf)');
+  return claims as Claims;
+}
+
+/** Whether a token with this `exp` is too old. */
+export function hasExpired(
+  exp: number,
+  clockTolerance: number,
+  now = Math.floor(Date.now() / 1000),
+): boolean {
+  return exp <= now - clockTolerance;
+}
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
