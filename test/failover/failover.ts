@@ -95,6 +95,8 @@ async function runOne(
   await fault.undo?.(primary);
   await cluster.untilHealthy();
   await sleep(BEFORE);
+  // All of them first: to go through the books takes so long that answers would seem late.
+  for (const way of ways) await way.stopLoad();
   for (const way of ways) {
     const outcome = await outcomeOf(replication, fault, way, { begun, takenOver });
     outcomes.push(outcome);
@@ -106,7 +108,7 @@ type Moments = { readonly begun: number; readonly takenOver: number };
 
 async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, moments: Moments) {
   const { begun, takenOver } = moments;
-  const { ledger, restarts, lost, doubtful } = await way.stopLoad();
+  const { ledger, restarts, lost, doubtful } = await way.account();
   const successes = ledger.acknowledged.filter(({ answered }) => answered > takenOver);
   const first = Math.min(...successes.map(({ answered }) => answered)) - takenOver;
   const longest = ledger.longestAnswer();

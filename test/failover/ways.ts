@@ -68,9 +68,9 @@ async function startWay(name: string, place: Record<string, string>, cluster: Cl
       running.restFor(REST);
       load = { running, from: books.entries.length };
     },
+    stopLoad: async () => load?.running.stop(),
     /** What was sent since the load began, and which acknowledged writes are not there since. */
-    async stopLoad() {
-      await load?.running.stop();
+    async account() {
       const ledger = new Ledger();
       for (const entry of books.entries.slice(load?.from)) ledger.enter(entry);
       const doubtful = ledger.inDoubt.length;
