@@ -22,7 +22,7 @@ type Service = { readonly url: string; readonly token: () => Promise<string> };
 /** Where reading begins. */
 export const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
 
-/** One page of changes; undefined when there was no answer, or 503. */
+/** One page of changes; undefined when there was no answer, 503, or 401, as while a new key is not known yet. */
 export async function changesPage(
   { url, token }: Service,
   path: string,
@@ -31,7 +31,10 @@ export async function changesPage(
   const headers = { authorization: `Bearer ${await token()}` };
   const request = { headers, ...(signal && { signal }) };
   const response = await fetch(url + path, request).catch(() => undefined);
-  if (!response || response.status === 503) return undefined;
+  if (!response || response.status === 503 || response.status === 401) {
+    await response?.body?.cancel().catch(() => {});
+    return undefined;
+  }
   const text = await response.text().catch(() => undefined);
   if (text === undefined) return undefined;
   if (response.status !== 200) throw new Error(`${path} is ${response.status}: ${text}`);

@@ -99,18 +99,20 @@ export class Ledger {
     return this.entries.filter(isInDoubt);
   }
 
-  /** How many answers there were of each status that is no success; 0 is no answer. */
-  refusedByStatus(): Record<string, number> {
+  /** How many answers there were of each status that is no success, to requests after a moment; 0 is no answer. */
+  refusedByStatus(moment = Number.NEGATIVE_INFINITY): Record<string, number> {
     const counts: Record<string, number> = {};
-    for (const { status } of this.entries) {
-      if (status < 200 || status >= 300) counts[status] = (counts[status] ?? 0) + 1;
+    for (const { status, sent, isLost } of this.entries) {
+      const isOver = status !== 0 || isLost;
+      if (isOver && sent > moment && (status < 200 || status >= 300))
+        counts[status] = (counts[status] ?? 0) + 1;
     }
     return counts;
   }
 
-  /** In milliseconds, over all answers. */
-  longestAnswer(): number {
-    const answered = this.entries.filter(({ status }) => status !== 0);
+  /** In milliseconds, over all answers to requests after a moment. */
+  longestAnswer(moment = Number.NEGATIVE_INFINITY): number {
+    const answered = this.entries.filter(({ status, sent }) => status !== 0 && sent > moment);
     return answered.reduce((longest, entry) => Math.max(longest, entry.answered - entry.sent), 0);
   }
 }

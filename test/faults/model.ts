@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Caller, createCaller } from './caller.ts';
 import { type Entry, type Fields, isInDoubt, isKeyInUse, userIn, versionIn } from './ledger.ts';
 import type { Random } from './random.ts';
@@ -14,15 +15,23 @@ type Known = { readonly id: string; version: number };
 /**
  * Starts so many callers, which create, read, update and delete the same few users, some of it with If-Match, with the
  * version that is or one that was, some creates with an Idempotency-Key and then more than once. What they were answered
- * is in the ledger; whether one order fits it all is for the history to say.
+ * is in the ledger; whether one order fits it all is for the history to say. Each rests for `rest` milliseconds on average.
  */
-export function startModel({ url, token, ledger }: ServiceUnderFault, callers: number, random: Random) {
+export function startModel(
+  { url, token, ledger }: ServiceUnderFault,
+  callers: number,
+  random: Random,
+  rest = 0,
+) {
   const known: Known[] = [];
   let isStopped = false;
   const working = Array.from({ length: callers }, async () => {
     const caller = createCaller({ url, token, ledger });
     const chance = random.branch();
-    while (!isStopped) await act(caller, chance);
+    while (!isStopped) {
+      await act(caller, chance);
+      if (rest > 0) await sleep(chance.below(2 * rest));
+    }
     caller.close();
   });
 

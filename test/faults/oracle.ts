@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { BuiltHost, Line } from '../stage/built-host.ts';
 import type { DisposablePostgres } from '../stage/disposable-postgres.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
@@ -133,8 +132,8 @@ function faultsInLog(ledger: Ledger, events: readonly Line[]): string[] {
   return faults;
 }
 
-function leaksIn({ outputFile }: BuiltHost): string[] {
-  const [leak] = SECRETS.exec(readFileSync(outputFile, 'utf8')) ?? [];
+function leaksIn({ printed }: BuiltHost): string[] {
+  const [leak] = SECRETS.exec(printed()) ?? [];
   return leak === undefined ? [] : [`the log shows ${leak.slice(0, 80)}`];
 }
 

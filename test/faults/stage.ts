@@ -47,13 +47,14 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
   const pools: (() => number)[] = [];
   const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
   let closed: Promise<void> | undefined;
-  let signed: { readonly token: Promise<string>; readonly at: number } | undefined;
+  let signed: { readonly token: Promise<string>; readonly at: number; readonly keys: unknown } | undefined;
 
-  /** A token with both roles, the same for a minute. */
+  /** A token with both roles, the same for a minute unless the keys change. */
   function token(): Promise<string> {
-    if (!signed || performance.now() - signed.at > 60_000) {
+    const { keys } = issuer;
+    if (signed?.keys !== keys || performance.now() - signed.at > 60_000) {
       const exp = Math.floor(Date.now() / 1000) + 3600;
-      signed = { token: issuer.sign({ exp }), at: performance.now() };
+      signed = { token: issuer.sign({ exp }), at: performance.now(), keys };
     }
     return signed.token;
   }

@@ -79,6 +79,10 @@ export async function startOtlpReceiver() {
     answer(otherwise: Answer) {
       answer = otherwise;
     },
+    /** Takes everything from now on. */
+    answerNormally() {
+      answer = succeed;
+    },
     async stop() {
       server.close();
       server.closeAllConnections();

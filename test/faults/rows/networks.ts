@@ -5,7 +5,7 @@ import { createCaller } from '../caller.ts';
 import type { Row } from '../run-row.ts';
 
 /** What is wrong with a network, by name. */
-const TROUBLES: Readonly<Record<string, (proxy: TcpProxy) => unknown>> = {
+export const TROUBLES: Readonly<Record<string, (proxy: TcpProxy) => unknown>> = {
   latency: (proxy) => {
     proxy.answersThrough(late(50));
     proxy.cutAll();

@@ -15,7 +15,7 @@ const LISTS = 40;
 const LASTS = 12;
 
 /** What a slow client does, by what it is slow with. */
-const SLOW: Readonly<Record<string, (url: string, authorization: string) => Promise<RawClient>>> = {
+export const SLOW: Readonly<Record<string, (url: string, authorization: string) => Promise<RawClient>>> = {
   async headers(url) {
     const client = await rawClient(url);
     client.send('GET /health HTTP/1.1\r\nHost: a\r\nX-Drip: ');

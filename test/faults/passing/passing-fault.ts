@@ -1,0 +1,21 @@
+import type { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
+import type { TcpProxy } from '../../stage/proxy.ts';
+import type { Random } from '../random.ts';
+import type { ServiceUnderFault, Stage } from '../stage.ts';
+
+/** What a fault may break while a load goes on, all of it around the one service. */
+export type Surroundings = Pick<Stage, 'postgres' | 'issuer' | 'claim' | 'token'> & {
+  readonly service: ServiceUnderFault;
+  readonly random: Random;
+  /** Stands between the service and PostgreSQL. */
+  readonly proxy: TcpProxy;
+  readonly collector: Awaited<ReturnType<typeof startOtlpReceiver>>;
+  /** Who reads the log. */
+  readonly logReader: { stall(): void; resume(): void };
+};
+
+/** A fault that has ended, and been undone, when its promise resolves: within 25 seconds. */
+export type PassingFault = {
+  readonly name: string;
+  bringAbout(surroundings: Surroundings): Promise<void>;
+};

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startReader } from '../faults/feed.ts';
+import { userIn } from '../faults/ledger.ts';
+import { startModel } from '../faults/model.ts';
+import type { Random } from '../faults/random.ts';
+import type { ServiceUnderFault } from '../faults/stage.ts';
+
+/** Callers of each kind, and how long each of them rests on average, in milliseconds: 100 requests a second in all. */
+const WRITERS = { callers: 8, rest: 100 };
+const LISTERS = { callers: 2, rest: 100 };
+
+/**
+ * Starts what is asked of a service all day: callers that create, read, update and delete the same users, with and without
+ * conditions and keys (the model), lists by all filters, and a reader that waits for changes, and is restarted now and
+ * then.
+ */
+export function startMixedLoad(service: ServiceUnderFault, random: Random) {
+  let isStopped = false;
+  const model = startModel(service, WRITERS.callers, random.branch(), WRITERS.rest);
+  const reader = startReader(service, random.branch(), 0.02);
+  const listing = Array.from({ length: LISTERS.callers }, () => list(random.branch()));
+
+  async function list(chance: Random): Promise<void> {
+    const caller = service.caller();
+    while (!isStopped) {
+      await caller.read(chance.pick(QUERIES)(chance, service));
+      await sleep(chance.below(2 * LISTERS.rest));
+    }
+    caller.close();
+  }
+
+  return {
+    /** Ends it in order; resolves with what the reader found wrong, and how many changes it has read. */
+    async stop() {
+      isStopped = true;
+      await Promise.all([model.stop(), ...listing]);
+      return reader.finish();
+    },
+  };
+}
+
+type Query = (chance: Random, service: ServiceUnderFault) => string;
+
+const QUERIES: readonly Query[] = [
+  () => '?limit=10',
+  (chance) => `?limit=10&skip=${chance.below(50)}`,
+  () => '?limit=10&sort=-created_at',
+  (chance) => `?email=model-${chance.below(40)}@example.com`,
+  (chance) => `?is_active=${chance.chance(0.5)}&limit=10`,
+  (_, { ledger }) => {
+    const last = ledger.entries.findLast(({ operation, status }) => operation === 'create' && status === 201);
+    return last ? `?ids=${userIn(last).id}` : '?limit=10';
+  },
+];

@@ -1,0 +1,87 @@
+import { svg, text } from '../benchmark/report/svg.ts';
+import type { Point } from './slope.ts';
+import { medianOf } from './slope.ts';
+
+/** A line, and how values that share a place on it become one. */
+export type Curve = {
+  readonly title: string;
+  readonly points: readonly Point[];
+  readonly joined?: 'median' | 'most';
+};
+
+/** Curves over one axis. */
+export type Panel = { readonly title: string; readonly curves: readonly Curve[] };
+
+const WIDTH = 980;
+const LEFT = 60;
+const RIGHT = 800;
+const PANEL = 130;
+const GAP = 50;
+const TOP = 60;
+const COLOURS = ['#b9c9dc', '#3b6ea5', '#c0504d', '#6a9a3b'];
+
+/** So many places are told apart: an hour of seconds is more than a picture shows. */
+const PLACES = 360;
+
+/** Panels below one another over time; grey lines are the moments of faults, and what lies before `judgedFrom` warms up. */
+export function plotOf(
+  panels: readonly Panel[],
+  faults: readonly number[],
+  judgedFrom: number,
+  title: string,
+): string {
+  const end = Math.max(
+    ...panels.flatMap(({ curves }) => curves.flatMap(({ points }) => points.at(-1)?.[0] ?? 0)),
+  );
+  const x = (hours: number) => LEFT + ((RIGHT - LEFT) * hours) / (end || 1);
+  const bottom = TOP + panels.length * (PANEL + GAP) - GAP;
+  const ticks = Array.from({ length: Math.floor(end * 6) + 1 }, (_, tenth) => tenth / 6);
+  return svg(WIDTH, bottom + 40, [
+    text(10, 20, title, 'font-weight="bold" font-size="15"'),
+    `<rect x="${LEFT}" y="${TOP}" width="${round(x(judgedFrom) - LEFT)}" height="${bottom - TOP}" fill="#f4f4f4"/>`,
+    `<path d="${faults.map((hours) => `M${round(x(hours))} ${TOP}V${bottom}`).join('')}" stroke="#eee"/>`,
+    ...panels.flatMap((panel, index) => drawn(panel, TOP + index * (PANEL + GAP), x)),
+    ...ticks.map((hours) => text(x(hours), bottom + 18, `${Math.round(hours * 60)}`, 'text-anchor="middle"')),
+    text((LEFT + RIGHT) / 2, bottom + 34, 'minutes', 'text-anchor="middle"'),
+  ]);
+}
+
+function drawn({ title, curves }: Panel, top: number, x: (hours: number) => number): string[] {
+  const highest = Math.max(1, ...curves.flatMap(({ points }) => points.map(([, value]) => value))) * 1.05;
+  const y = (value: number) => top + PANEL - (PANEL * value) / highest;
+  const step = stepFor(highest);
+  const grid = Array.from({ length: Math.floor(highest / step) + 1 }, (_, number) => number * step);
+  return [
+    text(LEFT, top - 8, title),
+    ...grid.map(
+      (value) =>
+        `<path d="M${LEFT} ${round(y(value))}H${RIGHT}" stroke="#ddd"/>${text(LEFT - 8, round(y(value) + 4), `${value}`, 'text-anchor="end"')}`,
+    ),
+    ...curves.flatMap(({ title, points, joined = 'median' }, index) => {
+      const colour = COLOURS[(index + (curves.length === 1 ? 1 : 0)) % COLOURS.length];
+      const places = thinned(points, joined).map(([hours, value]) => `${round(x(hours))},${round(y(value))}`);
+      return [
+        `<polyline points="${places.join(' ')}" fill="none" stroke="${colour}" stroke-width="1.5"/>`,
+        `<rect x="${RIGHT + 12}" y="${top + 6 + index * 20}" width="10" height="10" fill="${colour}"/>`,
+        text(RIGHT + 28, top + 15 + index * 20, title),
+      ];
+    }),
+  ];
+}
+
+function thinned(points: readonly Point[], joined: 'median' | 'most'): readonly Point[] {
+  const size = Math.max(1, Math.ceil(points.length / PLACES));
+  return Array.from({ length: Math.ceil(points.length / size) }, (_, place) => {
+    const some = points.slice(place * size, (place + 1) * size);
+    const values = some.map(([, value]) => value);
+    return [some[0]?.[0] ?? 0, joined === 'most' ? Math.max(...values) : medianOf(values)] as const;
+  });
+}
+
+/** A round step that gives three to seven lines. */
+function stepFor(highest: number): number {
+  const power = 10 ** Math.floor(Math.log10(highest / 3));
+  return [5, 2, 1].map((times) => times * power).find((step) => highest / step >= 3) ?? power;
+}
+
+const round = (value: number) => Math.round(value * 10) / 10;

@@ -1,0 +1,56 @@
+import type { ServiceUnderFault } from '../faults/stage.ts';
+import type { Held, Settled, watch } from './watched-host.ts';
+
+/** What was held at a moment; sessions are unknown while PostgreSQL does not answer. Hours since the load began. */
+export type Sample = Held & { readonly hours: number; readonly sessions: number | undefined };
+
+/** The same after the garbage has been collected. */
+export type Reading = Settled & { readonly hours: number; readonly sessions: number };
+
+const HOUR = 3_600_000;
+
+/** Looks every second at what a service holds, and when told to at what is left without garbage. */
+export function startRecorder(
+  service: ServiceUnderFault,
+  watched: ReturnType<typeof watch>,
+  each: () => void,
+) {
+  const begun = performance.now();
+  const samples: Sample[] = [];
+  const readings: Reading[] = [];
+  const hours = () => (performance.now() - begun) / HOUR;
+  let sessions: number | undefined;
+  let isAsked = false;
+
+  const timer = setInterval(() => {
+    if (!service.isAlive()) return;
+    samples.push({ hours: hours(), ...watched.held(), sessions });
+    sessions = undefined;
+    each();
+    if (isAsked) return;
+    isAsked = true;
+    // A PostgreSQL that is frozen answers when it is no longer.
+    void service.postgres
+      .countSessions()
+      .then((count) => {
+        sessions = count;
+      })
+      .catch(() => {})
+      .finally(() => {
+        isAsked = false;
+      });
+  }, 1000);
+
+  return {
+    samples,
+    readings,
+    hours,
+    async read(): Promise<Reading> {
+      const settled = await watched.settled();
+      const reading = { hours: hours(), ...settled, sessions: await service.postgres.countSessions() };
+      readings.push(reading);
+      return reading;
+    },
+    stop: () => clearInterval(timer),
+  };
+}

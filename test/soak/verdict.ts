@@ -1,0 +1,96 @@
+import type { Reading, Sample } from './recorder.ts';
+import { leastSquares, medianOf, slopeOfMedians } from './slope.ts';
+
+/** Megabytes an hour. */
+const STEEPEST = 2;
+
+/** Of what is judged, the first and the last part whose medians are compared. */
+const PART = 0.2;
+
+/** A sentence that has to hold, and the figures that show whether it does. */
+export type Finding = { readonly sentence: string; readonly seen: string; readonly holds: boolean };
+
+type Record = {
+  readonly samples: readonly Sample[];
+  readonly readings: readonly Reading[];
+  /** At rest, before the load began and after it had ended. */
+  readonly before: Reading;
+  readonly after: Reading;
+  /** Hours after which nothing warms up any more. */
+  readonly judgedFrom: number;
+  readonly pool: number;
+  /** How many faults there were. */
+  readonly faults: number;
+};
+
+/** Holds what a service held against what it may. */
+export function findingsIn({
+  samples,
+  readings,
+  before,
+  after,
+  judgedFrom,
+  pool,
+  faults,
+}: Record): readonly Finding[] {
+  const judged = readings.filter(({ hours }) => hours >= judgedFrom);
+  const plain = samples.filter(({ hours }) => hours >= judgedFrom);
+
+  function slope(sentence: string, name: 'memory' | 'live'): Finding {
+    const points = judged.map((reading) => [reading.hours, reading[name]] as const);
+    const slopes = [leastSquares(points), slopeOfMedians(points, PART)];
+    const [squares, medians] = slopes.map((value) => value.toFixed(2));
+    return {
+      sentence,
+      seen: `${squares} MB an hour by least squares, ${medians} by medians`,
+      holds: slopes.every((value) => value < STEEPEST),
+    };
+  }
+
+  function flat(name: 'descriptors' | 'timers' | 'sockets' | 'threads'): Finding {
+    const values = judged.map((reading) => reading[name]);
+    const part = Math.ceil(values.length * PART);
+    const [first, last] = [medianOf(values.slice(0, part)), medianOf(values.slice(-part))];
+    return {
+      sentence: `${name} under load are flat`,
+      seen: `median ${first} at first, ${last} at last`,
+      // Those of a few requests more or less in flight.
+      holds: last <= first + 5,
+    };
+  }
+
+  const most = Math.max(...judged.map(({ sessions }) => sessions));
+  const memory = plain.map((sample) => sample.memory);
+  const part = Math.ceil(memory.length * PART);
+  const atRest = (['descriptors', 'threads', 'timers', 'sockets', 'sessions'] as const).map(
+    (name): Finding => ({
+      sentence: `${name} at rest are as before`,
+      seen: `${before[name]} before, ${after[name]} after`,
+      holds: after[name] <= before[name],
+    }),
+  );
+  return [
+    {
+      sentence: 'there is a reading for nine faults in ten',
+      seen: `${readings.length} of ${faults}, ${judged.length} of them judged`,
+      holds: judged.length > 2 && readings.length >= 0.9 * faults,
+    },
+    slope('what lives on the heap and beside it grows by less than 2 MB an hour', 'live'),
+    slope('resident memory without garbage grows by less than 2 MB an hour', 'memory'),
+    {
+      sentence: 'resident memory with its garbage stays as it was',
+      seen: `median ${medianOf(memory.slice(0, part)).toFixed(0)} MB at first, ${medianOf(memory.slice(-part)).toFixed(0)} at last, ${Math.max(...memory).toFixed(0)} at most`,
+      holds: medianOf(memory.slice(-part)) <= medianOf(memory.slice(0, part)) + 10,
+    },
+    flat('descriptors'),
+    flat('timers'),
+    flat('sockets'),
+    flat('threads'),
+    {
+      sentence: `sessions are ${pool} at most when no fault is there`,
+      seen: `${most} at most`,
+      holds: most <= pool,
+    },
+    ...atRest,
+  ];
+}

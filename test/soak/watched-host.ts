@@ -1,0 +1,76 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ServiceUnderFault } from '../faults/stage.ts';
+import { until } from '../stage/until.ts';
+
+const GAUGE = join(import.meta.dirname, 'gauge.mjs');
+const MEGABYTE = 1024 * 1024;
+
+/** What the process holds while it goes on, as the system tells; memory in megabytes. */
+export type Held = { readonly memory: number; readonly descriptors: number; readonly threads: number };
+
+/** What it holds when its garbage has been collected: objects on the heap, by what they are. */
+export type Settled = Held & {
+  /** On the heap of V8 and beside it, in megabytes. */
+  readonly live: number;
+  readonly timers: number;
+  /** Those that are open: to PostgreSQL, and from callers. */
+  readonly sockets: number;
+};
+
+/** How a host is started so that `watch` can ask it: with V8's flags as in `npm start`, and the gauge. */
+export function watchable() {
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-soak-'));
+  const file = join(folder, 'gauge');
+  const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
+  const flags = /node (.*)dist\/host\/main\.mjs/.exec(scripts.start)?.[1] ?? '';
+  return {
+    file,
+    flags: flags.trim(),
+    variables: { SOAK_GAUGE: file },
+    runBy: [
+      'sh',
+      '-c',
+      `node=$1; shift; exec "$node" ${flags} --disable-warning=ExperimentalWarning --import ${GAUGE} "$@"`,
+      'sh',
+    ],
+    remove: () => rmSync(folder, { recursive: true }),
+  };
+}
+
+/** What a host that was started so holds. */
+export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId' | 'signal'>, file: string) {
+  let readings = 0;
+
+  function held(): Held {
+    const status = readFileSync(`/proc/${processId}/status`, 'utf8');
+    const figure = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
+    return {
+      memory: figure('VmRSS') / 1024,
+      descriptors: readdirSync(`/proc/${processId}/fd`).length,
+      threads: figure('Threads'),
+    };
+  }
+
+  return {
+    held,
+    /** Has the garbage collected first, which frees nothing that is still reachable: a leak stays. */
+    async settled(): Promise<Settled> {
+      readings += 1;
+      signal('SIGUSR2');
+      const isWritten = () => {
+        const read = existsSync(file) && JSON.parse(readFileSync(file, 'utf8'));
+        return read && read.readings >= readings && read;
+      };
+      const reading = await until('the gauge is written', isWritten, { seconds: 20 });
+      const { heapUsed, external, timers, resources } = reading;
+      return {
+        ...held(),
+        live: (heapUsed + external) / MEGABYTE,
+        timers,
+        sockets: resources.filter((name: string) => name === 'TCPSocketWrap').length,
+      };
+    },
+  };
+}
