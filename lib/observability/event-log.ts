@@ -24,10 +24,8 @@ export function createEventLog(
   write: WriteLine,
   tracing?: Tracing,
 ): EventLog {
-  const logger = withoutVariables(/./, () => new EventLogger());
-  // All levels go to one place; by itself the logger would split them over two streams.
   const print = environment === 'production' ? write : (line: string) => write(forPeople(JSON.parse(line)));
-  Object.assign(logger, { console: { debug: print, info: print, warn: print, error: print } });
+  const logger = withoutVariables(/./, () => new EventLogger(print));
 
   function logged(level: Level) {
     if (NUMBERS[level] < NUMBERS[logLevel]) return () => {};
@@ -50,10 +48,19 @@ export function createEventLog(
 
 /**
  * Powertools' logger, asked to print and nothing else: its own way there looks into the environment at each line, for
- * levels and fields of an invocation.
+ * levels and fields of an invocation. The values of events are plain, so that a line needs no replacer, which takes three
+ * times as long as all else here: a sixth of the server's time for a batch of 100.
  */
 class EventLogger extends Logger {
-  override printLog(level: number, item: LogItem): void {
-    super.printLog(level, item);
+  readonly #print: WriteLine;
+
+  constructor(print: WriteLine) {
+    super();
+    this.#print = print;
+  }
+
+  override printLog(_level: number, item: LogItem): void {
+    item.prepareForPrint();
+    this.#print(JSON.stringify(item.getAttributes()));
   }
 }
