@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from 'uuid';
 import type { Author } from '../changes/recording.ts';
 import { violatesUnique } from '../database/faults.ts';
 import { TIME_LEFT } from '../database/time-left.ts';
@@ -9,6 +8,7 @@ import { type InsertItems, type Items, insertingItems } from './insert-items.ts'
 import { type KnownUser, readingKnownUsers } from './known-users.ts';
 import { refusingBatchEmails } from './refuse-batch-emails.ts';
 import type { BatchItem, UserBatch } from './user-batch.ts';
+import { newUserId } from './user-id.ts';
 import { userIn } from './user-row.ts';
 import type { Writing } from './writing.ts';
 
@@ -76,7 +76,7 @@ export function creatingBatch(writing: Writing) {
 /** Ids are made in the order of the items, and so order the users of a batch. */
 function itemsIn(items: readonly BatchItem[]): Items {
   return {
-    ids: items.map(() => uuidv7()),
+    ids: items.map(() => newUserId()),
     emails: items.map(({ user }) => user?.email ?? null),
     full_names: items.map(({ user }) => user?.full_name ?? null),
   };

@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { v7 as uuidv7 } from 'uuid';
 import { type Author, recorded } from '../changes/recording.ts';
 import { violatesUnique } from '../database/faults.ts';
 import { prepare } from '../database/prepared.ts';
@@ -11,6 +10,7 @@ import { createdAndGone } from '../idempotency/refusals.ts';
 import { readingKnownUsers } from './known-users.ts';
 import { emailTaken } from './refusals.ts';
 import type { User, UserCreate } from './user.ts';
+import { newUserId } from './user-id.ts';
 import { type UserRow, userIn } from './user-row.ts';
 import type { Writing } from './writing.ts';
 import { type WrittenRow, writtenUsers } from './written-users.ts';
@@ -44,7 +44,7 @@ export function creatingUser({ writes, reads, recordsChanges, carryOutOnce, engi
   const readKnownUsers = readingKnownUsers(reads);
 
   async function createUser(user: UserCreate, author: Author): Promise<User> {
-    const [row] = await insert({ ...user, ...author, id: uuidv7() }).catch(refuseTakenEmail);
+    const [row] = await insert({ ...user, ...author, id: newUserId() }).catch(refuseTakenEmail);
     return userIn(row as UserRow);
   }
 
@@ -53,7 +53,7 @@ export function creatingUser({ writes, reads, recordsChanges, carryOutOnce, engi
     author: Author,
     fingerprint: Fingerprint,
   ): Promise<Outcome<User>> {
-    const given = { ...user, ...author, ...fingerprint, id: uuidv7(), lock_timeout: TIME_LEFT };
+    const given = { ...user, ...author, ...fingerprint, id: newUserId(), lock_timeout: TIME_LEFT };
     const { created, isReplay } = await carryOutOnce(fingerprint, {
       async write() {
         const [row] = await insertOnce(given).catch(refuseTakenEmail);
