@@ -29,9 +29,21 @@ export function recorded(
   type: keyof typeof CHANGE_TYPES,
   { actor, request_id }: Author,
 ): RawBuilder<unknown> {
+  return recordedFrom(sql`written`, type, sql`${actor}::text, ${request_id}::text`);
+}
+
+/** Likewise, where each row has an author of its own: `given` has it, by the `id` of the row. */
+export function recordedByEach(type: keyof typeof CHANGE_TYPES): RawBuilder<unknown> {
+  return recordedFrom(sql`written join given using (id)`, type, sql`given.actor, given.request_id`);
+}
+
+function recordedFrom(
+  rows: RawBuilder<unknown>,
+  type: keyof typeof CHANGE_TYPES,
+  author: RawBuilder<unknown>,
+): RawBuilder<unknown> {
   return sql`recorded as (
     insert into user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
-    select id, version, ${sql.lit(CHANGE_TYPES[type])}, changed, ${actor}::text, ${request_id}::text, moment
-    from written order by id
+    select id, written.version, ${sql.lit(CHANGE_TYPES[type])}, changed, ${author}, moment from ${rows} order by id
   )`;
 }

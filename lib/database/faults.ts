@@ -38,6 +38,16 @@ export function isLockTimeout(fault: unknown): boolean {
   return sqlStateOf(fault) === '55P03';
 }
 
+/**
+ * PostgreSQL has refused a statement that wrote several items, and one of them may be why: it has written none, and may
+ * write the others.
+ */
+export function isOfOneItem(fault: unknown): boolean {
+  if (isLockTimeout(fault)) return true;
+  const isRefusal = (fault as { severity?: string } | undefined)?.severity === 'ERROR';
+  return isRefusal && !isStalePlan(fault) && !UNAVAILABLE.test(sqlStateOf(fault) ?? '');
+}
+
 /** The table does not exist (yet). */
 export function isMissingTable(fault: unknown): boolean {
   return sqlStateOf(fault) === '42P01';

@@ -3,7 +3,7 @@ import { unavailable } from '../problem.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { Row, StatementText, ToSend } from './pipeline.ts';
 import { createTimeLimits } from './time-limits.ts';
-import { cancelled, closed, type Way } from './way.ts';
+import { cancelled, closed, noAnswer, noConnection, type Way } from './way.ts';
 
 /** Connections that statements of different requests share. */
 export type SharedConnections = Way & {
@@ -81,7 +81,9 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
 
   function isSent(waiting: Waiting): boolean {
     const connection = freest();
-    if (!connection || connection.pipeline.length > 0) open();
+    const isFree = connection?.pipeline.length === 0;
+    // Behind another it goes only where no connection is left to be opened.
+    if (!isFree && opensAnother()) return false;
     if (!connection || connection.pipeline.length >= mostSent) return false;
     waiting.until = waiting.deadline;
     connection.pipeline.send(waiting);
@@ -107,8 +109,9 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
     return found;
   }
 
-  function open(): void {
-    if (used.length + opening >= most) return;
+  /** Unless there are as many as may be. */
+  function opensAnother(): boolean {
+    if (used.length + opening >= most) return false;
     opening += 1;
     borrow()
       .finally(() => {
@@ -128,6 +131,7 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
           if (used.length === 0) queue.clear();
         },
       );
+    return true;
   }
 
   /** Gives back what has been idle since the last look, and gives up what PostgreSQL is silent on. */
@@ -174,7 +178,3 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
     },
   };
 }
-
-const noConnection = () => unavailable('no connection', new Error('all were busy for too long'));
-
-const noAnswer = () => unavailable('PostgreSQL cannot answer', new Error('the time of the request is up'));

@@ -9,10 +9,10 @@ import type { Way } from './way.ts';
 
 /**
  * What a statement does to others on its connection: `read` and `write` are short and share connections with their like,
- * of `lookup`s one statement answers many; `long` may take its time, or wait for others for long, and has a connection for
- * itself.
+ * of `lookup`s and `item`s one statement answers, or writes, many; `long` may take its time, or wait for others for long,
+ * and has a connection for itself.
  */
-export type Kind = 'read' | 'lookup' | 'write' | 'long';
+export type Kind = 'read' | 'lookup' | 'write' | 'item' | 'long';
 
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
 export type NamedStatement = {

@@ -19,6 +19,13 @@ export type Way = {
 /** The request may wait no longer. */
 export const outOfTime = () => unavailable('the time of the request is up');
 
+/** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
+export const noConnection = () => unavailable('no connection', new Error('all were busy for too long'));
+
+/** It was sent, and the request may wait no longer. */
+export const noAnswer = () =>
+  unavailable('PostgreSQL cannot answer', new Error('the time of the request is up'));
+
 /** The shutdown waits no longer. */
 export const cancelled = () => unavailable('the statement was cancelled by the shutdown');
 

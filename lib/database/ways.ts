@@ -5,6 +5,7 @@ import { clientConfig, openPool, SESSION } from './connection.ts';
 import { engineOf } from './engines.ts';
 import { exclusiveConnections } from './exclusive.ts';
 import { gatheringLookups } from './gathered.ts';
+import { gatheringWrites } from './gathered-writes.ts';
 import type { Servers } from './servers.ts';
 import { type SharedConnections, sharedConnections } from './shared.ts';
 import { timeLimitOf, type Ways } from './statements.ts';
@@ -40,10 +41,12 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
     const pool = open(poolSize);
     const way = exclusiveConnections(pool, waiting);
-    return { ways: { read: way, lookup: way, write: way, long: way }, pools: [pool], shared: [] };
+    return { ways: { read: way, lookup: way, write: way, item: way, long: way }, pools: [pool], shared: [] };
   }
   const forWrites = Math.floor((poolSize - FOR_READS) / 3);
   const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
+  // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
+  const writing = { ...session, enable_seqscan: 'off' };
   const options = {
     mostWaiting: waiting.mostWaiting,
     poolTimeLimit: poolTimeout * 1000,
@@ -51,14 +54,20 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   };
   const [reads, writes, others] = [
     open(FOR_READS, session),
-    open(forWrites, session),
+    open(forWrites, writing),
     open(poolSize - FOR_READS - forWrites),
   ];
   const read = sharedConnections(reads, { ...options, mostSent: READS_ON_THEIR_WAY });
   const write = sharedConnections(writes, { ...options, mostSent: WRITES_ON_THEIR_WAY });
   const long = exclusiveConnections(others, waiting);
   return {
-    ways: { read, lookup: gatheringLookups(read, waiting.mostWaiting), write, long },
+    ways: {
+      read,
+      lookup: gatheringLookups(read, waiting.mostWaiting),
+      write,
+      item: gatheringWrites(write, { ...options, mostGroups: forWrites }),
+      long,
+    },
     pools: [reads, writes, others],
     shared: [read, write],
   };

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Author, recorded } from '../changes/recording.ts';
+import { type Author, recorded, recordedByEach } from '../changes/recording.ts';
 import { violatesUnique } from '../database/faults.ts';
 import { prepare } from '../database/prepared.ts';
 import { TIME_LEFT } from '../database/time-left.ts';
@@ -7,6 +7,8 @@ import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { type Claim, claimed } from '../idempotency/claim.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
+import { foldedEmail } from './folded-email.ts';
+import { asItem, givenItems, type ItemOf } from './given-items.ts';
 import { readingKnownUsers } from './known-users.ts';
 import { emailTaken } from './refusals.ts';
 import type { User, UserCreate } from './user.ts';
@@ -20,15 +22,21 @@ type Given = UserCreate & Author & { readonly id: string };
 /** Stores one user; under a key once, however often it is asked for. */
 export function creatingUser({ writes, reads, recordsChanges, carryOutOnce, engine }: Writing) {
   const recordedWith = (given: Given) => (recordsChanges ? recorded('created', given) : undefined);
-  const insert = prepare<Given, WrittenRow>(
+  const insert = prepare<ItemOf<Given>, WrittenRow>(
     writes,
     'INSERT users',
-    (given) =>
-      writtenUsers(
-        sql`insert into users (id, email, full_name) values (${given.id}, ${given.email}, ${given.full_name})`,
-        { record: recordedWith(given) },
-      ),
-    'write',
+    (item) => {
+      const { before, from } = givenItems(item, ['id', 'email', 'full_name'], { recordsChanges });
+      // In the order of the addresses, so that no two statements wait for each other. Of one address the first counts.
+      return writtenUsers(
+        sql`insert into users (id, email, full_name)
+          select given.id, given.email, given.full_name from ${from}
+          order by ${foldedEmail(sql.ref('given.email'))}
+          on conflict (lower(upper(email))) do nothing`,
+        { before, record: recordsChanges ? recordedByEach('created') : undefined },
+      );
+    },
+    'item',
   );
   const insertOnce = prepare<Given & Claim, WrittenRow>(writes, 'INSERT users', (given) =>
     writtenUsers(
@@ -44,7 +52,8 @@ export function creatingUser({ writes, reads, recordsChanges, carryOutOnce, engi
   const readKnownUsers = readingKnownUsers(reads);
 
   async function createUser(user: UserCreate, author: Author): Promise<User> {
-    const [row] = await insert({ ...user, ...author, id: newUserId() }).catch(refuseTakenEmail);
+    const [row] = await insert(asItem({ ...user, ...author, id: newUserId() }));
+    if (!row) throw emailTaken();
     return userIn(row as UserRow);
   }
 

@@ -1,19 +1,36 @@
 import { sql } from 'kysely';
-import { type Author, FIELD_BITS, recorded } from '../changes/recording.ts';
+import { type Author, FIELD_BITS, recordedByEach } from '../changes/recording.ts';
 import { prepare } from '../database/prepared.ts';
 import type { Preconditions } from '../preconditions.ts';
 import { refuseTakenEmail } from './create-user.ts';
+import { asItem, givenItems, type ItemOf } from './given-items.ts';
 import { fieldsToSet, type User, type UserUpdate } from './user.ts';
 import { type UserRow, userIn } from './user-row.ts';
 import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
 import type { Writing } from './writing.ts';
 import { type WrittenRow, writtenUsers } from './written-users.ts';
 
-/** Null leaves `email` and `is_active`. */
-type Given = Author & Versions & ReturnType<typeof fieldsToSet> & { readonly id: string };
+/** Null leaves `email` and `is_active`; lists of versions are texts, since lists of lists have to be of one length. */
+type Given = Author &
+  ReturnType<typeof fieldsToSet> & { readonly [List in keyof Versions]: string | null } & {
+    readonly id: string;
+  };
+
+const NAMES = ['id', 'email', 'full_name', 'sets_full_name', 'is_active', 'among', 'except'] as const;
 
 /** Also when the clock stands still, or has been set back. */
-const laterThanBefore = sql`greatest(clock_timestamp(), updated_at + interval '1 millisecond')`;
+const laterThanBefore = sql`greatest(clock_timestamp(), users.updated_at + interval '1 millisecond')`;
+
+const values = {
+  email: sql`coalesce(given.email, users.email)`,
+  full_name: sql`case when given.sets_full_name then given.full_name else users.full_name end`,
+  is_active: sql`coalesce(given.is_active, users.is_active)`,
+} as const;
+
+/** Right of `=` stands the row as it was. */
+const changed = sql`, changed = ${sql.lit(FIELD_BITS.email)} * (users.email is distinct from ${values.email})::int
+  + ${sql.lit(FIELD_BITS.full_name)} * (users.full_name is distinct from ${values.full_name})::int
+  + ${sql.lit(FIELD_BITS.is_active)} * (users.is_active is distinct from ${values.is_active})::int`;
 
 /**
  * Changes the given fields of a user. One statement for all of them: what is not given is set to what the row has at
@@ -21,25 +38,19 @@ const laterThanBefore = sql`greatest(clock_timestamp(), updated_at + interval '1
  * no such user, or its version is another.
  */
 export function updatingUser({ writes, recordsChanges }: Writing) {
-  const update = prepare<Given, WrittenRow>(
+  const update = prepare<ItemOf<Given>, WrittenRow>(
     writes,
     'UPDATE users',
-    (given) => {
-      const email = sql`coalesce(${given.email}::text, email)`;
-      const full_name = sql`case when ${given.sets_full_name}::boolean then ${given.full_name}::text else full_name end`;
-      const is_active = sql`coalesce(${given.is_active}::boolean, is_active)`;
-      // Right of `=` stands the row as it was.
-      const changed = sql`, changed = ${sql.lit(FIELD_BITS.email)} * (email is distinct from ${email})::int
-      + ${sql.lit(FIELD_BITS.full_name)} * (full_name is distinct from ${full_name})::int
-      + ${sql.lit(FIELD_BITS.is_active)} * (is_active is distinct from ${is_active})::int`;
+    (item) => {
+      const { before, from } = givenItems(item, NAMES, { recordsChanges });
       return writtenUsers(
-        sql`update users set email = ${email}, full_name = ${full_name}, is_active = ${is_active},
+        sql`update users set email = ${values.email}, full_name = ${values.full_name}, is_active = ${values.is_active},
         updated_at = ${laterThanBefore}, version = version + 1${recordsChanges ? changed : sql``}
-      where id = ${given.id} and ${isOfVersions(given)}`,
-        { record: recordsChanges ? recorded('updated', given) : undefined },
+      from ${from} where users.id = given.id and ${isOfVersions({ among: sql`given.among`, except: sql`given.except` })}`,
+        { before, record: recordsChanges ? recordedByEach('updated') : undefined },
       );
     },
-    'write',
+    'item',
   );
 
   return async (
@@ -48,8 +59,11 @@ export function updatingUser({ writes, recordsChanges }: Writing) {
     preconditions: Preconditions,
     author: Author,
   ): Promise<User | undefined> => {
-    const given = { id, ...fieldsToSet(fields), ...versionsFor(preconditions), ...author };
-    const [row] = await update(given).catch(refuseTakenEmail);
+    const { among, except } = versionsFor(preconditions);
+    const versions = { among: among && `{${among}}`, except: except && `{${except}}` };
+    const [row] = await update(asItem({ id, ...fieldsToSet(fields), ...versions, ...author })).catch(
+      refuseTakenEmail,
+    );
     return row && userIn(row as UserRow);
   };
 }

@@ -19,7 +19,7 @@ export function versionsFor({ ifMatch = '*', ifNoneMatch = [] }: Preconditions):
 }
 
 /** The condition that a row is of such a version. */
-export function isOfVersions({ among, except }: Versions): RawBuilder<boolean> {
+export function isOfVersions({ among, except }: Record<keyof Versions, unknown>): RawBuilder<boolean> {
   return sql`(${among}::bigint[] is null or version = any(${among}::bigint[]))
     and (${except}::bigint[] is null or version <> all(${except}::bigint[]))`;
 }

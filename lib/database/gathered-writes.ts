@@ -1,0 +1,176 @@
+import { unavailable } from '../problem.ts';
+import { isOfOneItem } from './faults.ts';
+import type { Row, StatementText } from './pipeline.ts';
+import { createTimeLimits } from './time-limits.ts';
+import { cancelled, noAnswer, noConnection, type Way } from './way.ts';
+
+type Options = {
+  /** How many groups of one statement may be on their way. */
+  readonly mostGroups: number;
+  /** How many may wait. */
+  readonly mostWaiting: number;
+  /** For how long a write waits before it is sent, in milliseconds. */
+  readonly poolTimeLimit: number;
+};
+
+/** Somebody's write: the id that it is about, and its values, each a list of one. */
+type Waiting = {
+  readonly id: string;
+  readonly values: readonly (readonly unknown[])[];
+  readonly deadline: number;
+  until: number;
+  isSent: boolean;
+  readonly giveUp: () => void;
+  readonly resolve: (rows: readonly Row[]) => void;
+  readonly reject: (reason: unknown) => void;
+};
+
+/** The writes of one statement. */
+type Queue = {
+  readonly text: StatementText;
+  readonly waiting: Set<Waiting>;
+  /** Groups on their way, and those of them that are late. */
+  groups: number;
+  late: number;
+  isScheduled: boolean;
+};
+
+/** In items: what one statement writes at most. */
+const LARGEST = 128;
+
+/** In items: what is tried together once more when a larger group has failed. */
+const PART = 16;
+
+/** In milliseconds: a group that is on its way for longer waits for a lock, or for its connection, and others go past it. */
+const LATE = 5;
+
+/**
+ * Writes, each a statement whose values are lists of one, the first of them the id that its row is to have: while a
+ * statement is on its way the next ones gather, so that one carries out many and is made durable once. No group has an
+ * id twice, so that the writes of one user are carried out one after another. A group is written as a whole or not at
+ * all; when it fails for what may be the fault of one, it is sent in parts, and at last one by one, so that each has its
+ * own answer.
+ */
+export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLimit }: Options): Way {
+  const queues = new Map<StatementText, Queue>();
+  const limits = createTimeLimits(() => false);
+  let isCancelled = false;
+
+  function send(text: StatementText, values: readonly unknown[], deadline: number) {
+    return new Promise<readonly Row[]>((resolve, reject) => {
+      if (isCancelled) return reject(cancelled());
+      const queue = queueOf(text);
+      if (queue.waiting.size >= mostWaiting)
+        return reject(unavailable('too many requests wait for a connection'));
+      const lists = values as readonly (readonly unknown[])[];
+      const [[id = ''] = []] = lists as readonly (readonly string[])[];
+      const waiting: Waiting = {
+        id: id.toLowerCase(),
+        values: lists,
+        deadline,
+        until: Math.min(deadline, performance.now() + poolTimeLimit),
+        isSent: false,
+        giveUp() {
+          queue.waiting.delete(waiting);
+          waiting.reject(waiting.isSent ? noAnswer() : noConnection());
+        },
+        resolve(rows) {
+          limits.delete(waiting);
+          resolve(rows);
+        },
+        reject(reason) {
+          limits.delete(waiting);
+          reject(reason);
+        },
+      };
+      limits.add(waiting);
+      queue.waiting.add(waiting);
+      schedule(queue);
+    });
+  }
+
+  function queueOf(text: StatementText): Queue {
+    const known = queues.get(text);
+    if (known) return known;
+    const added: Queue = { text, waiting: new Set(), groups: 0, late: 0, isScheduled: false };
+    queues.set(text, added);
+    return added;
+  }
+
+  /** All that came in one turn of the event loop go together. */
+  function schedule(queue: Queue): void {
+    const { waiting, groups, late, isScheduled } = queue;
+    if (isScheduled || waiting.size === 0 || groups > late || groups >= mostGroups) return;
+    queue.isScheduled = true;
+    setImmediate(sendGroup, queue);
+  }
+
+  function sendGroup(queue: Queue): void {
+    queue.isScheduled = false;
+    const group = groupOf(queue);
+    if (group.length === 0) return;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      queue.late += 1;
+      schedule(queue);
+    }, LATE);
+    queue.groups += 1;
+    void carryOut(queue.text, group).finally(() => {
+      clearTimeout(timer);
+      queue.groups -= 1;
+      if (isLate) queue.late -= 1;
+      schedule(queue);
+    });
+  }
+
+  async function carryOut(text: StatementText, group: readonly Waiting[]): Promise<void> {
+    const [first] = group as [Waiting];
+    const values = first.values.map((_, index) => group.map((one) => one.values[index]?.[0]));
+    try {
+      const rows = await way.send(text, values, Math.max(...group.map(({ deadline }) => deadline)));
+      const byId = new Map(rows.map((row) => [row.id, row]));
+      for (const { id, resolve } of group) {
+        const row = byId.get(id);
+        resolve(row ? [row] : []);
+      }
+    } catch (fault) {
+      if (group.length === 1 || !isOfOneItem(fault)) for (const { reject } of group) reject(fault);
+      else await Promise.all(partsOf(group).map((part) => carryOut(text, part)));
+    }
+  }
+
+  return {
+    send,
+    isCrowded: () => [...queues.values()].some(({ waiting }) => waiting.size >= mostWaiting / 2),
+    cancel() {
+      isCancelled = true;
+      for (const { waiting } of queues.values()) {
+        for (const { reject } of waiting) reject(cancelled());
+        waiting.clear();
+      }
+    },
+  };
+}
+
+/** Takes the next from the queue, in their order; a second one of an id stays for a later group. */
+function groupOf({ waiting }: Queue): readonly Waiting[] {
+  const group = new Map<string, Waiting>();
+  for (const one of waiting) {
+    if (group.size === LARGEST) break;
+    if (group.has(one.id)) continue;
+    group.set(one.id, one);
+    waiting.delete(one);
+    one.until = one.deadline;
+    one.isSent = true;
+  }
+  return [...group.values()];
+}
+
+/** A fault of one fails one part alone, so that few of its neighbours are sent one by one. */
+function partsOf(group: readonly Waiting[]): readonly (readonly Waiting[])[] {
+  const size = group.length > PART ? PART : 1;
+  return Array.from({ length: Math.ceil(group.length / size) }, (_, index) =>
+    group.slice(index * size, (index + 1) * size),
+  );
+}
