@@ -1,0 +1,149 @@
+import { isDeepStrictEqual } from 'node:util';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listChanges } from '../../handlers/users/changes.ts';
+import { getUser } from '../../handlers/users/get.ts';
+import { listUsers } from '../../handlers/users/list.ts';
+import { updateUser } from '../../handlers/users/update.ts';
+import { prepare } from '../../lib/database/prepared.ts';
+import type { Handler } from '../../lib/gateway.ts';
+import { administer } from '../stage/administration.ts';
+import type { UserBody } from '../stage/answers.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+import { until } from '../stage/until.ts';
+
+/** Half a second before and after the times of the user, which have all their digits. */
+const FILTERS = 'created_after=2001-02-03T04:05:06.289Z&created_before=2001-02-03T04:05:07.289Z';
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+let user: UserBody;
+let set: (values: { name: string; value: string }) => Promise<unknown>;
+let usual: readonly string[];
+
+// One connection, so that what is set for its session holds for all that comes after.
+beforeAll(async () => {
+  stage = await startComposition({ SVC_POSTGRES_POOL_SIZE: '1' });
+  user = await stage.createUser({ full_name: 'Ünïcødé "\\ 漢字 😀' });
+  await setTimes();
+  set = prepare(
+    stage.service.database.statements,
+    'SELECT',
+    ({ name, value }) => sql`select set_config(${name}, ${value}, false)`,
+  );
+  usual = await answers();
+});
+
+afterAll(() => stage.stop());
+
+/** A moment of standard time and one of daylight saving time. */
+async function setTimes(): Promise<void> {
+  const admin = await administer(stage.database.name);
+  await admin.query(`UPDATE users SET created_at = '2001-02-03T04:05:06.789Z',
+    updated_at = '2001-07-08T09:10:11.120Z', version = 1, full_name = 'Ünïcødé "\\ 漢字 😀'`);
+  await admin.end();
+}
+
+/** The user, the list, the changes, and what an update of the name answers but for its time: to the byte. */
+async function answers(): Promise<readonly string[]> {
+  const read = [
+    await bytesOf(getUser, 'getUser', { id: user.id }),
+    await bytesOf(listUsers, 'listUsers', { query: FILTERS }),
+    await bytesOf(listChanges, 'listChanges', { query: 'limit=1' }),
+  ];
+  const updated = await bytesOf(updateUser, 'updateUser', { id: user.id, body: '{"full_name":"Ωmega"}' });
+  await setTimes();
+  return [...read, updated.replace(/"updated_at":"[^"]{24}"/, '"updated_at":""')];
+}
+
+type Particulars = { readonly id?: string; readonly query?: string; readonly body?: string };
+
+async function bytesOf(
+  endpoint: { bind(service: never): Handler },
+  name: string,
+  { query, ...particulars }: Particulars,
+): Promise<string> {
+  const token = await stage.issuer.sign();
+  const event = await eventOf(name, { token, ...particulars });
+  const { statusCode, body } = await endpoint.bind(stage.service as never)(
+    query === undefined ? event : { ...event, rawQueryString: query },
+  );
+  return `${statusCode} ${body}`;
+}
+
+test('what is compared holds the user, its times and its change', () => {
+  expect(usual).toEqual([
+    expect.stringContaining(
+      '"created_at":"2001-02-03T04:05:06.789Z","updated_at":"2001-07-08T09:10:11.120Z"',
+    ),
+    expect.stringMatching(`^200 \\[.*"id":"${user.id}"`),
+    expect.stringMatching(`^200 \\[.*"subject":"${user.id}"`),
+    expect.stringMatching(/^200 .*Ωmega/),
+  ]);
+});
+
+describe('answers are the same to the byte', () => {
+  const styles = ['ISO', 'German', 'SQL', 'Postgres'].flatMap((style) =>
+    ['DMY', 'MDY', 'YMD'].map((order) => `${style}, ${order}`),
+  );
+
+  test.each(styles)('with DateStyle %s', async (style) => {
+    await set({ name: 'DateStyle', value: style });
+
+    expect(await answers()).toEqual(usual);
+  });
+
+  test('with a TimeZone of each offset, with and without daylight saving time', {
+    timeout: 120_000,
+  }, async () => {
+    await set({ name: 'DateStyle', value: 'SQL, DMY' });
+    const zones = await namesOf(
+      'SELECT min(name) AS name FROM pg_timezone_names GROUP BY abbrev, utc_offset, is_dst',
+    );
+
+    expect(zones.length).toBeGreaterThan(50);
+    expect(await differing(zones, (value) => set({ name: 'TimeZone', value }))).toEqual([]);
+  });
+
+  test('with each client encoding that PostgreSQL knows', { timeout: 120_000 }, async () => {
+    const encodings = await namesOf(
+      `SELECT DISTINCT pg_encoding_to_char(contoencoding) AS name FROM pg_conversion
+       WHERE conforencoding = pg_char_to_encoding('UTF8')`,
+    );
+
+    expect(encodings.length).toBeGreaterThan(30);
+    expect(await differing(encodings, giveToSessions)).toEqual([]);
+  });
+});
+
+/** Those with which an answer is another. */
+async function differing(
+  values: readonly string[],
+  give: (value: string) => Promise<unknown>,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const value of values) {
+    await give(value);
+    if (!isDeepStrictEqual(await answers(), usual)) found.push(value);
+  }
+  return found;
+}
+
+/** A session cannot be told of another encoding while it lasts: the database gives it to those that begin. */
+async function giveToSessions(encoding: string): Promise<void> {
+  const { name } = stage.database;
+  const admin = await administer(name);
+  await admin.query(`ALTER DATABASE ${name} SET client_encoding = '${encoding}'`);
+  await admin.terminate(name);
+  await admin.end();
+  await until('a session has begun', async () =>
+    (await bytesOf(getUser, 'getUser', { id: user.id })).startsWith('200'),
+  );
+}
+
+async function namesOf(query: string): Promise<readonly string[]> {
+  const admin = await administer();
+  const rows = await admin.query(query);
+  await admin.end();
+  return rows.map(({ name }) => String(name));
+}

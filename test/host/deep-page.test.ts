@@ -1,0 +1,58 @@
+import { beforeAll, expect, test } from 'vitest';
+import { success, type UserBody } from '../stage/answers.ts';
+import { untilUnderWay } from '../stage/locks.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const USERS = '/api/v1/users/';
+const DEEP = `${USERS}?skip=2500&limit=10`;
+const ALL = 2600;
+
+const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
+const { call } = service;
+
+const inOurs = (...statements: readonly string[]) => inDatabase(service.database, ...statements);
+
+/** The table with a gate in it: whoever comes by the user number 2,450 waits until it is open. */
+beforeAll(async () => {
+  await inOurs(
+    `INSERT INTO users (id, email, full_name, created_at)
+     SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, n || '@example.com', n, '2024-01-01Z'::timestamptz + n * interval '1 second'
+     FROM generate_series(1, ${ALL}) AS n`,
+    'ALTER TABLE users RENAME TO all_users',
+    'ANALYZE all_users',
+    'CREATE TABLE closed_gates ()',
+    `CREATE FUNCTION passes(number text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+       WHILE number = '2450' AND EXISTS (SELECT FROM closed_gates) LOOP PERFORM pg_sleep(0.01); END LOOP;
+       RETURN true;
+     END $$`,
+    'CREATE VIEW users AS SELECT * FROM all_users WHERE passes(full_name)',
+  );
+});
+
+test('reads are answered while pages deep inside take long, and those when they are through', async () => {
+  const deep = await call('GET', DEEP);
+  expect((deep.body as readonly UserBody[]).map(({ full_name }) => full_name)).toEqual(
+    Array.from({ length: 10 }, (_, index) => String(2501 + index)),
+  );
+
+  await inOurs('INSERT INTO closed_gates DEFAULT VALUES');
+  const ended: string[] = [];
+  const slow = Array.from({ length: 4 }, () => call('GET', DEEP).finally(() => ended.push('slow')));
+  await untilUnderWay(4, service.database);
+  const [first] = (await call('GET', `${USERS}?limit=1`)).body as [UserBody];
+  const reads = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      call('GET', index % 2 === 0 ? USERS + first.id : `${USERS}?email=${encodeURIComponent(first.email)}`),
+    ),
+  );
+
+  expect(ended).toEqual([]);
+  expect(reads).toEqual(
+    reads.map((_, index) => (index % 2 === 0 ? success(200, first, { etag: '"1"' }) : success(200, [first]))),
+  );
+  await inOurs('DELETE FROM closed_gates');
+  expect(await Promise.all(slow)).toEqual(
+    slow.map(() => success(200, deep.body, { link: deep.headers.link as string })),
+  );
+});
