@@ -46,13 +46,19 @@ export class BodyReader {
     this.#onRefusal?.(reason);
   }
 
-  #collect(limit: number): Promise<Buffer> {
-    const request = this.#request;
+  async #collect(limit: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
+    await this.#flowInto(chunks, limit);
+    // The connection remembers the request until the next one comes, and so its listeners, and what they have resolved.
+    return joined(chunks.splice(0));
+  }
+
+  #flowInto(chunks: Buffer[], limit: number): Promise<void> {
+    const request = this.#request;
     let size = 0;
-    return new Promise<Buffer>((resolve, reject) => {
+    return new Promise<void>((resolve, reject) => {
       // Of a request without a body nothing more is told (optimizeEmptyRequests).
-      if (request.readableEnded) return resolve(Buffer.alloc(0));
+      if (request.readableEnded) return resolve();
       this.#onRefusal = reject;
       request.on('data', (chunk: Buffer) => {
         size += chunk.length;
@@ -63,7 +69,7 @@ export class BodyReader {
         request.removeAllListeners('data').resume();
         reject(bodyTooLarge(limit));
       });
-      request.on('end', () => resolve(joined(chunks)));
+      request.on('end', () => resolve());
       // It closes in any case; an error costs its stack, so there is none for a body that is there.
       request.on('close', () => request.readableEnded || reject(bodyBrokenOff()));
       request.on('error', () => reject(bodyBrokenOff()));

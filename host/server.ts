@@ -91,6 +91,8 @@ export function createHttpServer({ service, router, door, drain, responses, shut
     inFlight?: RequestInFlight,
   ): Promise<void> {
     const result = await handler(event).finally(inFlight?.leave);
+    // The connection remembers the event until the next one comes: 512 idle ones held 33 MB of bodies.
+    event.body = undefined;
     write(response, result, event);
     if (inFlight) door.onAnswered(response);
   }

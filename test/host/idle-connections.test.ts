@@ -1,0 +1,52 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { requestText } from '../faults/raw-client.ts';
+import { connectTo } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+const CONNECTIONS = 200;
+const body = Buffer.from(JSON.stringify({ email: 'a@b', full_name: 'x'.repeat(60_000) }));
+
+let service: Awaited<ReturnType<typeof startService>>;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+/** In bytes. */
+function memory(): number {
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+test('a connection that waits for its next request keeps nothing of the body of its last', async () => {
+  const authorization = `Bearer ${await service.issuer.sign()}`;
+  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectTo(service.url)));
+  const send = (content: Buffer) => {
+    const request = requestText('POST /api/v1/users/', {
+      Authorization: authorization,
+      'Content-Type': 'application/json',
+      'Content-Length': String(content.length),
+    });
+    return Promise.all(
+      connections.map(async (connection) => {
+        connection.send(request);
+        connection.send(content);
+        return (await connection.answer()).status;
+      }),
+    );
+  };
+  await send(Buffer.from('{}'));
+  const before = memory();
+
+  expect(new Set(await send(body))).toEqual(new Set([422]));
+  expect(memory() - before).toBeLessThan((CONNECTIONS * body.length) / 3);
+  for (const connection of connections) connection.close();
+});
