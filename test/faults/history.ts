@@ -99,7 +99,7 @@ function faultsInOrder(changes: readonly Change[], entries: ReadonlyMap<string, 
     position = BigInt(id);
     const entry = entries.get(data.request_id);
     if (!entry) continue;
-    if (entry.answered < latestSent)
+    if (latestMoment(entry) < latestSent)
       faults.push(`change ${id} comes after one that began when it was answered`);
     latestSent = Math.max(latestSent, entry.sent);
   }
@@ -193,8 +193,13 @@ function wasDeleted(entry: Entry, histories: ReadonlyMap<string, readonly Versio
 
 /** Whether this can have been the version at some moment between a request's sending and its answer. */
 function wasCurrent(entry: Entry, version: Version, next: Version | undefined): boolean {
-  return version.entry.sent <= entry.answered && (next === undefined || next.entry.answered >= entry.sent);
+  return (
+    version.entry.sent <= entry.answered && (next === undefined || latestMoment(next.entry) >= entry.sent)
+  );
 }
+
+/** Until when a write can have happened: what is in doubt may still be under way after its answer. */
+const latestMoment = (entry: Entry): number => (isInDoubt(entry) ? Number.POSITIVE_INFINITY : entry.answered);
 
 function fits(entry: Entry, { number, email, full_name, is_active, time, type }: Version): boolean {
   const user = userIn(entry);

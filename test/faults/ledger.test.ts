@@ -159,6 +159,18 @@ describe('the history of a user', () => {
     ]);
   });
 
+  test('fits a write that was answered 503, and happened after one that began later', () => {
+    const { ledger, changes, create, update, enter, tell } = books();
+    const first = create();
+    const [second, third] = [update('Ada', 503, 3), update('Eve', 200, 2)];
+    enter({ operation: 'read', userId: ID }, 200, { ...user, full_name: 'Eve', updated_at: TIME }, 2);
+    tell(first, 'user.created', 1);
+    tell(third, 'user.updated', 2, ['full_name']);
+    tell(second, 'user.updated', 3, ['full_name']);
+
+    expect(faultsInHistory(ledger, changes, [{ ...user, full_name: 'Ada', version: 3 }])).toEqual([]);
+  });
+
   test('has a fault where a read tells what had been overtaken', () => {
     const { ledger, changes, create, update, enter, tell } = books();
     tell(create(), 'user.created', 1);

@@ -110,9 +110,9 @@ export class Ledger {
     return counts;
   }
 
-  /** In milliseconds, over all answers to requests after a moment. */
-  longestAnswer(moment = Number.NEGATIVE_INFINITY): number {
-    const answered = this.entries.filter(({ status, sent }) => status !== 0 && sent > moment);
+  /** In milliseconds, over all answers. */
+  longestAnswer(): number {
+    const answered = this.entries.filter(({ status }) => status !== 0);
     return answered.reduce((longest, entry) => Math.max(longest, entry.answered - entry.sent), 0);
   }
 }

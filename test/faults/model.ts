@@ -4,10 +4,12 @@ import { type Entry, type Fields, isInDoubt, isKeyInUse, userIn, versionIn } fro
 import type { Random } from './random.ts';
 import type { ServiceUnderFault } from './stage.ts';
 
-/** So many users are about at a time, so many addresses there are, and so many attempts a key is given. */
+/** So many users are about at a time, and so many attempts a key is given. */
 const USERS = 12;
-const ADDRESSES = 40;
 const ATTEMPTS = 4;
+
+/** How many addresses there are: the fewer, the more conflicts. And for how many milliseconds a caller rests on average. */
+type Habits = { readonly addresses?: number; readonly rest?: number };
 
 /** What the callers know of a user: they may all be wrong, as callers are. */
 type Known = { readonly id: string; version: number };
@@ -15,13 +17,13 @@ type Known = { readonly id: string; version: number };
 /**
  * Starts so many callers, which create, read, update and delete the same few users, some of it with If-Match, with the
  * version that is or one that was, some creates with an Idempotency-Key and then more than once. What they were answered
- * is in the ledger; whether one order fits it all is for the history to say. Each rests for `rest` milliseconds on average.
+ * is in the ledger; whether one order fits it all is for the history to say.
  */
 export function startModel(
   { url, token, ledger }: ServiceUnderFault,
   callers: number,
   random: Random,
-  rest = 0,
+  { addresses = 40, rest = 0 }: Habits = {},
 ) {
   const known: Known[] = [];
   let isStopped = false;
@@ -41,13 +43,17 @@ export function startModel(
     if (!user || known.length < USERS ? die < 0.5 : die < 0.08) return create(caller, chance);
     if (!user) return;
     if (die < 0.3) return learn(user, await caller.read(user.id));
-    if (die < 0.92) return learn(user, await caller.update(user.id, fieldsOf(chance), ifMatch(user, chance)));
+    if (die < 0.92)
+      return learn(user, await caller.update(user.id, fieldsOf(chance, addresses), ifMatch(user, chance)));
     const { status } = await caller.remove(user.id, ifMatch(user, chance));
     if (status === 204 || status === 404) forget(user);
   }
 
   async function create(caller: Caller, chance: Random): Promise<void> {
-    const fields = { email: address(chance), ...(chance.chance(0.5) && { full_name: name(chance) }) };
+    const fields = {
+      email: address(chance, addresses),
+      ...(chance.chance(0.5) && { full_name: name(chance) }),
+    };
     const headers = chance.chance(0.6) ? { 'idempotency-key': `key-${chance.next()}` } : undefined;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const entry = await caller.create(fields, headers);
@@ -88,13 +94,13 @@ function ifMatch({ version }: Known, chance: Random): Record<string, string> {
   return { 'if-match': `"${named}"` };
 }
 
-function fieldsOf(chance: Random): Fields {
+function fieldsOf(chance: Random, addresses: number): Fields {
   return {
-    ...(chance.chance(0.2) && { email: address(chance) }),
+    ...(chance.chance(0.2) && { email: address(chance, addresses) }),
     ...(chance.chance(0.6) && { full_name: chance.chance(0.2) ? null : name(chance) }),
     ...(chance.chance(0.3) && { is_active: chance.chance(0.5) }),
   };
 }
 
-const address = (chance: Random) => `model-${chance.below(ADDRESSES)}@example.com`;
+const address = (chance: Random, addresses: number) => `model-${chance.below(addresses)}@example.com`;
 const name = (chance: Random) => `name ${chance.below(1000)}`;

@@ -6,7 +6,7 @@ import type { Random } from '../faults/random.ts';
 import type { ServiceUnderFault } from '../faults/stage.ts';
 
 /** Callers of each kind, and how long each of them rests on average, in milliseconds: 100 requests a second in all. */
-const WRITERS = { callers: 8, rest: 100 };
+const WRITERS = { callers: 8, rest: 100, addresses: 10_000 };
 const LISTERS = { callers: 2, rest: 100 };
 
 /**
@@ -16,7 +16,7 @@ const LISTERS = { callers: 2, rest: 100 };
  */
 export function startMixedLoad(service: ServiceUnderFault, random: Random) {
   let isStopped = false;
-  const model = startModel(service, WRITERS.callers, random.branch(), WRITERS.rest);
+  const model = startModel(service, WRITERS.callers, random.branch(), WRITERS);
   const reader = startReader(service, random.branch(), 0.02);
   const listing = Array.from({ length: LISTERS.callers }, () => list(random.branch()));
 
@@ -45,7 +45,7 @@ const QUERIES: readonly Query[] = [
   () => '?limit=10',
   (chance) => `?limit=10&skip=${chance.below(50)}`,
   () => '?limit=10&sort=-created_at',
-  (chance) => `?email=model-${chance.below(40)}@example.com`,
+  (chance) => `?email=model-${chance.below(WRITERS.addresses)}@example.com`,
   (chance) => `?is_active=${chance.chance(0.5)}&limit=10`,
   (_, { ledger }) => {
     const last = ledger.entries.findLast(({ operation, status }) => operation === 'create' && status === 201);

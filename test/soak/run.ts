@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Entry, Ledger } from '../faults/ledger.ts';
 import { passingFaults } from '../faults/passing/index.ts';
 import type { PassingFault, Surroundings } from '../faults/passing/passing-fault.ts';
 import { openStage, type ServiceUnderFault, type Stage } from '../faults/stage.ts';
@@ -60,10 +61,11 @@ export async function runSoak({ minutes, seed, every, only }: Options, tell: (li
     for (let next = recorder.hours(); recorder.hours() < end; ) {
       next = Math.max(next, recorder.hours()) + every / 3600;
       moments.push(recorder.hours());
-      tell(await bringAbout(deal(), surroundings, recorder.hours()));
+      const told = await bringAbout(deal(), surroundings, recorder.hours());
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000 - LOOK_AHEAD * 1000));
       await recorder.read().catch((error) => tell({ reading: String(error) }));
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000));
+      tell(told());
     }
 
     const [, ...readings] = recorder.readings;
@@ -152,7 +154,7 @@ async function setUp(stage: Stage) {
   return { service, surroundings, watched, flags, keepTidy };
 }
 
-/** Brings a fault about, and waits until a read, a create and /ready succeed. */
+/** Brings a fault about, and waits until a read, a create and /ready succeed. What came of it is asked for later. */
 async function bringAbout(fault: PassingFault, surroundings: Surroundings, hours: number) {
   const { service, claim } = surroundings;
   const begun = performance.now();
@@ -163,14 +165,25 @@ async function bringAbout(fault: PassingFault, surroundings: Surroundings, hours
   await until('all is well', () => isWell(service), { seconds: WELL_WITHIN }).catch(() =>
     claim(`all is well ${WELL_WITHIN} seconds after ${fault.name}`, false),
   );
-  return {
+  const outcome = {
     fault: fault.name,
     at_minute: Number((hours * 60).toFixed(1)),
     lasted_seconds: seconds(ended - begun),
     recovered_seconds: seconds(performance.now() - ended),
-    longest_answer_seconds: seconds(service.ledger.longestAnswer(begun)),
-    refused_by_status: service.ledger.refusedByStatus(begun),
   };
+  return () => ({
+    ...outcome,
+    longest_answer: longestAnswer(service.ledger, begun),
+    refused_by_status: service.ledger.refusedByStatus(begun),
+  });
+}
+
+function longestAnswer({ entries }: Ledger, moment: number): string {
+  const taken = ({ answered, sent }: Entry) => answered - sent;
+  const [longest] = entries
+    .filter(({ sent, status }) => sent > moment && status !== 0)
+    .toSorted((one, other) => taken(other) - taken(one));
+  return longest ? `${seconds(taken(longest))} s, ${longest.operation} ${longest.status}` : '';
 }
 
 async function isWell(service: ServiceUnderFault): Promise<boolean> {
@@ -209,7 +222,7 @@ function tableOf({ ledgers, figures }: Stage, findings: readonly Finding[], faul
     `| requests, of which were acknowledged writes | ${entries.length}, ${acknowledged} |`,
     `| answers that were no success, by status | ${refused} |`,
     `| creates whose outcome was not known, settled by their key | ${figures.settled} |`,
-    `| longest answer | ${seconds(Math.max(...ledgers.map((ledger) => ledger.longestAnswer())))} s |`,
+    ...ledgers.map((ledger) => `| longest answer | ${longestAnswer(ledger, 0)} |`),
     ...findings.map(
       ({ sentence, seen, holds }) => `| ${sentence} | ${seen || 'yes'}${holds ? '' : ' **(FAILED)**'} |`,
     ),
