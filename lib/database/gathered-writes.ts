@@ -116,7 +116,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
       schedule(queue);
     }, LATE);
     queue.groups += 1;
-    void carryOut(queue.text, group).finally(() => {
+    carryOut(queue.text, group, () => {
       clearTimeout(timer);
       queue.groups -= 1;
       if (isLate) queue.late -= 1;
@@ -124,19 +124,31 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
     });
   }
 
-  async function carryOut(text: StatementText, group: readonly Waiting[]): Promise<void> {
-    const [first] = group as [Waiting];
-    const values = first.values.map((_, index) => group.map((one) => one.values[index]?.[0]));
-    try {
-      const rows = await way.send(text, values, Math.max(...group.map(({ deadline }) => deadline)));
-      const byId = new Map(rows.map((row) => [row.id, row]));
-      for (const { id, resolve } of group) {
-        const row = byId.get(id);
-        resolve(row ? [row] : []);
-      }
-    } catch (fault) {
-      if (group.length === 1 || !isOfOneItem(fault)) for (const { reject } of group) reject(fault);
-      else await Promise.all(partsOf(group).map((part) => carryOut(text, part)));
+  function carryOut(text: StatementText, group: readonly Waiting[], onEnd: () => void): void {
+    way.send(text, valuesOf(group), Math.max(...group.map(({ deadline }) => deadline))).then(
+      (rows) => {
+        answer(group, rows);
+        onEnd();
+      },
+      (fault) => {
+        if (group.length > 1 && isOfOneItem(fault)) return carryOutParts(text, partsOf(group), onEnd);
+        for (const { reject } of group) reject(fault);
+        onEnd();
+      },
+    );
+  }
+
+  function carryOutParts(
+    text: StatementText,
+    parts: readonly (readonly Waiting[])[],
+    onEnd: () => void,
+  ): void {
+    let left = parts.length;
+    for (const part of parts) {
+      carryOut(text, part, () => {
+        left -= 1;
+        if (left === 0) onEnd();
+      });
     }
   }
 
@@ -173,4 +185,18 @@ function partsOf(group: readonly Waiting[]): readonly (readonly Waiting[])[] {
   return Array.from({ length: Math.ceil(group.length / size) }, (_, index) =>
     group.slice(index * size, (index + 1) * size),
   );
+}
+
+function valuesOf(group: readonly Waiting[]): readonly (readonly unknown[])[] {
+  const [first] = group as readonly [Waiting];
+  if (group.length === 1) return first.values;
+  return first.values.map((_, index) => group.map(({ values }) => values[index]?.[0]));
+}
+
+function answer(group: readonly Waiting[], rows: readonly Row[]): void {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  for (const { id, resolve } of group) {
+    const row = byId.get(id);
+    resolve(row ? [row] : []);
+  }
 }
