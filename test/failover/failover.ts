@@ -95,19 +95,27 @@ async function runOne(
   await fault.undo?.(primary);
   await cluster.untilHealthy();
   await sleep(BEFORE);
+  // Without a watchdog Patroni lets a primary that was frozen overwrite its successor's lock when it returns.
+  const isTakenBack = fault.name === 'freeze' && (await cluster.primary()).node === primary.node;
   // All of them first: to go through the books takes so long that answers would seem late.
   for (const way of ways) await way.stopLoad();
   for (const way of ways) {
-    const outcome = await outcomeOf(replication, fault, way, { begun, takenOver });
+    const outcome = await outcomeOf(replication, fault, way, { begun, takenOver, isTakenBack });
     outcomes.push(outcome);
     print(JSON.stringify(outcome));
   }
 }
 
-type Moments = { readonly begun: number; readonly takenOver: number };
+type Course = {
+  readonly begun: number;
+  readonly takenOver: number;
+  /** Whether the old primary is the primary again, so that what its successor has acknowledged is undone. */
+  readonly isTakenBack: boolean;
+};
 
-async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, moments: Moments) {
-  const { begun, takenOver } = moments;
+async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, course: Course) {
+  const { begun, takenOver, isTakenBack } = course;
+  const mayLose = isTakenBack || canLose(replication, fault);
   const { ledger, restarts, lost, doubtful } = await way.account();
   const successes = ledger.acknowledged.filter(({ answered }) => answered > takenOver);
   const first = Math.min(...successes.map(({ answered }) => answered)) - takenOver;
@@ -119,7 +127,7 @@ async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way
     'every answer comes within 5 seconds': longest <= LONGEST_ANSWER,
     'the service is not restarted': restarts === 0,
     'writes were acknowledged': ledger.acknowledged.length > 100,
-    'no acknowledged write is lost': lost.length === 0 || canLose(replication, fault),
+    'no acknowledged write is lost': lost.length === 0 || mayLose,
   };
   return {
     replication,
@@ -127,6 +135,7 @@ async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way
     by: way.name,
     acknowledged: ledger.acknowledged.length,
     lost: lost.length,
+    taken_back: isTakenBack,
     in_doubt: doubtful,
     refused_by_status: ledger.refusedByStatus(),
     taken_over_seconds: rounded((takenOver - begun) / 1000, 1),
@@ -135,7 +144,7 @@ async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way
     restarts,
     faults: [
       ...Object.entries(promises).flatMap(([promise, holds]) => (holds ? [] : [promise])),
-      ...(canLose(replication, fault) ? [] : summed(lost)),
+      ...(mayLose ? [] : summed(lost)),
     ],
   };
 }
@@ -150,7 +159,7 @@ function table(all: readonly Outcome[]): string {
   const rows = all.map((one) => [
     ...[one.replication, one.fault, one.by, one.acknowledged, one.lost],
     ...[`${one.first_write_ms} ms`, `${one.longest_answer_ms} ms`, one.restarts],
-    one.faults.length > 0 ? 'FAILED' : '',
+    one.faults.length > 0 ? 'FAILED' : one.taken_back ? 'taken back' : '',
   ]);
   const lines = [head, ...rows].map((row) => row.map((cell) => String(cell).padEnd(13)).join(''));
   return `\n${lines.map((line) => line.trimEnd()).join('\n')}`;
