@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { unavailable } from '../problem.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
-import type { Row, StatementText } from './pipeline.ts';
+import type { StatementText } from './pipeline.ts';
+import type { Row } from './row-reader.ts';
 import { withTimeLeft } from './time-left.ts';
 import { cancelled, outOfTime, type Way } from './way.ts';
 

@@ -1,6 +1,7 @@
 import { unavailable } from '../problem.ts';
 import { isOfOneItem } from './faults.ts';
-import type { Row, StatementText } from './pipeline.ts';
+import type { StatementText } from './pipeline.ts';
+import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
 import { cancelled, noAnswer, noConnection, type Way } from './way.ts';
 

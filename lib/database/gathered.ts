@@ -1,6 +1,7 @@
 import { Problem, unavailable } from '../problem.ts';
 import { hasLostConnection, isLockTimeout, isStalePlan } from './faults.ts';
-import type { Row, StatementText } from './pipeline.ts';
+import type { StatementText } from './pipeline.ts';
+import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
 import { cancelled, outOfTime, type Way } from './way.ts';
 

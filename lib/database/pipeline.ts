@@ -2,6 +2,8 @@ import type { ClientBase } from 'pg';
 import { abandon } from './connection.ts';
 import { breaksConnection, isStalePlan } from './faults.ts';
 import { MessageWriter } from './message-writer.ts';
+import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
+import { takeRows } from './row-stream.ts';
 
 /** A statement as it was written; there is one object of each. */
 export type StatementText = {
@@ -9,12 +11,6 @@ export type StatementText = {
   /** Its name on each connection. */
   readonly name: string;
 };
-
-/** A row, by the names of its columns. */
-export type Row = Readonly<Record<string, unknown>>;
-
-/** A column of an answer. Texts need no reading. */
-type Column = { readonly name: string; readonly read: ((text: string) => unknown) | undefined };
 
 /** What a connection knows of a statement that was prepared on it: the columns, or why it could not be prepared. */
 type Known = { columns: readonly Column[]; fault?: unknown };
@@ -30,10 +26,7 @@ export type ToSend = {
 /** A statement on its way. */
 type Sent = { readonly statement: ToSend; readonly known: Known; readonly rows: Row[] };
 
-type RowDescription = { readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[] };
-
-/** Types whose text is the value: text, varchar, uuid. */
-const TEXTS = new Set([25, 1043, 2950]);
+type RowDescription = { readonly fields: Parameters<typeof columnsOf>[0] };
 
 /**
  * The statements on one connection: each is sent without waiting for the answers of those before it, as a transaction of
@@ -60,6 +53,10 @@ export class Pipeline {
     };
     // The second also when it is about to be left for another server: what is on its way is still answered.
     client.once('end', end).on('error', end);
+    takeRows(streamOf(client), (bytes, characters, at) => {
+      const [head] = this.#sent;
+      head?.rows.push(readRow(head.known.columns, bytes, characters, at));
+    });
   }
 
   /** How many answers are to come. */
@@ -87,8 +84,7 @@ export class Pipeline {
 
   flush(): void {
     this.#isToBeFlushed = false;
-    const { stream } = (this.#client as unknown as { connection: { stream: NodeJS.WritableStream } })
-      .connection;
+    const stream = streamOf(this.#client);
     // Of a stream that is gone pg tells all that wait.
     if (stream.writable) stream.write(this.#writer.take());
   }
@@ -115,23 +111,7 @@ export class Pipeline {
   handleRowDescription({ fields }: RowDescription): void {
     const known = this.#sent[0]?.known;
     if (!known) return;
-    known.columns = fields.map(({ name, dataTypeID }) => ({
-      name,
-      read: TEXTS.has(dataTypeID) ? undefined : this.#client.getTypeParser(dataTypeID, 'text'),
-    }));
-  }
-
-  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    const [head] = this.#sent;
-    if (!head) return;
-    const { columns } = head.known;
-    const row: Record<string, unknown> = {};
-    for (let index = 0; index < columns.length; index += 1) {
-      const { name, read } = columns[index] as Column;
-      const text = fields[index] as string | null;
-      row[name] = text === null || !read ? text : read(text);
-    }
-    head.rows.push(row);
+    known.columns = columnsOf(fields, (type) => this.#client.getTypeParser(type, 'text'));
   }
 
   handleCommandComplete(): void {}
@@ -163,6 +143,11 @@ export class Pipeline {
     if (!isPrepared) known.fault ??= fault;
     if (this.#known.get(statement.text) === known) this.#known.delete(statement.text);
   }
+}
+
+/** What pg knows of a client and does not declare. */
+function streamOf(client: ClientBase): NodeJS.ReadWriteStream {
+  return (client as unknown as { connection: { stream: NodeJS.ReadWriteStream } }).connection.stream;
 }
 
 function flush(pipeline: Pipeline): void {

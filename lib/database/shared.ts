@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { unavailable } from '../problem.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
-import type { Row, StatementText, ToSend } from './pipeline.ts';
+import type { StatementText, ToSend } from './pipeline.ts';
+import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
 import { cancelled, closed, noAnswer, noConnection, type Way } from './way.ts';
 

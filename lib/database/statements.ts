@@ -3,8 +3,9 @@ import type { WithinDatabaseSpan } from '../observability/database-span.ts';
 import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
 import { isLockTimeout, isStalePlan, problemOfFault } from './faults.ts';
-import type { Row, StatementText } from './pipeline.ts';
+import type { StatementText } from './pipeline.ts';
 import { type Retry, retryAfter } from './retry.ts';
+import type { Row } from './row-reader.ts';
 import type { Way } from './way.ts';
 
 /**

@@ -1,5 +1,6 @@
 import { unavailable } from '../problem.ts';
-import type { Row, StatementText } from './pipeline.ts';
+import type { StatementText } from './pipeline.ts';
+import type { Row } from './row-reader.ts';
 
 /** A way for statements to PostgreSQL. */
 export type Way = {
