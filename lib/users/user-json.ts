@@ -1,12 +1,13 @@
 import type { User } from './user.ts';
 
-const DAY = 86_400_000;
+const MINUTE = 60_000;
 
-/** Numbers as two digits. */
-const TWO = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+/** The seconds and milliseconds that a moment ends with, as texts. */
+const SECONDS = Array.from({ length: 60 }, (_, number) => `${String(number).padStart(2, '0')}.`);
+const MILLISECONDS = Array.from({ length: 1000 }, (_, number) => `${String(number).padStart(3, '0')}Z`);
 
-let day = Number.NaN;
-let beginOfDay = '';
+let minute = Number.NaN;
+let beginOfMinute = '';
 
 /**
  * The JSON of a user, to the byte as `JSON.stringify` writes its representation. In one piece, and without a Date for
@@ -19,16 +20,17 @@ export function userJson({ id, email, full_name, is_active, created_at, updated_
   return `{"id":"${id}","email":${JSON.stringify(email)},"full_name":${name},"is_active":${is_active},"created_at":"${created}","updated_at":"${updated}"}`;
 }
 
-/** As Date's `toISOString`. Users of one page were mostly created on one day, whose text is kept. */
+/**
+ * As Date's `toISOString`. Users of one page were mostly created one soon after the other, so that the text of the minute
+ * is kept: with that of the day alone the JSON of a page cost a tenth more.
+ */
 export function momentText(milliseconds: number): string {
-  const days = Math.floor(milliseconds / DAY);
-  if (days !== day) {
-    beginOfDay = new Date(days * DAY).toISOString().slice(0, -'00:00:00.000Z'.length);
-    day = days;
+  const minutes = Math.floor(milliseconds / MINUTE);
+  if (minutes !== minute) {
+    beginOfMinute = new Date(minutes * MINUTE).toISOString().slice(0, -'00.000Z'.length);
+    minute = minutes;
   }
-  const rest = milliseconds - days * DAY;
+  const rest = milliseconds - minutes * MINUTE;
   const seconds = Math.floor(rest / 1000);
-  const minutes = Math.floor(seconds / 60);
-  const fraction = String(rest - seconds * 1000).padStart(3, '0');
-  return `${beginOfDay}${TWO[Math.floor(minutes / 60)]}:${TWO[minutes % 60]}:${TWO[seconds % 60]}.${fraction}Z`;
+  return `${beginOfMinute}${SECONDS[seconds]}${MILLISECONDS[rest - seconds * 1000]}`;
 }
