@@ -90,6 +90,25 @@ describe.concurrent('rotation', () => {
     expect(await judge(await issuer.sign())).toBe(200);
   });
 
+  test('of two keys whose tokens were accepted before, the one that is removed is refused and the other is not', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge, untilJudged, counts, keySet } = await start(onTestFinished, { refreshEvery: 500 });
+    const removed = issuer.keys[0] as IssuerKey;
+    const kept = await issuer.addKey('ES256');
+    keySet.start();
+    const tokens = await Promise.all([removed, kept].map((key) => issuer.sign({}, {}, { key })));
+    const [ofRemoved, ofKept] = tokens as [string, string];
+    for (const token of [...tokens, ...tokens]) expect(await judge(token)).toBe(200);
+    expect(counts.hits).toBe(2);
+
+    issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [kept.publicJwk] })));
+    await untilJudged(ofRemoved, 401);
+    expect(await judge(ofKept)).toBe(200);
+    expect(await judge(ofRemoved)).toBe(401);
+  });
+
   test('a removed key is refused as soon as a token of the new one has come', async ({
     expect,
     onTestFinished,

@@ -86,6 +86,30 @@ describe('statements that share a connection', () => {
     ]);
   });
 
+  test('of which some cannot be prepared fail by themselves, and are prepared as soon as they can be', async () => {
+    const [read, count] = [echo(), statement('read', () => sql`select count(*)::int as count from later`)];
+    const answered = (text: string) => [{ text, at: expect.any(Number) }];
+    const ends = await endsOf([
+      read({ text: 'one' }),
+      count({}),
+      count({}),
+      read({ text: 'two' }),
+      count({}),
+      read({ text: 'three' }),
+    ]);
+    await admin.query('CREATE TABLE later (id int)');
+
+    expect(ends).toEqual([
+      answered('one'),
+      unavailable,
+      unavailable,
+      answered('two'),
+      unavailable,
+      answered('three'),
+    ]);
+    expect(await Promise.all([count({}), count({})])).toEqual([[{ count: 0 }], [{ count: 0 }]]);
+  });
+
   test('carry any text and any bytes, of any length, or null', async () => {
     const same = statement<{ text: string | null; bytes: Buffer; list: readonly string[] }>(
       'read',

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const USERS = '/api/v1/users/';
+
+const service = serviceUnderTest();
+const { call, createUser } = service;
+
+/** Twenty of each operation at once, so that each statement is known to every connection; what they are answered with. */
+async function statusesOfAll(): Promise<readonly number[]> {
+  const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
+  const one = async ({ id, email }: UserBody) => [
+    await call('GET', USERS + id),
+    await call('GET', `${USERS}?email=${encodeURIComponent(email)}`),
+    await call('GET', `${USERS}?limit=5`),
+    await call('GET', `${USERS}changes?limit=5`),
+    await call('PATCH', USERS + id, { full_name: 'changed' }),
+    await call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }, { email: freshAddress() }] }),
+    await call('POST', USERS, { email: freshAddress() }, { headers: { 'Idempotency-Key': id } }),
+    await call('DELETE', USERS + id),
+  ];
+  const answers = await Promise.all(users.map(one));
+  return answers.flat().map(({ status }) => status);
+}
+
+test.each([
+  ['adds a column', 'ALTER TABLE users ADD COLUMN note text DEFAULT NULL'],
+  [
+    'changes the type of columns',
+    'ALTER TABLE users ALTER full_name TYPE varchar(255), ALTER version TYPE int',
+  ],
+  ['changes it back', 'ALTER TABLE users ALTER full_name TYPE text, ALTER version TYPE bigint'],
+  ['drops a column', 'ALTER TABLE users DROP COLUMN note'],
+  ['changes the columns of changes', 'ALTER TABLE user_changes ALTER actor TYPE varchar(2000)'],
+])('no request fails when a migration %s under the statements that are prepared', async (_title, change) => {
+  const before = await statusesOfAll();
+  await inDatabase(service.database, change);
+
+  expect(before).toEqual(Array.from({ length: 20 }, () => [200, 200, 200, 200, 200, 201, 201, 204]).flat());
+  expect(await statusesOfAll()).toEqual(before);
+});

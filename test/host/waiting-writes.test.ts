@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+// Longer than any test waits: what waits for a lock is released by the test.
+const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
+const { call, createUser } = service;
+const post = postingUnderKeys(call);
+
+const times = <Value>(count: number, make: () => Promise<Value>) =>
+  Promise.all(Array.from({ length: count }, make));
+
+/** Thirty writes of each kind, those under keys included, at once. */
+async function writeAll(): Promise<readonly number[]> {
+  const users = await times(30, () => createUser());
+  const answers = await Promise.all([
+    ...users.map(({ id }) => call('PATCH', USERS + id, { full_name: 'changed' })),
+    ...users.map(() => post(USERS, freshKey(), { email: freshAddress() })),
+    ...users.map(() => call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }] })),
+  ]);
+  return answers.map(({ status }) => status);
+}
+
+const ALL_WRITTEN = [200, 201, 201].flatMap((status) => Array.from({ length: 30 }, () => status));
+
+test('updates that wait for the lock of their user let all other writes pass, and follow when they have it', async () => {
+  const { id } = (await createUser()) as UserBody;
+  const { release } = await holdUser(service.database, id);
+  const ended: number[] = [];
+  const waiting = times(4, async () => {
+    const { status } = await call('PATCH', USERS + id, { full_name: 'waited' });
+    ended.push(status);
+  });
+  await untilUnderWay(4, service.database);
+
+  expect(await writeAll()).toEqual(ALL_WRITTEN);
+  expect(ended).toEqual([]);
+  await release();
+  await waiting;
+  expect(ended).toEqual([200, 200, 200, 200]);
+});
+
+test('creates that wait for a key let all other writes pass, and are answered as the first when it is done', async () => {
+  const [key, email] = [freshKey(), freshAddress()];
+  const { release } = await holdEmail(service.database, email);
+  const ended: number[] = [];
+  const waiting = times(12, async () => {
+    const { status, headers } = await post(USERS, key, { email });
+    ended.push(status);
+    return headers['idempotency-replayed'];
+  });
+  await untilUnderWay(1, service.database, 10, 100);
+
+  expect(await writeAll()).toEqual(ALL_WRITTEN);
+  expect(ended).toEqual([]);
+  await release();
+  expect((await waiting).filter((replayed) => replayed === 'true').length).toBe(11);
+  expect(ended).toEqual(Array.from({ length: 12 }, () => 201));
+});
