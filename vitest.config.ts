@@ -9,6 +9,7 @@ export default defineConfig({
       'test/monitoring/**',
       'test/container/**',
       'test/examples/**',
+      'test/pooled/**',
       'test/restore/**',
       'test/upgrade/**',
       '**/node_modules/**',

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { success, type UserBody } from '../stage/answers.ts';
-import { untilUnderWay } from '../stage/locks.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -8,22 +8,23 @@ const USERS = '/api/v1/users/';
 const DEEP = `${USERS}?skip=2500&limit=10`;
 const ALL = 2600;
 
+/** A lock of PostgreSQL: who holds it keeps the gate closed. */
+const GATE = 11;
+
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
 const { call } = service;
 
-const inOurs = (...statements: readonly string[]) => inDatabase(service.database, ...statements);
-
 /** The table with a gate in it: whoever comes by the user number 2,450 waits until it is open. */
 beforeAll(async () => {
-  await inOurs(
+  await inDatabase(
+    service.database,
     `INSERT INTO users (id, email, full_name, created_at)
      SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, n || '@example.com', n, '2024-01-01Z'::timestamptz + n * interval '1 second'
      FROM generate_series(1, ${ALL}) AS n`,
     'ALTER TABLE users RENAME TO all_users',
     'ANALYZE all_users',
-    'CREATE TABLE closed_gates ()',
     `CREATE FUNCTION passes(number text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
-       WHILE number = '2450' AND EXISTS (SELECT FROM closed_gates) LOOP PERFORM pg_sleep(0.01); END LOOP;
+       WHILE number = '2450' AND NOT pg_try_advisory_xact_lock_shared(${GATE}) LOOP PERFORM pg_sleep(0.01); END LOOP;
        RETURN true;
      END $$`,
     'CREATE VIEW users AS SELECT * FROM all_users WHERE passes(full_name)',
@@ -36,7 +37,7 @@ test('reads are answered while pages deep inside take long, and those when they 
     Array.from({ length: 10 }, (_, index) => String(2501 + index)),
   );
 
-  await inOurs('INSERT INTO closed_gates DEFAULT VALUES');
+  const gate = await hold(service.database, `SELECT pg_advisory_xact_lock(${GATE})`);
   const ended: string[] = [];
   const slow = Array.from({ length: 4 }, () => call('GET', DEEP).finally(() => ended.push('slow')));
   await untilUnderWay(4, service.database);
@@ -51,7 +52,7 @@ test('reads are answered while pages deep inside take long, and those when they 
   expect(reads).toEqual(
     reads.map((_, index) => (index % 2 === 0 ? success(200, first, { etag: '"1"' }) : success(200, [first]))),
   );
-  await inOurs('DELETE FROM closed_gates');
+  await gate.release();
   expect(await Promise.all(slow)).toEqual(
     slow.map(() => success(200, deep.body, { link: deep.headers.link as string })),
   );

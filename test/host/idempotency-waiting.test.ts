@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { answerOf, freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { isPooled } from '../stage/pooled.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -139,8 +140,9 @@ describe('while the first request with a key is still running in another instanc
 
 describe('a time-out that the key did not cause is 503, and leaves nothing behind:', () => {
   test.each([
-    ['an email that somebody is writing', (email: string) => holdEmail(service.database, email)],
-    ['a table that is locked', () => holdUsers(service.database)],
+    ['an email that somebody is writing', (email: string) => holdEmail(service.database, email)] as const,
+    // Behind a pooler PostgreSQL has the role's limit, not the request's: a statement given up may have the table next.
+    ...(isPooled ? [] : [['a table that is locked', () => holdUsers(service.database)] as const]),
   ])('%s', async (_case, hold) => {
     const [key, email] = [freshKey(), freshAddress()];
     const { release } = await hold(email);

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { isDistributed } from '../stage/distributed.ts';
+import { isPooled } from '../stage/pooled.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -100,7 +101,7 @@ describe('where all transactions are serializable by default', () => {
     }
   });
 
-  test('the service asks for READ COMMITTED, where the engine lets it', async () => {
+  test('the service asks for READ COMMITTED, where engine and pooler let it', async () => {
     await inDatabase(
       direct,
       `CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -112,7 +113,7 @@ describe('where all transactions are serializable by default', () => {
     const answer = await direct.call('PATCH', USERS + given.id, {});
 
     const updated_at = expect.any(String);
-    const full_name = isDistributed ? 'serializable' : 'read committed';
+    const full_name = isDistributed || isPooled ? 'serializable' : 'read committed';
     expect(answer).toEqual(success(200, { ...given, full_name, updated_at }, { etag: '"2"' }));
   });
 

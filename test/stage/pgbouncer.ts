@@ -67,6 +67,7 @@ export async function startPgBouncer(server: PostgresServer, { poolSize, callers
       ...(callers && { auth_file: users }),
       pool_mode: 'transaction',
       default_pool_size: size,
+      max_client_conn: 1000,
       logfile: log,
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);

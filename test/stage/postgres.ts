@@ -8,6 +8,7 @@ import type { TestProject } from 'vitest/node';
 import { launcherOf } from '../../host/development/postgres/take-over.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
+import { isPooled, settingsBehindPooler } from './pooled.ts';
 import { startContainer } from './postgres-container.ts';
 
 /** How to reach the PostgreSQL that the tests run against, and a database to connect to for administration. */
@@ -61,10 +62,13 @@ export async function createDatabase() {
   if (isDistributed) {
     for (const statement of distributedHabits(name)) await query({ ...server, database: name }, statement);
   }
+  if (isPooled) for (const statement of settingsBehindPooler(name)) await query(server, statement);
   return {
     ...server,
     name,
     database: name,
+    /** What the service is to be told of, in place of the server. */
+    ...(isPooled && { pooler: inject('pooler') }),
     drop: () => query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
 }

@@ -4,18 +4,21 @@ import { join } from 'node:path';
 import { startHost } from '../../host/host.ts';
 import { readSettings, type Variables } from '../../lib/settings.ts';
 import { isDistributed } from './distributed.ts';
+import { isPooled } from './pooled.ts';
 import { createDatabase } from './postgres.ts';
 import { startIssuer } from './tokens.ts';
 
 /** The variables of a service in production at this database and this issuer, on a free port, without tracing. */
 export function environmentOf(
-  { host, port, user, password, name }: Awaited<ReturnType<typeof createDatabase>>,
+  { host, port, user, password, name, pooler }: Awaited<ReturnType<typeof createDatabase>>,
   {
     issuer,
     jwksUri,
     audience,
   }: Pick<Awaited<ReturnType<typeof startIssuer>>, 'issuer' | 'jwksUri' | 'audience'>,
 ): Variables {
+  // A test that puts something else in between has its own port.
+  const server = port === pooler?.inFrontOf ? pooler : { host, port };
   return {
     SVC_ENV: 'production',
     SVC_OTEL_ENABLED: 'false',
@@ -24,11 +27,12 @@ export function environmentOf(
     SVC_OAUTH_ISSUER: issuer,
     SVC_OAUTH_JWKS_URI: jwksUri,
     SVC_OAUTH_AUDIENCE: audience,
-    SVC_POSTGRES_HOST: host,
-    SVC_POSTGRES_PORT: String(port),
+    SVC_POSTGRES_HOST: server.host,
+    SVC_POSTGRES_PORT: String(server.port),
     SVC_POSTGRES_USER: user,
     SVC_POSTGRES_PASSWORD: password,
     SVC_POSTGRES_DB: name,
+    ...(isPooled && { SVC_POSTGRES_POOLER: 'transaction' }),
     SVC_POSTGRES_ENGINE: isDistributed ? 'distributed' : 'postgresql',
   };
 }

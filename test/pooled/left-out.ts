@@ -1,0 +1,11 @@
+import type { LeftOut } from '../stage/reaching-postgres.ts';
+
+/** What is not looked at behind a pooler. */
+export const LEFT_OUT: LeftOut = {
+  'test/lib/database/*.test.ts':
+    'about sessions of one’s own; migrations behind PgBouncer are in test/lambda/pooler.ts',
+  'test/host/{connections,dead-connections}.test.ts': 'sessions are counted, or asked about by another',
+  'test/host/postgres-{refuses,locked}.test.ts':
+    'what PostgreSQL says to whoever connects PgBouncer hears; its connections are fewer than ours',
+  'test/host/{several-servers,changes-postgres-away}.test.ts': 'servers of their own, without PgBouncer',
+};

@@ -1,0 +1,25 @@
+import { describe, expect, test } from 'vitest';
+import { LEFT_OUT as LEFT_OUT_OF_DISTRIBUTED } from './distributed/left-out.ts';
+import { LEFT_OUT as LEFT_OUT_OF_POOLED } from './pooled/left-out.ts';
+import { filesReachingPostgres, patternsOfNone } from './stage/reaching-postgres.ts';
+
+describe.each([
+  ['behind a pooler', LEFT_OUT_OF_POOLED],
+  ['with the habits of a distributed engine', LEFT_OUT_OF_DISTRIBUTED],
+])('%s', (_title, leftOut) => {
+  test('every file that reaches PostgreSQL runs once more, unless a line says why not', () => {
+    expect(filesReachingPostgres(leftOut)).toEqual(
+      expect.arrayContaining([
+        'test/fuzz/fuzz.test.ts',
+        'test/handlers/operations.test.ts',
+        'test/host/deleted-user.test.ts',
+        'test/host/list.test.ts',
+      ]),
+    );
+    expect(filesReachingPostgres(leftOut)).not.toContain('test/host/docs.test.ts');
+  });
+
+  test('no line is about a file that is not there', () => {
+    expect(patternsOfNone(leftOut)).toEqual([]);
+  });
+});
