@@ -1,3 +1,4 @@
+import { ChurningSet } from '../lib/churning-set.ts';
 import type { StandAside } from '../lib/stand-aside.ts';
 
 /** Counts the requests in flight, and waits until there are none. */
@@ -25,8 +26,8 @@ type Watch = (onLeft: () => void) => () => void;
 
 /** The requests in flight of one instance. */
 export function createDrain(): Drain {
-  const inFlight = new Set<{ cancel: () => void }>();
-  const waits = new Set<() => void>();
+  const inFlight = new ChurningSet<{ cancel: () => void }>();
+  const waits = new ChurningSet<() => void>();
   let onIdle: (() => void) | undefined;
   let isEndingWaits = false;
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { ChurningSet } from '../churning-set.ts';
 import { unavailable } from '../problem.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { StatementText } from './pipeline.ts';
@@ -16,8 +17,8 @@ type Options = {
 /** Statements of which each has a connection for itself alone, so that it holds up nobody, whatever it waits for. */
 export function exclusiveConnections(pool: Pool, options: Options): Way {
   const borrow = borrowingFrom(pool, options);
-  const busy = new Set<Borrowed>();
-  const waiting = new Set<(reason: Error) => void>();
+  const busy = new ChurningSet<Borrowed>();
+  const waiting = new ChurningSet<(reason: Error) => void>();
   const { mostWaiting } = options;
   let isCancelled = false;
 

@@ -1,3 +1,4 @@
+import { ChurningSet } from '../churning-set.ts';
 import { unavailable } from '../problem.ts';
 import { isOfOneItem } from './faults.ts';
 import type { StatementText } from './pipeline.ts';
@@ -29,7 +30,7 @@ type Waiting = {
 /** The writes of one statement. */
 type Queue = {
   readonly text: StatementText;
-  readonly waiting: Set<Waiting>;
+  readonly waiting: ChurningSet<Waiting>;
   /** Groups on their way, and those of them that are late. */
   groups: number;
   late: number;
@@ -93,7 +94,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
   function queueOf(text: StatementText): Queue {
     const known = queues.get(text);
     if (known) return known;
-    const added: Queue = { text, waiting: new Set(), groups: 0, late: 0, isScheduled: false };
+    const added: Queue = { text, waiting: new ChurningSet(), groups: 0, late: 0, isScheduled: false };
     queues.set(text, added);
     return added;
   }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { ChurningSet } from '../churning-set.ts';
 import { unavailable } from '../problem.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { StatementText, ToSend } from './pipeline.ts';
@@ -38,7 +39,7 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
   const { mostSent, mostWaiting, poolTimeLimit, timeLimit } = options;
   const borrow = borrowingFrom(pool, { areNamed: true });
   const most = pool.options.max ?? 1;
-  const queue = new Set<Waiting>();
+  const queue = new ChurningSet<Waiting>();
   const limits = createTimeLimits(look);
   let used: readonly Used[] = [];
   let opening = 0;

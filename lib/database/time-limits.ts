@@ -1,3 +1,5 @@
+import { ChurningSet } from '../churning-set.ts';
+
 /** In milliseconds: so much later than its time something may be given up. */
 const TICK = 20;
 
@@ -15,7 +17,7 @@ export type TimeLimits = {
  * request. `onTick` is called meanwhile, and as long as it gives true.
  */
 export function createTimeLimits(onTick: () => boolean): TimeLimits {
-  const all = new Set<Waiting>();
+  const all = new ChurningSet<Waiting>();
   let timer: NodeJS.Timeout | undefined;
 
   function look(): void {
