@@ -106,15 +106,15 @@ async function runOne(
   }
 }
 
-type Course = {
+type Takeover = {
   readonly begun: number;
   readonly takenOver: number;
   /** Whether the old primary is the primary again, so that what its successor has acknowledged is undone. */
   readonly isTakenBack: boolean;
 };
 
-async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, course: Course) {
-  const { begun, takenOver, isTakenBack } = course;
+async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, takeover: Takeover) {
+  const { begun, takenOver, isTakenBack } = takeover;
   const mayLose = isTakenBack || canLose(replication, fault);
   const { ledger, restarts, lost, doubtful } = await way.account();
   const successes = ledger.acknowledged.filter(({ answered }) => answered > takenOver);
