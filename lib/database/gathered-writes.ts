@@ -167,7 +167,10 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
   };
 }
 
-/** Takes the next from the queue, in their order; a second one of an id stays for a later group. */
+/**
+ * Takes the next from the queue; a second one of an id stays for a later group. In the order of the ids, so that no two
+ * groups, of other instances either, wait for each other.
+ */
 function groupOf({ waiting }: Queue): readonly Waiting[] {
   const group = new Map<string, Waiting>();
   for (const one of waiting) {
@@ -178,7 +181,7 @@ function groupOf({ waiting }: Queue): readonly Waiting[] {
     one.until = one.deadline;
     one.isSent = true;
   }
-  return [...group.values()];
+  return [...group.values()].sort(byId);
 }
 
 /** A fault of one fails one part alone, so that few of its neighbours are sent one by one. */
@@ -196,9 +199,13 @@ function valuesOf(group: readonly Waiting[]): readonly (readonly unknown[])[] {
 }
 
 function answer(group: readonly Waiting[], rows: readonly Row[]): void {
-  const byId = new Map(rows.map((row) => [row.id, row]));
+  const rowOf = new Map(rows.map((row) => [row.id, row]));
   for (const { id, resolve } of group) {
-    const row = byId.get(id);
+    const row = rowOf.get(id);
     resolve(row ? [row] : []);
   }
+}
+
+function byId({ id: one }: Waiting, { id: other }: Waiting): number {
+  return one < other ? -1 : 1;
 }

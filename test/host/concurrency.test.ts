@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody } from '../stage/answers.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -20,6 +20,30 @@ test('of 100 concurrent creates of one address, one is 201 and 99 are 409', asyn
   expect(refused).toEqual(Array.from({ length: 99 }, () => refusal('conflict_error', USERS)));
   const list = (await call('GET', USERS)).body as UserBody[];
   expect(list.filter((user) => user.email.toLowerCase() === email)).toEqual([created[0]?.body]);
+});
+
+test('of creates that come together each gets its own user and its own change, but those of a taken address 409', async () => {
+  const taken = (await createUser()).email;
+  const head = (await call('GET', `${USERS}changes?cursor=now&limit=0`)).headers.link?.slice(1).split('>')[0];
+  const bodies = Array.from({ length: 60 }, (_, index) => ({
+    email: index % 6 === 5 ? taken.toUpperCase() : freshAddress(),
+    full_name: index % 7 === 0 ? null : `"Name" \\${index}, {é}`,
+  }));
+
+  const answers = await Promise.all(bodies.map((body) => call('POST', USERS, body)));
+
+  expect(answers).toEqual(
+    bodies.map((body) =>
+      body.email === taken.toUpperCase()
+        ? refusal('conflict_error', USERS)
+        : success(201, user(body), { etag: '"1"', location: expect.any(String) }),
+    ),
+  );
+  const created = answers.filter(({ status }) => status === 201).map(({ body }) => (body as UserBody).id);
+  const changes = (await call('GET', head ?? '')).body as readonly { subject: string; type: string }[];
+  expect(changes.map(({ type, subject }) => `${type} ${subject}`).sort()).toEqual(
+    created.map((id) => `user.created ${id}`).sort(),
+  );
 });
 
 test('of 20 users that take one address at once, one gets it', async () => {

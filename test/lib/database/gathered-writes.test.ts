@@ -19,7 +19,7 @@ beforeAll(async () => {
   [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   admin = await administer(database.name);
   await admin.query(`CREATE TABLE notes
-    (id uuid PRIMARY KEY, note text CHECK (note <> 'bad'), writes int DEFAULT 1, transaction xid8 DEFAULT pg_current_xact_id())`);
+    (id uuid PRIMARY KEY, note text CHECK (note <> 'bad'), writes int DEFAULT 1, place bigserial, transaction xid8 DEFAULT pg_current_xact_id())`);
   opened = openDatabase(readSettings(environmentOf(database, issuer)).postgres);
 });
 
@@ -79,6 +79,14 @@ describe('writes', () => {
 
     expect(answers).toEqual(['a', 'ab', 'abc', 'abcd'].map((note) => written(1, note)));
     expect(rows).toEqual([{ id: idOf(1), note: 'abcd', writes: 4 }]);
+  });
+
+  test('are carried out in the order of their ids, so that two statements never wait for each other', async () => {
+    const write = writingNotes();
+    await Promise.all([7, 3, 9, 1].map((number) => write(number, 'note')));
+    const rows = await admin.query('SELECT id FROM notes ORDER BY place');
+
+    expect(rows).toEqual([1, 3, 7, 9].map((number) => ({ id: idOf(number) })));
   });
 
   test('are sent in parts, and one by one, when together they fail, so that only those at fault fail', async () => {
