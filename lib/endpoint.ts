@@ -11,7 +11,7 @@ import { pathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { type RequestSchemas, validate } from './middleware/validate.ts';
 import { besideNeighbours, type Neighbours } from './neighbours.ts';
-import { isUnmodified, type Preconditions, preconditionsIn } from './preconditions.ts';
+import { isUnmodified, NO_PRECONDITIONS, type Preconditions, preconditionsIn } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { refuseWith, serve } from './serve.ts';
@@ -77,19 +77,24 @@ export type Endpoint<Needs = Service> = { readonly route: Route; bind(service: N
 /** Declares an endpoint. It answers by returning what its reply takes, and refuses by throwing a Problem. */
 export function endpoint<const R extends Route>(
   route: R,
-  answer: (request: RequestOf<R>, service: Services[R['needs']]) => Promise<Value<R>>,
+  answer: (request: RequestOf<R>, service: Services[R['needs']]) => Value<R> | Promise<Value<R>>,
 ): Endpoint<Services[R['needs']]> {
   return {
     route,
     bind(service) {
       if (route.isServed?.(service.settings) === false) return refuseWith(service, noSuchPath());
+      const resultOf = resultsOf(route);
       const handler = serve(service, {
         route,
         // Only a public route is bound to less than the whole service, and it asks for no token.
         checks: checksOf(route, service as ProtectedService),
-        answer: async (event, context) => {
+        answer(event, context) {
           const request = requestOf<R>(route, event, context);
-          return resultOf(route, await answer(request, service), request.preconditions, event.headers.accept);
+          const { accept } = event.headers;
+          const value = answer(request, service);
+          return value instanceof Promise
+            ? value.then((settled) => resultOf(settled, request.preconditions, accept))
+            : resultOf(value, request.preconditions, accept);
         },
       });
       const { path, neighbours } = route;
@@ -116,7 +121,7 @@ function requestOf<R extends Route>(
   context: RequestContext,
 ): RequestOf<R> {
   const { values, principal } = context;
-  const preconditions = conditional ? preconditionsIn(event.headers) : {};
+  const preconditions = conditional ? preconditionsIn(event.headers) : NO_PRECONDITIONS;
   const isHead = event.requestContext.http.method === 'HEAD';
   const standAside = waits && !isHead ? standAsideOf(event, context) : undefined;
   return { ...values, path: event.rawPath, principal, preconditions, standAside } as unknown as RequestOf<R>;
@@ -126,22 +131,23 @@ function requestOf<R extends Route>(
 const WAIT_MARGIN = 500;
 
 /** A function's wait ends before its time is up. */
-function standAsideOf({ standAside = standAsideAlone }: GatewayEvent, context: RequestContext): StandAside {
+function standAsideOf(event: GatewayEvent, context: RequestContext): StandAside {
   const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN, 0);
-  return (milliseconds, wait) => standAside(Math.min(milliseconds, left), wait);
+  return (milliseconds, wait) => {
+    const most = Math.min(milliseconds, left);
+    return event.standAside ? event.standAside(most, wait) : standAsideAlone(most, wait);
+  };
 }
 
-function resultOf(
-  { success, reply, conditional }: Route,
-  value: unknown,
-  preconditions: Preconditions,
-  accept: string | undefined,
-): GatewayResult {
-  const headers = replyHeaders(reply, value, accept);
-  if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
-    return notModified(headers);
-  const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;
-  return { statusCode, headers, body: reply.write(value), isBase64Encoded: false };
+function resultsOf({ success, reply, conditional }: Route) {
+  const headersOf = replyHeaders(reply);
+  return (value: unknown, preconditions: Preconditions, accept: string | undefined): GatewayResult => {
+    const headers = headersOf(value, accept);
+    if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
+      return notModified(headers);
+    const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;
+    return { statusCode, headers, body: reply.write(value), isBase64Encoded: false };
+  };
 }
 
 /** What a 200 would have told, but for its content and what describes that (RFC 9110 section 15.4.5). */

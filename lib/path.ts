@@ -2,9 +2,11 @@ import { undecodablePath } from './http-refusals.ts';
 
 /** What RFC 3986 section 3.3 lets stand in a path; `%` is that of an escape, or of what only looks like one. */
 const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/gu;
+const OTHER_CHARACTER = /[^\w\-.~!$&'()*+,;=:@/%]/;
 
 /** The path with all that cannot stand in one in escapes, whoever sent it so or decoded it on the way. */
 export function encodedPath(path: string): string {
+  if (!OTHER_CHARACTER.test(path)) return path;
   return path.replace(OTHER_CHARACTERS, (character) => encodeURIComponent(character.toWellFormed()));
 }
 

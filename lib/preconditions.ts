@@ -11,6 +11,9 @@ export type Preconditions = {
   readonly ifNoneMatch?: EntityTags | undefined;
 };
 
+/** Of a request that asks for none. */
+export const NO_PRECONDITIONS: Preconditions = {};
+
 /** What stands between two commas; a comma within quotes belongs to its tag (RFC 9110 section 5.6.1). */
 const MEMBER = /(?:[^",]|"[^"]*(?:"|$))+/g;
 /** RFC 9110 section 8.8.3. */
@@ -18,9 +21,11 @@ const ENTITY_TAG = /^(W\/)?("[\x21\x23-\x7e\x80-\xff]*")$/;
 
 /** The preconditions in a request's header fields (RFC 9110 section 13.1); dates are not looked at. */
 export function preconditionsIn(headers: Readonly<Record<string, string | undefined>>): Preconditions {
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers;
+  if (ifMatch === undefined && ifNoneMatch === undefined) return NO_PRECONDITIONS;
   return {
-    ifMatch: entityTagsIn(headers['if-match'], { weak: false }),
-    ifNoneMatch: entityTagsIn(headers['if-none-match'], { weak: true }),
+    ifMatch: entityTagsIn(ifMatch, { weak: false }),
+    ifNoneMatch: entityTagsIn(ifNoneMatch, { weak: true }),
   };
 }
 

@@ -30,20 +30,23 @@ type ReplyHeader<Value> = {
 /** The media type of every JSON body that is no problem. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The headers of `reply` for this value. */
-export function replyHeaders<Value>(
-  reply: Reply<Value>,
-  value: Value,
-  accept: string | undefined,
-): Record<string, string> {
-  const headers: Record<string, string> = {};
-  if (reply.mediaType) headers['Content-Type'] = reply.mediaType;
-  if (reply.onDemand && names(accept, reply.onDemand)) headers['Content-Type'] = reply.onDemand;
-  for (const [name, header] of Object.entries(reply.headers)) {
-    const text = header.of(value);
-    if (text !== undefined) headers[name] = text;
-  }
-  return headers;
+/** Gives the headers of `reply` for a value. */
+export function replyHeaders<Value>({
+  mediaType,
+  onDemand,
+  headers,
+}: Reply<Value>): (value: Value, accept: string | undefined) => Record<string, string> {
+  const declared = Object.entries(headers);
+  return (value, accept) => {
+    const written: Record<string, string> = {};
+    if (mediaType) written['Content-Type'] = mediaType;
+    if (onDemand && names(accept, onDemand)) written['Content-Type'] = onDemand;
+    for (const [name, header] of declared) {
+      const text = header.of(value);
+      if (text !== undefined) written[name] = text;
+    }
+    return written;
+  };
 }
 
 /** `Cache-Control` with the same directives in every response. */

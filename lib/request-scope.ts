@@ -12,8 +12,12 @@ export type RequestScope = {
 const scopes = new AsyncLocalStorage<RequestScope>();
 
 /** Runs `serve` with `scope` as the request being served, also in all that it awaits. */
-export function withinRequest<Result>(scope: RequestScope, serve: () => Result): Result {
-  return scopes.run(scope, serve);
+export function withinRequest<Result, Given extends unknown[]>(
+  scope: RequestScope,
+  serve: (...given: Given) => Result,
+  ...given: Given
+): Result {
+  return scopes.run(scope, serve, ...given);
 }
 
 /** The request being served; undefined outside of one. */

@@ -1,5 +1,6 @@
 import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
+import { atOnce } from './at-once.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
 import { DEADLINE_MARGIN, refuseAtDeadline, timeUntilDeadline, withDeadline } from './middleware/deadline.ts';
 import { head } from './middleware/head.ts';
@@ -13,7 +14,7 @@ import { withinRequest } from './request-scope.ts';
 import type { BaseService } from './service.ts';
 
 /** Answers a request that has passed all checks. */
-export type Answer = (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
+export type Answer = (event: GatewayEvent, context: RequestContext) => GatewayResult | Promise<GatewayResult>;
 
 /** What stands between a request and its answer. */
 export type Pipeline = {
@@ -28,36 +29,43 @@ export type Pipeline = {
 export function serve({ settings, log, tracing }: BaseService, pipeline: Pipeline): Handler {
   const { route, checks = [], answer } = pipeline;
   const header = settings.requestIdHeader;
+  const field = header.toLowerCase();
   const isProbe = route?.kind === 'probe';
   const withinServerSpan = isProbe ? undefined : tracing?.withinServerSpan;
   const isLogged = settings.logLevel === 'debug' && !isProbe;
   const stack = middy(answer as never, {
     timeoutEarlyInMillis: DEADLINE_MARGIN,
     timeoutEarlyResponse: refuseAtDeadline,
+    executionMode: atOnce as never,
   });
   const outer = [head(), requestId(header), noSniffing(), httpErrorHandler({ logger: false }), problems(log)];
   stack.use([...outer, ...checks.map(withDeadline)] as never);
-  const runStack = stack as unknown as (
-    event: GatewayEvent,
-    context: RequestContext,
-  ) => Promise<GatewayResult>;
+  const runStack = stack as unknown as Serve;
+  const logged: Serve = isLogged
+    ? (event, context) => logServed(log, event, route?.path, () => runStack(event, context))
+    : runStack;
+  const traced: Serve = withinServerSpan
+    ? (event, context) => withinServerSpan(event, route?.path, () => logged(event, context))
+    : logged;
 
   return (event, invocation) => {
     const context = contextOf(invocation);
-    const scope = {
-      requestId: requestIdOf(event.headers[header.toLowerCase()]),
-      answeredBy: performance.now() + timeUntilDeadline(context),
-    };
-    const run = () => runStack(event, context);
-    const answered = isLogged ? () => logServed(log, event, route?.path, run) : run;
-    const traced = withinServerSpan && (() => withinServerSpan(event, route?.path, answered));
-    return withinRequest(scope, traced ?? answered);
+    const requestId = requestIdOf(event.headers[field]);
+    return withinRequest({ requestId, answeredBy: deadlineOf(context) }, traced, event, context);
   };
 }
+
+type Serve = (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
 /** Answers every request with this refusal. */
 export function refuseWith(base: BaseService, problem: Problem): Handler {
   return serve(base, { answer: () => Promise.reject(problem) });
+}
+
+/** As a moment of `performance.now()`, which takes as long as all of this where there is no deadline. */
+function deadlineOf(context: RequestContext): number {
+  const left = timeUntilDeadline(context);
+  return left === Number.POSITIVE_INFINITY ? left : performance.now() + left;
 }
 
 /** A context of the request's own, so that nothing is left on the one that AWS Lambda passes in. */

@@ -18,7 +18,7 @@ export const health = endpoint(
     reply: probeReply(z.literal('healthy')),
     problems: [],
   },
-  async () => ({ status: 'healthy' as const }),
+  () => ({ status: 'healthy' as const }),
 );
 
 export const handler = /* @__PURE__ */ lambda(health, composeBase);

@@ -23,7 +23,7 @@ export const getUser = endpoint(
     reply: userReply,
     problems: [noSuchUser, preconditionFailed],
   },
-  async ({ params }, { users }) => users.get(params.user_id),
+  ({ params }, { users }) => users.get(params.user_id),
 );
 
 export const handler = /* @__PURE__ */ lambda(getUser, composeUsers);

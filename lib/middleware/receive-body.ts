@@ -24,7 +24,8 @@ function asText(bytes: Buffer): Pick<GatewayEvent, 'body' | 'isBase64Encoded'> {
   return { body: bytes.toString('base64'), isBase64Encoded: true };
 }
 
-async function bytesOf({ body, isBase64Encoded, receiveBody }: GatewayEvent, limit: number): Promise<Buffer> {
-  if (receiveBody) return receiveBody(limit);
+async function bytesOf(event: GatewayEvent, limit: number): Promise<Buffer> {
+  if (event.receiveBody) return event.receiveBody(limit);
+  const { body, isBase64Encoded } = event;
   return Buffer.from(body ?? '', isBase64Encoded ? 'base64' : 'utf8');
 }

@@ -1,0 +1,47 @@
+import type { GatewayEvent, GatewayResult } from './gateway.ts';
+import type { Middleware, RequestContext, RequestInStack, ResponseDraft } from './middleware/middleware.ts';
+
+type Answer = (event: GatewayEvent, context: RequestContext) => GatewayResult | Promise<GatewayResult>;
+
+/** What middy hands over to an execution mode: how it would run a request itself, and the stack. */
+type Core = {
+  readonly middyRequest: (event: GatewayEvent, context: RequestContext) => RequestInStack;
+  readonly runRequest: (request: RequestInStack, ...stack: unknown[]) => Promise<GatewayResult>;
+};
+
+/**
+ * An execution mode of middy (its option `executionMode`). The middlewares run in middy's order, and what is there at once
+ * is not waited for: of a request without a deadline each costs its work and no promise, and there is no AbortController,
+ * which middy makes for each. A request that has a deadline is run by middy, which knows how to give it up.
+ */
+export function atOnce(
+  { middyRequest, runRequest }: Core,
+  befores: readonly NonNullable<Middleware['before']>[],
+  answer: Answer,
+  afters: readonly NonNullable<Middleware['after']>[],
+  onErrors: readonly NonNullable<Middleware['onError']>[],
+  plugin: unknown,
+): (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult> {
+  return (event, context) =>
+    context.getRemainingTimeInMillis
+      ? runRequest(middyRequest(event, context), befores, answer, afters, onErrors, plugin)
+      : run(event, context);
+
+  async function run(event: GatewayEvent, context: RequestContext): Promise<GatewayResult> {
+    const request: RequestInStack = { event, context, response: undefined as never, error: undefined };
+    try {
+      for (const before of befores) {
+        const passed = before(request);
+        if (passed) await passed;
+      }
+      const answered = answer(event, context);
+      request.response = (answered instanceof Promise ? await answered : answered) as ResponseDraft;
+      for (const after of afters) after(request);
+    } catch (error) {
+      request.error = error;
+      request.response = undefined as never;
+      for (const onError of onErrors) onError(request);
+    }
+    return request.response as GatewayResult;
+  }
+}
