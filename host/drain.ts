@@ -4,8 +4,8 @@ import type { StandAside } from '../lib/stand-aside.ts';
 /** Counts the requests in flight, and waits until there are none. */
 export type Drain = {
   readonly inFlight: number;
-  /** Counts a request until it leaves; `cancel` is what cancelAll calls. */
-  enter(cancel: () => void, watch: Watch): RequestInFlight;
+  /** Counts a request until it leaves. */
+  enter(caller: Caller): RequestInFlight;
   /** Ends all waits of those who stand aside, for good: they are in flight again, and are answered. */
   endWaits(): void;
   /** Resolves with true once no request is in flight, with false when `seconds` pass first. */
@@ -18,44 +18,52 @@ export type Drain = {
 export type RequestInFlight = {
   leave(): void;
   /** Waits without being counted. */
-  readonly standAside: StandAside;
+  standAside: StandAside;
 };
 
-/** Calls back when the caller of a request leaves, until what it returns is called. */
-type Watch = (onLeft: () => void) => () => void;
+/** Whose request is counted. */
+export type Caller = {
+  /** What cancelAll calls. */
+  cancel(): void;
+  /** Calls back when the caller leaves, until what it returns is called. */
+  onceLeft(onLeft: () => void): () => void;
+};
 
 /** The requests in flight of one instance. */
 export function createDrain(): Drain {
-  const inFlight = new ChurningSet<{ cancel: () => void }>();
+  const inFlight = new ChurningSet<Counted>();
   const waits = new ChurningSet<() => void>();
   let onIdle: (() => void) | undefined;
   let isEndingWaits = false;
 
-  function enter(cancel: () => void, watch: Watch): RequestInFlight {
-    const request = { cancel };
-    inFlight.add(request);
-    return { leave, standAside };
+  class Counted implements RequestInFlight {
+    readonly caller: Caller;
 
-    function leave(): void {
-      inFlight.delete(request);
+    constructor(caller: Caller) {
+      this.caller = caller;
+      inFlight.add(this);
+    }
+
+    leave(): void {
+      inFlight.delete(this);
       if (inFlight.size === 0) onIdle?.();
     }
 
-    async function standAside<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>) {
+    async standAside<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>) {
       const over = new AbortController();
       const end = () => {
-        inFlight.add(request);
+        inFlight.add(this);
         over.abort();
       };
       const timer = setTimeout(end, milliseconds);
-      const unwatch = watch(end);
+      const unwatch = this.caller.onceLeft(end);
       waits.add(end);
       if (isEndingWaits) end();
-      else leave();
+      else this.leave();
       try {
         return await wait(over.signal);
       } finally {
-        inFlight.add(request);
+        inFlight.add(this);
         waits.delete(end);
         unwatch();
         clearTimeout(timer);
@@ -67,7 +75,7 @@ export function createDrain(): Drain {
     get inFlight() {
       return inFlight.size;
     },
-    enter,
+    enter: (caller) => new Counted(caller),
     endWaits() {
       isEndingWaits = true;
       for (const end of waits) end();
@@ -84,7 +92,7 @@ export function createDrain(): Drain {
       });
     },
     cancelAll() {
-      for (const { cancel } of inFlight) cancel();
+      for (const { caller } of inFlight) caller.cancel();
     },
   };
 }

@@ -1,19 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayEvent } from '../lib/gateway.ts';
 import { encodedPath } from '../lib/path.ts';
+import { unavailable } from '../lib/problem.ts';
+import { standAside as standAsideAlone } from '../lib/stand-aside.ts';
 import { BodyReader } from './body-reader.ts';
+import { onceCallerLeft } from './caller-left.ts';
+import type { Caller, RequestInFlight } from './drain.ts';
 
-/** An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. */
-export class RequestEvent implements GatewayEvent {
+/**
+ * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. One object
+ * with methods: a closure for each would be most of what the host allocates for a request.
+ */
+export class RequestEvent implements GatewayEvent, Caller {
   readonly rawPath: string;
   readonly rawQueryString: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly requestContext: GatewayEvent['requestContext'];
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
-  standAside: GatewayEvent['standAside'];
   isBase64Encoded = false;
-  readonly #body: BodyReader;
+  /** Unless it is a probe. */
+  inFlight: RequestInFlight | undefined;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #bodyReader: BodyReader | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     const [path, query] = splitTarget(request.url ?? '/');
@@ -21,25 +31,45 @@ export class RequestEvent implements GatewayEvent {
     this.rawQueryString = query;
     this.headers = joinedHeaders(request.rawHeaders);
     this.requestContext = { http: { method: request.method ?? 'GET' } };
-    this.#body = new BodyReader(request, response);
+    this.#request = request;
+    this.#response = response;
   }
 
-  receiveBody = (limit: number): Promise<Buffer> => this.#body.read(limit);
+  receiveBody(limit: number): Promise<Buffer> {
+    return this.#body().read(limit);
+  }
 
   /** Whether the client may still be sending the body. */
   get isBodyToCome(): boolean {
-    return this.#body.isToCome;
+    return !this.#request.complete && this.#body().isToCome;
   }
 
   /** Ends the wait for a body that will not come. */
   refuseBody(reason: Error): void {
-    this.#body.refuse(reason);
+    this.#body().refuse(reason);
+  }
+
+  cancel(): void {
+    this.refuseBody(unavailable('the request was cancelled by the shutdown'));
+  }
+
+  onceLeft(onLeft: () => void): () => void {
+    return onceCallerLeft(this.#response, onLeft);
+  }
+
+  standAside<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
+    return this.inFlight ? this.inFlight.standAside(milliseconds, wait) : standAsideAlone(milliseconds, wait);
+  }
+
+  #body(): BodyReader {
+    this.#bodyReader ??= new BodyReader(this.#request, this.#response);
+    return this.#bodyReader;
   }
 }
 
 /** The path and the query of a target; also of the absolute form, which a server has to accept (RFC 9112 section 3.2.2). */
 export function splitTarget(target: string): readonly [path: string, query: string] {
-  const origin = target.replace(/^https?:\/\/[^/?]*\/?/i, '/');
+  const origin = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*\/?/i, '/');
   const at = origin.indexOf('?');
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];
 }

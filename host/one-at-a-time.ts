@@ -9,31 +9,41 @@ export type Turn = {
   drop(): void;
 };
 
+/** The order of the requests on each connection. */
+export type OneAtATime = {
+  /** Whether the response before on the same connection, if there was one, is not out yet. */
+  isToWaitFor(previous: ServerResponse | undefined): previous is ServerResponse;
+  /** Serves a request once that is answered. */
+  follow(previous: ServerResponse, turn: Turn): void;
+};
+
 /**
  * Serves the requests of each connection one after the other, as their answers go out (RFC 9112 section 9.3.2): whoever
  * sends forty at once and reads no answer costs one answer, and is no forty callers to those on other connections.
- * `previous` is the request before on the same connection, if there was one.
  */
-export function createOneAtATime(): (previous: ServerResponse | undefined, turn: Turn) => void {
+export function createOneAtATime(): OneAtATime {
   const behind = new WeakMap<Socket, Turn[]>();
 
-  function follow(previous: ServerResponse, turns: Turn[], socket: Socket): void {
+  function serveBehind(previous: ServerResponse, turns: Turn[], socket: Socket): void {
     previous.once('close', () => {
       if (socket.destroyed) return turns.forEach(({ drop }) => void drop());
       const next = turns.shift();
-      if (next && turns.length > 0) follow(next.response, turns, socket);
+      if (next && turns.length > 0) serveBehind(next.response, turns, socket);
       else behind.delete(socket);
       next?.serve();
     });
   }
 
-  return (previous, turn) => {
-    if (previous === undefined || previous.writableFinished) return turn.serve();
-    const { socket } = turn.response.req;
-    const turns = behind.get(socket) ?? [];
-    turns.push(turn);
-    if (turns.length > 1) return;
-    behind.set(socket, turns);
-    follow(previous, turns, socket);
+  return {
+    isToWaitFor: (previous): previous is ServerResponse =>
+      previous !== undefined && !previous.writableFinished,
+    follow(previous, turn) {
+      const { socket } = turn.response.req;
+      const turns = behind.get(socket) ?? [];
+      turns.push(turn);
+      if (turns.length > 1) return;
+      behind.set(socket, turns);
+      serveBehind(previous, turns, socket);
+    },
   };
 }

@@ -42,10 +42,16 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
 
   return (method, path) => {
     const found = router.find(method as 'GET', path);
-    // An empty segment is no parameter: `/api/v1/users//` is an unknown path.
-    const isWhole = found !== null && Object.values(found.params).every((value) => value !== '');
-    return isWhole ? { ...(found.store as Omit<Match, 'params'>), params: found.params } : noMatch;
+    if (!found || hasEmptySegment(found.params)) return noMatch;
+    const { handler, isProbe } = found.store as Omit<Match, 'params'>;
+    return { handler, isProbe, params: found.params };
   };
+}
+
+/** It is no parameter: `/api/v1/users//` is an unknown path. */
+function hasEmptySegment(params: Match['params']): boolean {
+  for (const name in params) if (params[name] === '') return true;
+  return false;
 }
 
 function methodsOf({ method }: Route): HTTPMethod[] {

@@ -1,14 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { GatewayResult, Handler } from '../lib/gateway.ts';
-import { unavailable } from '../lib/problem.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
-import { onceCallerLeft } from './caller-left.ts';
 import { answerClientErrors, type Exchange, SILENCE } from './client-errors.ts';
 import { createConnectionClose } from './connection-close.ts';
 import type { Door } from './door.ts';
-import type { Drain, RequestInFlight } from './drain.ts';
+import type { Drain } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
 import { faultOfHostHeader } from './host-header.ts';
 import { createOneAtATime } from './one-at-a-time.ts';
@@ -49,52 +47,53 @@ export function createHttpServer({ service, router, door, drain, responses, shut
   const refusal = preparedRefusal(service.settings);
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    if (connections.isClosing(request.socket)) return;
+    const { socket } = request;
+    if (connections.isClosing(socket)) return;
     const event = new RequestEvent(request, response);
-    const previous = exchanges.get(request.socket)?.response;
-    exchanges.set(request.socket, { event, request, response });
+    const previous = exchanges.get(socket)?.response;
+    exchanges.set(socket, { event, request, response });
     const match = router(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
-    const inFlight = match.isProbe ? undefined : enter(event, response);
+    if (!match.isProbe) event.inFlight = drain.enter(event);
     const fault = faultOfHostHeader(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
-    // A handler never rejects: whatever fails here is a connection that cannot be written to.
-    const answered = () => void answer(handler, event, response, inFlight).catch(() => response.destroy());
-    oneAtATime(previous, {
-      response,
-      serve() {
-        if (match.isProbe || door.isOpen) answered();
-        else door.queue({ response, serve: answered, refuse: () => refuse(event, response, inFlight) });
-      },
-      drop: () => inFlight?.leave(),
-    });
+    if (!oneAtATime.isToWaitFor(previous)) admit(handler, event, response);
+    else
+      oneAtATime.follow(previous, {
+        response,
+        serve: () => admit(handler, event, response),
+        drop: () => event.inFlight?.leave(),
+      });
   }
 
-  function enter(event: RequestEvent, response: ServerResponse): RequestInFlight {
-    const inFlight = drain.enter(
-      () => event.refuseBody(cancelled()),
-      (onLeft) => onceCallerLeft(response, onLeft),
-    );
-    event.standAside = inFlight.standAside;
-    return inFlight;
+  function admit(handler: Handler, event: RequestEvent, response: ServerResponse): void {
+    if (!event.inFlight || door.isOpen) void answer(handler, event, response);
+    else
+      door.queue({
+        response,
+        serve: () => void answer(handler, event, response),
+        refuse: () => refuse(event, response),
+      });
   }
 
-  function refuse(event: RequestEvent, response: ServerResponse, inFlight?: RequestInFlight): void {
-    inFlight?.leave();
+  function refuse(event: RequestEvent, response: ServerResponse): void {
+    event.inFlight?.leave();
     write(response, refusal(event), event);
   }
 
-  async function answer(
-    handler: Handler,
-    event: RequestEvent,
-    response: ServerResponse,
-    inFlight?: RequestInFlight,
-  ): Promise<void> {
-    const result = await handler(event).finally(inFlight?.leave);
-    // The connection remembers the event until the next one comes: 512 idle ones held 33 MB of bodies.
-    event.body = undefined;
-    write(response, result, event);
-    if (inFlight) door.onAnswered(response);
+  async function answer(handler: Handler, event: RequestEvent, response: ServerResponse): Promise<void> {
+    try {
+      const result = await handler(event);
+      event.inFlight?.leave();
+      // The connection remembers the event until the next one comes: 512 idle ones held 33 MB of bodies.
+      event.body = undefined;
+      write(response, result, event);
+      if (event.inFlight) door.onAnswered(response);
+    } catch {
+      event.inFlight?.leave();
+      // A handler never rejects: whatever fails here is a connection that cannot be written to.
+      response.destroy();
+    }
   }
 
   function write(response: ServerResponse, result: GatewayResult, event: RequestEvent): void {
@@ -110,5 +109,3 @@ export function createHttpServer({ service, router, door, drain, responses, shut
   answerClientErrors(server, service, router, exchanges);
   return server;
 }
-
-const cancelled = () => unavailable('the request was cancelled by the shutdown');
