@@ -12,7 +12,7 @@ function programOf(stage: Stage, variables: Variables, options = ''): Program {
   return {
     command: '/bin/sh',
     // Of a flag that is given twice the later one holds.
-    options: ['-c', scripts.start.replace('dist/', `${options} dist/`)],
+    options: ['-c', scripts.start.replace(' dist/host', ` ${options} dist/host`)],
     folder: join(stage.main, '../../..'),
     variables: { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1', ...variables },
   };
