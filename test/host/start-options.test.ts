@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+const options: readonly string[] = scripts.start.split(' ').filter((word: string) => word.startsWith('--'));
+
+test('the image starts the host with the options of Node.js that npm start gives it', () => {
+  const lines = readFileSync('Dockerfile', 'utf8').match(/^CMD .+$/gm) ?? [];
+  const [command] = lines.map((line) => JSON.parse(line.slice('CMD'.length))).filter(endsInHost);
+
+  expect(command).toEqual([...options, '/app/main.mjs']);
+});
+
+test('the young generation of the heap has the same limit wherever the host runs', () => {
+  expect(options).toEqual([expect.stringMatching(/^--max-semi-space-size=\d+$/)]);
+});
+
+function endsInHost(words: readonly string[]): boolean {
+  return words.at(-1) === '/app/main.mjs';
+}
