@@ -17,9 +17,10 @@ export type ChangeRow = {
 
 /** The columns of a change; a number for its time, as for those of users. */
 export const changeColumns = sql.raw(`position, user_id, version, type, changed, actor, request_id,
-    (extract(epoch from time) * 1000)::bigint as time`);
+    (date_part('epoch', time) * 1000)::bigint as time`);
 
-const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' } as const satisfies Record<
+/** The types of events, by the numbers of `CHANGE_TYPES`. */
+export const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' } as const satisfies Record<
   (typeof CHANGE_TYPES)[keyof typeof CHANGE_TYPES],
   string
 >;
@@ -55,26 +56,8 @@ export const Change = z
   })
   .meta({ id: 'Change', description: 'A change of a user (CloudEvents 1.0).' });
 
-/** The change in a row. */
-export function changeIn(row: ChangeRow): z.output<typeof Change> {
-  return {
-    specversion: '1.0',
-    id: row.position,
-    source: '/api/v1/users',
-    type: TYPES[row.type as keyof typeof TYPES],
-    subject: row.user_id,
-    time: new Date(Number(row.time)).toISOString(),
-    datacontenttype: 'application/json',
-    data: {
-      version: Number(row.version),
-      changed: fieldsIn(row.changed),
-      actor: row.actor,
-      request_id: row.request_id,
-    },
-  };
-}
-
-function fieldsIn(changed: number): (keyof typeof FIELD_BITS)[] {
+/** The fields whose bits are set. */
+export function fieldsIn(changed: number): (keyof typeof FIELD_BITS)[] {
   const fields = Object.entries(FIELD_BITS) as [keyof typeof FIELD_BITS, number][];
   return fields.flatMap(([name, bit]) => (changed & bit ? [name] : []));
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
-import { Change, changeIn } from './change.ts';
+import { Change } from './change.ts';
+import { changeJson } from './change-json.ts';
 import type { ChangesPage } from './changes.ts';
 
 /** A page of changes: a plain list, or the same as a batch of CloudEvents, and the way to the next page. */
@@ -8,7 +9,7 @@ export const changesReply: Reply<ChangesPage> = {
   mediaType: JSON_TYPE,
   onDemand: 'application/cloudevents-batch+json; charset=utf-8',
   schema: z.array(Change),
-  write: ({ changes }) => JSON.stringify(changes.map(changeIn)),
+  write: ({ changes }) => `[${changes.map(changeJson).join()}]`,
   headers: {
     ...cacheControl('private, no-cache'),
     Link: {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { momentText, userJson } from '../../../lib/users/user-json.ts';
+import { momentText } from '../../../lib/moment-text.ts';
+import { userJson } from '../../../lib/users/user-json.ts';
 import { representation } from '../../../lib/users/user-reply.ts';
 
 /** What Date can tell, in milliseconds since 1970. */
