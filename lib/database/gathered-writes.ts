@@ -133,7 +133,8 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
         onEnd();
       },
       (fault) => {
-        if (group.length > 1 && isOfOneItem(fault)) return carryOutParts(text, partsOf(group), onEnd);
+        const parts = group.length > 1 && isOfOneItem(fault) ? partsOf(group) : [];
+        if (parts.length > 0) return carryOutParts(text, parts, onEnd);
         for (const { reject } of group) reject(fault);
         onEnd();
       },
@@ -184,11 +185,16 @@ function groupOf({ waiting }: Queue): readonly Waiting[] {
   return [...group.values()].sort(byId);
 }
 
-/** A fault of one fails one part alone, so that few of its neighbours are sent one by one. */
+/**
+ * Those who still wait for an answer, in parts: a fault of one fails one part alone, so that few of its neighbours are sent
+ * one by one.
+ */
 function partsOf(group: readonly Waiting[]): readonly (readonly Waiting[])[] {
+  const now = performance.now();
+  const left = group.filter(({ deadline }) => deadline > now);
   const size = group.length > PART ? PART : 1;
-  return Array.from({ length: Math.ceil(group.length / size) }, (_, index) =>
-    group.slice(index * size, (index + 1) * size),
+  return Array.from({ length: Math.ceil(left.length / size) }, (_, index) =>
+    left.slice(index * size, (index + 1) * size),
   );
 }
 

@@ -167,6 +167,26 @@ describe('writes', () => {
     expect(await other).toEqual(written(2, 'waited for'));
   });
 
+  test('of which one is given up before they are sent in parts are carried out without it', async () => {
+    const write = writingNotes();
+    await write(0, 'before');
+    const other = await administer(database.name);
+    await other.query('BEGIN');
+    await other.query("UPDATE notes SET note = 'meanwhile' WHERE true");
+    const waiting = write(0, ', after');
+    // The wait for the lock takes longer.
+    const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 10 }, () =>
+      write(1, 'given up'),
+    );
+    const ended = endsOf([givenUp, write(2, 'free')]);
+
+    expect(await ended).toEqual([unavailable, written(2, 'free')]);
+    await other.query('COMMIT');
+    await other.end();
+    expect(await waiting).toEqual(written(0, 'meanwhile, after'));
+    expect(await admin.query(`SELECT FROM notes WHERE id = '${idOf(1)}'`)).toEqual([]);
+  });
+
   test('that a conflict of transactions has undone are sent again', async () => {
     await admin.query(`CREATE SEQUENCE attempts;
       CREATE FUNCTION refuse_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
