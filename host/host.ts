@@ -21,7 +21,7 @@ import { createRefusalCounts, type RefusalCounts } from './refusal-counts.ts';
 import { createResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
-import { createShutdown, type Shutdown } from './shutdown.ts';
+import { createShutdown, LAST_LINES, type Shutdown } from './shutdown.ts';
 import { createUnread } from './unread.ts';
 import { urlOf } from './url.ts';
 
@@ -39,6 +39,8 @@ export type Host = {
   checkReadiness(): Promise<void>;
   /** Drains and releases everything, once; resolves when nothing is left. */
   shutDown(): Promise<void>;
+  /** Logs why the process ends without that; resolves when the lines are written. */
+  logCrash(error: Error): Promise<void>;
 };
 
 /**
@@ -90,6 +92,10 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     port,
     url: urlOf(settings.host, port),
     checkReadiness: () => readiness.check(),
+    logCrash(error) {
+      log.error('crashed', { cause: redactedCause(error) });
+      return lines.end(LAST_LINES);
+    },
     shutDown: () =>
       shutdown.run({ service, migrations, cleaning, drain, server, responses, telemetry, lines }),
   };

@@ -11,6 +11,9 @@ starting.catch((error) => {
   process.exit(1);
 });
 
+// A defect of ours or of a library's: what is in memory may be half done, so that nothing but an end is safe.
+process.once('uncaughtException', (error) => void crash(error));
+
 async function start(): Promise<Host> {
   const { readSettings } = await import('../lib/settings.ts');
   const settings = readSettings();
@@ -24,6 +27,12 @@ async function stop(): Promise<void> {
   const host = await starting;
   await host.shutDown();
   process.exit(0);
+}
+
+async function crash(thrown: unknown): Promise<void> {
+  const host = await starting;
+  await host.logCrash(thrown instanceof Error ? thrown : new Error(`thrown: ${String(thrown)}`));
+  process.exit(1);
 }
 
 function messageOf(error: NodeJS.ErrnoException): string {

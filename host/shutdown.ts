@@ -38,7 +38,7 @@ export type Shutdown = {
 const LAST_STEP = 0.5;
 
 /** How long the last lines of the log may take; in seconds. */
-const LAST_LINES = 0.3;
+export const LAST_LINES = 0.3;
 
 /** The shutdown of one instance: unready, drain, and only then the connections to the database. */
 export function createShutdown(): Shutdown {

@@ -27,6 +27,9 @@ const PACKAGE_SCOPE = /(?<![\w.+-])@[\w-]+\//g;
 /** PostgreSQL's data exceptions, violated constraints and errors raised by triggers: they may quote a value. */
 const QUOTING = /^(22|23|P0)...$/;
 
+/** So many causes behind an error are told. */
+const MOST_DEEP = 3;
+
 /** Where each function was called, a line each. */
 const FRAMES = /\n +at .*/s;
 
@@ -60,8 +63,8 @@ export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   const { name, message, stack, cause } = error;
   const { code } = error as { code?: unknown };
   const isQuoting = typeof code === 'string' && QUOTING.test(code);
-  const told = isQuoting ? 'a value was refused' : redactedMessage(message);
-  const inner = depth < 3 ? redactedCause(cause, depth + 1) : undefined;
+  const told = isQuoting ? 'a value was refused' : redactedMessage(message) || messagesIn(error, depth);
+  const inner = depth < MOST_DEEP ? redactedCause(cause, depth + 1) : undefined;
   return {
     name,
     ...(typeof code === 'string' && { code }),
@@ -71,9 +74,15 @@ export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   };
 }
 
+/** Several errors in one say nothing together where Node makes them, one for each address of a host. */
+function messagesIn(error: Error, depth: number): string {
+  if (!(error instanceof AggregateError) || depth === MOST_DEEP) return '';
+  return error.errors.map((one) => redactedCause(one, depth + 1)?.message).join('; ');
+}
+
 /** The stack begins with the message that the error was made with, which may have changed since. */
 function redactedStack(stack: string, message: string, told: string): string {
-  const at = stack.indexOf(message);
+  const at = message === '' ? -1 : stack.indexOf(message);
   const head = at < 0 ? '' : stack.slice(0, at);
   const [frames = ''] = at < 0 ? (FRAMES.exec(stack) ?? []) : [stack.slice(at + message.length)];
   return head + told + redactedMessage(frames);

@@ -200,6 +200,18 @@ describe('redactedCause', () => {
     });
   });
 
+  test('of several errors without a message of their own tells those of each, masked', () => {
+    const errors = [new Error('connect ECONNREFUSED ::1:5432'), new Error('no mail to ada@example.com')];
+
+    expect(redactedCause(new AggregateError(errors))).toEqual({
+      name: 'AggregateError',
+      message: 'connect ECONNREFUSED ::1:5432; no mail to ***',
+      stack: expect.stringMatching(
+        /^connect ECONNREFUSED ::1:5432; no mail to \*\*\*\n +at .*redaction\.test\.ts/,
+      ),
+    });
+  });
+
   test.each(['22P02', '23514', 'P0001'])('tells nothing of what PostgreSQL says with %s', (code) => {
     const error = Object.assign(new Error('Ada Lovelace\n    at Marylebone'), {
       code,

@@ -1,0 +1,30 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { TIMESTAMP } from '../stage/answers.ts';
+import { startBuiltService } from '../stage/built-service.ts';
+
+/** A defect that a signal brings about, of a host that is otherwise as it was built. */
+const brokenBy = (statement: string) => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2', () => { ${statement} })`)}`,
+});
+
+test.each([
+  ['an error that nobody catches', "throw new Error('no mail to ada@example.com')", 'no mail to ***'],
+  ['a rejection that nobody handles', "Promise.reject(new Error('a defect'))", 'a defect'],
+  ['a value that is thrown and is no error', "throw 'a text'", 'thrown: a text'],
+])(
+  '%s ends the process with exit code 1, and its cause is the last line of the log',
+  async (_, statement, message) => {
+    const service = await startBuiltService(brokenBy(statement));
+    onTestFinished(service.remove);
+    service.signal('SIGUSR2');
+
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    expect(service.lines().at(-1)).toEqual({
+      timestamp: expect.stringMatching(TIMESTAMP),
+      level: 'error',
+      event: 'crashed',
+      cause: { name: 'Error', message, stack: expect.stringContaining(`Error: ${message}`) },
+    });
+    expect(service.errors()).toBe('');
+  },
+);
