@@ -13,6 +13,9 @@ const COUNTERS = join(import.meta.dirname, 'counters.ts');
 
 const NEXT = /<([^>]*)>; rel="next"/;
 
+/** In milliseconds. */
+const LONGEST_ANSWER = 30_000;
+
 /**
  * Neither garbage is collected unless it is asked for, nor is code compiled at a moment of V8's choice, after which it
  * would make fewer objects.
@@ -56,6 +59,7 @@ export async function startCountedHost(variables: Variables, preloaded: readonly
           else reject(new Error(`${method} ${path} is ${response.statusCode}: ${text}`));
         });
       });
+      sent.setTimeout(LONGEST_ANSWER, () => sent.destroy(new Error(`no answer to ${method} ${path}`)));
       sent.on('error', reject).end(body);
     });
   }

@@ -68,6 +68,9 @@ function countStatements(messages: Buffer): void {
 const bytesOf = (sockets: ReadonlySet<Socket>) =>
   [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
 
+// It must not outlive whoever started it, however that ends.
+process.on('disconnect', () => process.exit());
+
 process.on('message', (question: Question) => {
   if (question === 'countPromises') hook.enable();
   if (question === 'collectGarbage') {
