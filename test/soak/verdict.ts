@@ -4,6 +4,9 @@ import { leastSquares, medianOf, slopeOfMedians } from './slope.ts';
 /** Megabytes an hour. */
 const STEEPEST = 2;
 
+/** In hours: a slope over less time is that of noise, and is not judged. */
+const LEAST = 1 / 3;
+
 /** Of what is judged, the first and the last part whose medians are compared. */
 const PART = 0.2;
 
@@ -59,9 +62,22 @@ export function findingsIn({
     };
   }
 
-  const most = Math.max(...judged.map(({ sessions }) => sessions));
   const memory = plain.map((sample) => sample.memory);
   const part = Math.ceil(memory.length * PART);
+  const [first, last] = [judged.at(0)?.hours ?? 0, judged.at(-1)?.hours ?? 0];
+  const slopes =
+    last - first < LEAST
+      ? []
+      : [
+          slope('what lives on the heap and beside it grows by less than 2 MB an hour', 'live'),
+          slope('resident memory without garbage grows by less than 2 MB an hour', 'memory'),
+          {
+            sentence: 'resident memory with its garbage stays as it was',
+            seen: `median ${medianOf(memory.slice(0, part)).toFixed(0)} MB at first, ${medianOf(memory.slice(-part)).toFixed(0)} at last, ${Math.max(...memory).toFixed(0)} at most`,
+            holds: medianOf(memory.slice(-part)) <= medianOf(memory.slice(0, part)) + 10,
+          },
+        ];
+  const most = Math.max(...judged.map(({ sessions }) => sessions));
   const atRest = (['descriptors', 'threads', 'timers', 'sockets', 'sessions'] as const).map(
     (name): Finding => ({
       sentence: `${name} at rest are as before`,
@@ -75,13 +91,7 @@ export function findingsIn({
       seen: `${readings.length} of ${faults}, ${judged.length} of them judged`,
       holds: judged.length > 2 && readings.length >= 0.9 * faults,
     },
-    slope('what lives on the heap and beside it grows by less than 2 MB an hour', 'live'),
-    slope('resident memory without garbage grows by less than 2 MB an hour', 'memory'),
-    {
-      sentence: 'resident memory with its garbage stays as it was',
-      seen: `median ${medianOf(memory.slice(0, part)).toFixed(0)} MB at first, ${medianOf(memory.slice(-part)).toFixed(0)} at last, ${Math.max(...memory).toFixed(0)} at most`,
-      holds: medianOf(memory.slice(-part)) <= medianOf(memory.slice(0, part)) + 10,
-    },
+    ...slopes,
     flat('descriptors'),
     flat('timers'),
     flat('sockets'),

@@ -32,7 +32,7 @@ export function watchable() {
     runBy: [
       'sh',
       '-c',
-      `node=$1; shift; exec "$node" ${flags} --disable-warning=ExperimentalWarning --import ${GAUGE} "$@"`,
+      `node=$1; shift; exec "$node" ${flags} --expose-gc --expose-internals --import ${GAUGE} "$@"`,
       'sh',
     ],
     remove: () => rmSync(folder, { recursive: true }),

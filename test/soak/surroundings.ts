@@ -1,0 +1,50 @@
+import type { Surroundings } from '../faults/passing/passing-fault.ts';
+import type { Stage } from '../faults/stage.ts';
+import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
+import { createPipe } from '../stage/pipe.ts';
+import { thin } from './thin.ts';
+import { watch, watchable } from './watched-host.ts';
+
+/** Starts the service with all that may break around it: telemetry is on, and the keys are fetched every five seconds. */
+export async function surround(stage: Stage) {
+  const [proxy, collector] = await Promise.all([stage.proxyPostgres(), startOtlpReceiver()]);
+  const pipe = createPipe();
+  const { file, flags, variables, runBy, remove } = watchable();
+  for (const undo of [collector.stop, () => pipe.remove(), remove]) stage.defer(undo);
+  let isStalled = false;
+  const reading = setInterval(() => isStalled || pipe.read(), 50);
+  stage.defer(() => clearInterval(reading));
+  const telemetry = {
+    SVC_OTEL_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    OTEL_TRACES_SAMPLER: 'traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0.1',
+    OTEL_METRICS_EXPORTER: 'otlp',
+    OTEL_METRIC_EXPORT_INTERVAL: '10000',
+  };
+  const settings = { ...proxy.through, ...telemetry, ...variables, SVC_OAUTH_JWKS_REFRESH: '5' };
+  const service = await stage.startService(settings, { output: pipe, runBy });
+  const watched = watch(service, file);
+  const logReader = {
+    stall() {
+      isStalled = true;
+    },
+    resume() {
+      isStalled = false;
+    },
+  };
+  let thinned = 0;
+  const keepTidy = () => {
+    thinned = thin(service.ledger, thinned, stage.claim);
+    collector.received.length = 0;
+  };
+  const surroundings: Surroundings = {
+    ...stage,
+    service,
+    proxy,
+    collector,
+    logReader,
+    random: stage.random.branch(),
+  };
+  return { service, surroundings, watched, flags, keepTidy };
+}
