@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
@@ -137,6 +138,32 @@ test('a database that is away at the start is one migration_failed with the caus
       },
     },
   ]);
+});
+
+test('a port for Prometheus that is taken is one metrics_not_served with the cause, and the service is served', async () => {
+  const taken = createServer().listen(0);
+  onTestFinished(() => void taken.close());
+  const { port } = taken.address() as AddressInfo;
+  const built = await startBuiltService({
+    SVC_OTEL_ENABLED: 'true',
+    OTEL_TRACES_EXPORTER: 'none',
+    OTEL_METRICS_EXPORTER: 'prometheus',
+    OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+  });
+  onTestFinished(built.remove);
+
+  expect(await built.untilEvent('metrics_not_served')).toEqual({
+    ...common,
+    level: 'error',
+    event: 'metrics_not_served',
+    cause: {
+      name: 'Error',
+      code: 'EADDRINUSE',
+      message: expect.stringContaining(`:${port}`),
+      stack: expect.stringContaining('at '),
+    },
+  });
+  expect((await fetch(`${built.url}/ready`)).status).toBe(200);
 });
 
 test('nothing is printed on standard error, however often /ready is asked', async () => {
