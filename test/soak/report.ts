@@ -68,6 +68,6 @@ export function drawn(
     panels,
     moments,
     judgedFrom,
-    'An hour of mixed load, with a fault every half a minute (grey)',
+    'Mixed load, with faults at the grey lines; what lies on grey warms up',
   );
 }
