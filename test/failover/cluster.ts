@@ -100,11 +100,16 @@ export async function startCluster(replication: Replication) {
 
   async function isHealthy(): Promise<boolean> {
     const all = await members();
-    const isRunning = all.every(({ state }) => state === 'running' || state === 'streaming');
+    const isRunning = all.every(({ state }) => isWell(state));
     const hasStandby = replication === 'asynchronous' || all.some(({ role }) => role === 'sync_standby');
     return (
       all.length === nodes.length && isRunning && hasStandby && all.some(({ role }) => role === 'leader')
     );
+  }
+
+  async function makeAnew(): Promise<void> {
+    const unwell = (await members()).filter(({ state }) => !isWell(state)).map(({ name }) => name);
+    for (const node of nodes) if (unwell.includes(node.name)) await node.ask('reinitialize', { force: true });
   }
 
   async function forgetSynchronousStandby(): Promise<void> {
@@ -129,7 +134,8 @@ export async function startCluster(replication: Replication) {
     version: programs.version,
     /**
      * After a failover Patroni 3.0.2 may refuse for ever to name a synchronous standby, for its key for that is of another
-     * leader: then the key is taken away, and Patroni started again.
+     * leader: then the key is taken away, and Patroni started again. A node whose history has parted from the others' is
+     * made anew.
      */
     async untilHealthy(): Promise<void> {
       const look = () => until('all nodes are well', isHealthy, { seconds: HEALTHY, every: 200 });
@@ -139,6 +145,7 @@ export async function startCluster(replication: Replication) {
           await node.killPatroni();
           await node.start();
         }
+        await look().catch(makeAnew);
         await look().catch(async (error) => {
           const logs = await Promise.all(nodes.map(async (node) => `${node.name}: ${await node.log()}`));
           throw new Error(`${error.message}\n${logs.join('\n')}`);
@@ -163,6 +170,10 @@ export async function startCluster(replication: Replication) {
       ),
     stop,
   };
+}
+
+function isWell(state: string): boolean {
+  return state === 'running' || state === 'streaming';
 }
 
 /** Undefined while it takes no writes, or does not answer at once. */

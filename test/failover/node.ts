@@ -93,7 +93,7 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
       signal(stopped, 'SIGSTOP');
     },
     /** Asks this Patroni to do something with its cluster. */
-    async ask(command: 'switchover' | 'restart', order: object): Promise<void> {
+    async ask(command: 'switchover' | 'restart' | 'reinitialize', order: object): Promise<void> {
       const response = await fetch(`http://127.0.0.1:${restPort}/${command}`, {
         method: 'POST',
         body: JSON.stringify(order),
