@@ -1,3 +1,4 @@
+import httpJsonBodyParser from '@middy/http-json-body-parser';
 import type * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
 import { detailOf, pointerTo, valuesNotAllowed } from '../value-faults.ts';
@@ -73,9 +74,22 @@ function checkBody(schema: z.ZodObject, request: RequestInStack): Checked {
   return { faults: error.issues.map(({ path, message }) => ({ pointer: pointerTo(path), detail: message })) };
 }
 
-function parseJson({ event: { body, isBase64Encoded } }: RequestInStack): Checked {
+const { before: bodyParser } = httpJsonBodyParser({ disableContentTypeCheck: true });
+
+function parseJson(request: RequestInStack): Checked {
+  const { body, isBase64Encoded } = request.event;
   if (isBase64Encoded) return wholeBody('must be UTF-8');
   if (!body) return wholeBody('must have content');
+  try {
+    bodyParser?.(request as never);
+    return { value: request.event.body, faults: [] };
+  } catch {
+    return parseUnguarded(body);
+  }
+}
+
+/** The parser also refuses members such as `__proto__`; to us they are unknown members like any other. */
+function parseUnguarded(body: string): Checked {
   try {
     return { value: JSON.parse(body), faults: [] };
   } catch {
