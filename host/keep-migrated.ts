@@ -1,4 +1,4 @@
-import { runMigrations } from '../lib/database/run-migrations.ts';
+import { runMigrations } from '../lib/database/migrations/run-migrations.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
 import type { Service } from '../lib/service.ts';
 

@@ -1,4 +1,4 @@
-import { runMigrations } from '../lib/database/run-migrations.ts';
+import { runMigrations } from '../lib/database/migrations/run-migrations.ts';
 import { readSettings } from '../lib/settings.ts';
 
 // For those who switch SVC_POSTGRES_MIGRATE off: runs the pending migrations once, and tells by its exit code.

@@ -5,7 +5,7 @@ import { keepsChanges } from './changes/keeps-changes.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { engineOf } from './database/engines.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
-import { followServers } from './database/servers.ts';
+import { followServers } from './database/servers/servers.ts';
 import { createCarryOutOnce } from './idempotency/carry-out-once.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runMigrations } from '../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
 import { type Settings, SettingsError } from '../../lib/settings.ts';
 import { type Host, startHost } from '../host.ts';
 import { listenFault } from '../listen-fault.ts';

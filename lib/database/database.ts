@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
-import { giveUpTheDead } from './dead-connections.ts';
-import { followServers } from './servers.ts';
+import { openWays } from './connections/ways.ts';
+import { giveUpTheDead } from './servers/dead-connections.ts';
+import { followServers } from './servers/servers.ts';
 import { createStatements, type Statements } from './statements.ts';
-import { openWays } from './ways.ts';
 
 /** The database of the service, as the statements that it is sent. */
 export type Database = {

@@ -1,10 +1,10 @@
 import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
-import type { Client } from './client.ts';
-import { abandon, clientConfig } from './connection.ts';
 import { isMissingTable } from './faults.ts';
 import { latestMigration } from './migrations/names.ts';
-import type { Servers } from './servers.ts';
+import type { Client } from './servers/client.ts';
+import { abandon, clientConfig } from './servers/connection.ts';
+import type { Servers } from './servers/servers.ts';
 
 /** Whether the database is connected and has the tables that this version needs. */
 export type Readiness = {

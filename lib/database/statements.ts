@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { WithinDatabaseSpan } from '../observability/database-span.ts';
 import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
+import type { StatementText } from './connections/pipeline.ts';
+import type { Row } from './connections/row-reader.ts';
+import type { Way } from './connections/way.ts';
 import { isLockTimeout, isStalePlan, problemOfFault } from './faults.ts';
-import type { StatementText } from './pipeline.ts';
 import { type Retry, retryAfter } from './retry.ts';
-import type { Row } from './row-reader.ts';
-import type { Way } from './way.ts';
 
 /**
  * What a statement does to others on its connection: `read` and `write` are short and share connections with their like,

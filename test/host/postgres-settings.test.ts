@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { migrations } from '../../lib/database/migrations/index.ts';
-import { runMigrations } from '../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, probe, refusal } from '../stage/answers.ts';

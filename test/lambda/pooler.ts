@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migrations } from '../../lib/database/migrations/index.ts';
-import { runMigrations } from '../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
 import { readSettings, type Variables } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { TIMESTAMP } from '../stage/answers.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { functions } from '../../infra/functions.ts';
-import { runMigrations } from '../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
 import { readSettings, type Variables } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { apiGateway } from '../stage/api-gateway.ts';

@@ -1,5 +1,5 @@
 import { createUser } from '../../handlers/users/create.ts';
-import { runMigrations } from '../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
 import type { Handler } from '../../lib/gateway.ts';
 import { createEventLog } from '../../lib/observability/event-log.ts';
 import { composeService } from '../../lib/service.ts';

@@ -1,4 +1,4 @@
-import { runMigrations } from '../../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../../lib/database/migrations/run-migrations.ts';
 import { readSettings } from '../../../lib/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';

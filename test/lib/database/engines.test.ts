@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { runMigrations } from '../../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../../lib/database/migrations/run-migrations.ts';
 import { readSettings, type Variables } from '../../../lib/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { freshAddress } from '../../stage/answers.ts';

@@ -6,7 +6,7 @@ import { engineOf } from '../../../lib/database/engines.ts';
 import { createIndexConcurrently } from '../../../lib/database/migrations/concurrent-index.ts';
 import { type Migration, migrations } from '../../../lib/database/migrations/index.ts';
 import { latestMigration } from '../../../lib/database/migrations/names.ts';
-import { runMigrations } from '../../../lib/database/run-migrations.ts';
+import { runMigrations } from '../../../lib/database/migrations/run-migrations.ts';
 import { readSettings } from '../../../lib/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { hold, holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../../stage/locks.ts';

@@ -1,4 +1,4 @@
-import { Pipeline, type ToSend } from '../../../../lib/database/pipeline.ts';
+import { Pipeline, type ToSend } from '../../../../lib/database/connections/pipeline.ts';
 
 // Sends each statement twice.
 const { send } = Pipeline.prototype;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
-import type { Settings } from '../settings.ts';
-import { type Engine, engineOf } from './engines.ts';
-import { isInTheWay, isMissingTable } from './faults.ts';
+import type { Settings } from '../../settings.ts';
+import { type Engine, engineOf } from '../engines.ts';
+import { isInTheWay, isMissingTable } from '../faults.ts';
+import { queriesOver, type Send } from '../queries.ts';
+import { type Migration, migrations } from './index.ts';
 import { connectForMigrations } from './migration-connection.ts';
-import { type Migration, migrations } from './migrations/index.ts';
-import { queriesOver, type Send } from './queries.ts';
 
 /** What has been migrated, by name: instances of every version look here. */
 type Recorded = { kysely_migration: { name: string; timestamp: string } };

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { ChurningSet } from '../churning-set.ts';
-import { unavailable } from '../problem.ts';
+import { ChurningSet } from '../../churning-set.ts';
+import { unavailable } from '../../problem.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { StatementText, ToSend } from './pipeline.ts';
 import type { Row } from './row-reader.ts';

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import { ChurningSet } from '../churning-set.ts';
-import { unavailable } from '../problem.ts';
+import { ChurningSet } from '../../churning-set.ts';
+import { unavailable } from '../../problem.ts';
+import { withTimeLeft } from '../time-left.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
-import { withTimeLeft } from './time-left.ts';
 import { cancelled, outOfTime, type Way } from './way.ts';
 
 type Options = {

@@ -1,7 +1,7 @@
 import type { ClientBase, ClientConfig, Pool, PoolConfig } from 'pg';
 import PgPool from 'pg-pool';
-import type { Settings } from '../settings.ts';
-import { engineOf } from './engines.ts';
+import type { Settings } from '../../settings.ts';
+import { engineOf } from '../engines.ts';
 import { readPassword } from './password.ts';
 import type { Servers } from './servers.ts';
 

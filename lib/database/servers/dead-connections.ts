@@ -1,10 +1,10 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../../settings.ts';
+import { engineOf } from '../engines.ts';
 import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
-import { engineOf } from './engines.ts';
 
 /** In milliseconds: so often it is looked who waits, so long one may wait, and so long it is until others are asked for. */
 const LOOK_EVERY = 100;

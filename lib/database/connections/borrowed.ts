@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { unavailable } from '../problem.ts';
-import { abandon } from './connection.ts';
+import { unavailable } from '../../problem.ts';
+import { abandon } from '../servers/connection.ts';
 import { Pipeline } from './pipeline.ts';
 import { closed } from './way.ts';
 

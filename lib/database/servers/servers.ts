@@ -1,5 +1,5 @@
 import type { ClientConfig } from 'pg';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../../settings.ts';
 import { Client } from './client.ts';
 import { askServers, type Found, type Server } from './find-server.ts';
 import { ReportingClient } from './reporting-client.ts';

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../../settings.ts';
+import { engineOf } from '../engines.ts';
+import { clientConfig, openPool, SESSION } from '../servers/connection.ts';
+import type { Servers } from '../servers/servers.ts';
+import { timeLimitOf, type Ways } from '../statements.ts';
 import { LONGEST_IDLE } from './borrowed.ts';
-import { clientConfig, openPool, SESSION } from './connection.ts';
-import { engineOf } from './engines.ts';
 import { exclusiveConnections } from './exclusive.ts';
-import { gatheringLookups } from './gathered.ts';
+import { gatheringLookups } from './gathered-lookups.ts';
 import { gatheringWrites } from './gathered-writes.ts';
-import type { Servers } from './servers.ts';
 import { type SharedConnections, sharedConnections } from './shared.ts';
-import { timeLimitOf, type Ways } from './statements.ts';
 
 type Opened = {
   readonly ways: Ways;

@@ -1,6 +1,6 @@
-import { ChurningSet } from '../churning-set.ts';
-import { unavailable } from '../problem.ts';
-import { isOfOneItem } from './faults.ts';
+import { ChurningSet } from '../../churning-set.ts';
+import { unavailable } from '../../problem.ts';
+import { isOfOneItem } from '../faults.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';

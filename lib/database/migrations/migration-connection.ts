@@ -1,10 +1,10 @@
-import type { Settings } from '../settings.ts';
-import { Client } from './client.ts';
-import { abandon, clientConfig } from './connection.ts';
-import { engineOf } from './engines.ts';
-import { findServer } from './find-server.ts';
-import type { Send } from './queries.ts';
-import { whileItRuns } from './while-it-runs.ts';
+import type { Settings } from '../../settings.ts';
+import { engineOf } from '../engines.ts';
+import type { Send } from '../queries.ts';
+import { Client } from '../servers/client.ts';
+import { abandon, clientConfig } from '../servers/connection.ts';
+import { findServer } from '../servers/find-server.ts';
+import { whileItRuns } from '../servers/while-it-runs.ts';
 
 /** In seconds. */
 const CONNECT_TIMEOUT = 2;

@@ -1,4 +1,4 @@
-import { unavailable } from '../problem.ts';
+import { unavailable } from '../../problem.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
-import { abandon } from './connection.ts';
-import { breaksConnection, isStalePlan } from './faults.ts';
+import { breaksConnection, isStalePlan } from '../faults.ts';
+import { abandon } from '../servers/connection.ts';
 import { MessageWriter } from './message-writer.ts';
 import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
 import { takeRows } from './row-stream.ts';

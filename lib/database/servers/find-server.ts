@@ -1,4 +1,4 @@
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../../settings.ts';
 import { abandon, clientConfig } from './connection.ts';
 import { ReportingClient } from './reporting-client.ts';
 

@@ -1,4 +1,4 @@
-import { ChurningSet } from '../churning-set.ts';
+import { ChurningSet } from '../../churning-set.ts';
 
 /** In milliseconds: so much later than its time something may be given up. */
 const TICK = 20;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../../settings.ts';
 
 /** In milliseconds; a connection waits for it. */
 const TIME_LIMIT = 900;

@@ -1,7 +1,7 @@
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../../settings.ts';
+import { engineOf } from '../engines.ts';
 import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
-import { engineOf } from './engines.ts';
 
 /** In milliseconds. */
 const PAUSE = 2000;
