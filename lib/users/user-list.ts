@@ -17,6 +17,9 @@ type Given = ReturnType<typeof valuesOf>;
 /** A page after so many takes PostgreSQL less than a millisecond more than the first. */
 const LARGEST_SHORT_SKIP = 2000;
 
+/** A page of more users takes so long to send that reads of one user would wait behind it. */
+const LARGEST_SHORT_PAGE = 100;
+
 /** Reads a page, and one user more, who tells whether there is another page. */
 export function listingUsers(statements: Pick<Statements, 'run'>) {
   const known = {
@@ -44,8 +47,9 @@ export function listingUsers(statements: Pick<Statements, 'run'>) {
 }
 
 /** A page far into the table takes as long as what it skips; active users may lie far apart. */
-function kindOf({ skip = 0, is_active }: UserListQuery): 'read' | 'long' {
-  return skip > LARGEST_SHORT_SKIP || is_active === 'true' ? 'long' : 'read';
+function kindOf({ limit, skip = 0, is_active }: UserListQuery): 'read' | 'long' {
+  const isLong = limit > LARGEST_SHORT_PAGE || skip > LARGEST_SHORT_SKIP || is_active === 'true';
+  return isLong ? 'long' : 'read';
 }
 
 /** What the text of the statement depends on: the names of the values that there are, and values that are part of it. */

@@ -5,7 +5,6 @@ import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
-const DEEP = `${USERS}?skip=2500&limit=10`;
 const ALL = 2600;
 
 /** A lock of PostgreSQL: who holds it keeps the gate closed. */
@@ -31,15 +30,19 @@ beforeAll(async () => {
   );
 });
 
-test('reads are answered while pages deep inside take long, and those when they are through', async () => {
-  const deep = await call('GET', DEEP);
-  expect((deep.body as readonly UserBody[]).map(({ full_name }) => full_name)).toEqual(
-    Array.from({ length: 10 }, (_, index) => String(2501 + index)),
+test.each([
+  ['deep inside', 2500, 10],
+  ['of a thousand users', 1500, 1000],
+])('reads are answered while pages %s take long, and those when they are through', async (_, skip, limit) => {
+  const page = `${USERS}?skip=${skip}&limit=${limit}`;
+  const found = await call('GET', page);
+  expect((found.body as readonly UserBody[]).map(({ full_name }) => full_name)).toEqual(
+    Array.from({ length: limit }, (_, index) => String(skip + 1 + index)),
   );
 
   const gate = await hold(service.database, `SELECT pg_advisory_xact_lock(${GATE})`);
   const ended: string[] = [];
-  const slow = Array.from({ length: 4 }, () => call('GET', DEEP).finally(() => ended.push('slow')));
+  const slow = Array.from({ length: 4 }, () => call('GET', page).finally(() => ended.push('slow')));
   await untilUnderWay(4, service.database);
   const [first] = (await call('GET', `${USERS}?limit=1`)).body as [UserBody];
   const reads = await Promise.all(
@@ -54,6 +57,6 @@ test('reads are answered while pages deep inside take long, and those when they 
   );
   await gate.release();
   expect(await Promise.all(slow)).toEqual(
-    slow.map(() => success(200, deep.body, { link: deep.headers.link as string })),
+    slow.map(() => success(200, found.body, { link: found.headers.link as string })),
   );
 });

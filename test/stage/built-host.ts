@@ -4,11 +4,15 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Variables } from '../../lib/settings.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { builtHost } from './build.ts';
 import { until } from './until.ts';
 
 // Here, so that a build is no part of the time of whichever test comes first.
 const main = await builtHost();
+
+/** What `npm start` gives Node, so that the memory that is measured is that of users. */
+const OPTIONS = packageJson.scripts.start.split(' ').filter((word) => word.startsWith('--'));
 
 // None outlives the tests, however they end.
 const running = new Set<ChildProcess>();
@@ -42,7 +46,7 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
     output?.writeEnd ?? openSync(outputFile, 'a'),
     openSync(errorFile, 'a'),
   ];
-  const [command = '', ...rest] = [...runBy, process.execPath, '--enable-source-maps', main];
+  const [command = '', ...rest] = [...runBy, process.execPath, ...OPTIONS, '--enable-source-maps', main];
   const child = spawn(command, rest, {
     env: { ...variables },
     stdio: ['ignore', standardOutput, standardError],
