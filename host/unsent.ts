@@ -19,6 +19,9 @@ const READING_TIME = 10_000;
 /** A client of whose answer the kernel has taken nothing for so long does not read; in milliseconds. */
 const STALLED = 250;
 
+/** Who has not read for so long after that is cut off, however little is unsent; in milliseconds. */
+const SILENCE = 5000;
+
 /** In bytes: 25 lists of 1,000 users whose names and addresses are long. */
 const LIMIT = 16_000_000;
 
@@ -39,7 +42,9 @@ export function createUnsent(limit = LIMIT): Unsent {
     const timer = setTimeout(() => response.destroy(), READING_TIME).unref();
     // Node begins anew as long as the kernel takes something.
     response.setTimeout(STALLED, () => {
+      if (stalled.has(response)) return void response.destroy();
       stalled.add(response);
+      response.setTimeout(SILENCE);
       cutOff();
     });
     // Before Node sets the time for which the connection may be idle: the next request may take as long as it needs.

@@ -76,6 +76,18 @@ test('when they hold too much, those are cut off who do not read, until what is 
   for (const [socket] of asked) socket.destroy();
 });
 
+test('a client who does not read is cut off by itself, too', async () => {
+  const [socket, response] = await ask();
+  const cut = once(answer(response), 'close');
+  const begun = performance.now();
+  await cut;
+
+  expect(response.writableFinished).toBe(false);
+  // Others would be waited for, for ten seconds.
+  expect(performance.now() - begun).toBeGreaterThan(5000);
+  socket.destroy();
+});
+
 test('a client who reads again is waited for, however long its next answer takes to make', async () => {
   const [socket, first] = await ask(REQUEST.repeat(2));
   answer(first);
