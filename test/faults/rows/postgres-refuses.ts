@@ -111,7 +111,13 @@ export const databaseMissing: Row = {
     const service = await startAsOwner(stage);
     for (let trial = 0; trial < stage.trials; trial += 1) {
       await refused(stage, service, async () => {
-        await alone(stage, 'ALTER DATABASE owned RENAME TO elsewhere');
+        // Else the service is back before the database is renamed, and PostgreSQL waits five seconds for it to go.
+        await stage.postgres.query('ALTER DATABASE owned ALLOW_CONNECTIONS false');
+        await alone(
+          stage,
+          'ALTER DATABASE owned RENAME TO elsewhere',
+          'ALTER DATABASE elsewhere ALLOW_CONNECTIONS true',
+        );
         return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
       });
     }
