@@ -23,7 +23,7 @@ async function switchOver({ node }: Writer, cluster: Cluster): Promise<unknown> 
   const asked = () => node.ask('switchover', { leader: node.name }).then(() => true);
   const isDone = async () => (await cluster.primary()).node !== node;
   return until('Patroni switches over', () => asked().catch(() => isDone().catch(() => false)), {
-    seconds: 30,
+    seconds: 60,
     every: 500,
   });
 }

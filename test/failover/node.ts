@@ -68,8 +68,6 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
     restPort,
     /** All of it, at once. */
     kill: () => killThese(processes()),
-    /** Patroni alone: PostgreSQL goes on, and is taken care of again when it is started. */
-    killPatroni: () => killThese(patroni?.pid === undefined ? [] : [patroni.pid]),
     thaw,
     async start(): Promise<void> {
       const file = join(folder, `${name}.yml`);
@@ -93,7 +91,7 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
       signal(stopped, 'SIGSTOP');
     },
     /** Asks this Patroni to do something with its cluster. */
-    async ask(command: 'switchover' | 'restart' | 'reinitialize', order: object): Promise<void> {
+    async ask(command: 'switchover' | 'restart', order: object): Promise<void> {
       const response = await fetch(`http://127.0.0.1:${restPort}/${command}`, {
         method: 'POST',
         body: JSON.stringify(order),
@@ -119,7 +117,9 @@ function configuration({
     scope: 'users',
     name,
     restapi: { listen: own(restPort), connect_address: own(restPort) },
-    etcd3: { host: own(etcdPort) },
+    // By version 2 of its protocol: by version 3 Patroni 3.0.2 writes the leader's key without comparing, so that a primary
+    // that was frozen takes the lock back from its successor.
+    etcd: { host: own(etcdPort) },
     bootstrap: {
       dcs: {
         ttl: 20,
