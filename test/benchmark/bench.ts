@@ -15,7 +15,7 @@ import { ours, oursWith } from './targets/ours.ts';
 import { peers } from './targets/peers.ts';
 import { workloads as allWorkloads } from './workloads/index.ts';
 
-const { effort, rounds, users, out, variants, ...names } = readOptions('bench');
+const { effort, rounds, users, sharedBuffers, out, variants, ...names } = readOptions('bench');
 const ownVariants = variants.map(oursWith);
 const allTargets = [...ours, ...ownVariants, ...peers];
 const pgbench = { name: PGBENCH, title: PGBENCH };
@@ -26,7 +26,7 @@ const madeOn = machine();
 const progress = startProgress();
 
 const load = startLoad();
-const stage = await startStage({ users, progress });
+const stage = await startStage({ users, sharedBuffers, progress });
 try {
   const plan = { targets, workloads, rounds, effort, withPgbench: chosenTargets.includes(pgbench) };
   const results = await runRounds(stage, load, plan, progress);

@@ -20,7 +20,7 @@ import type { Workload } from './workloads/workload.ts';
 /** One kind of each statement: the others send the same ones. */
 const OPERATIONS = ['get', 'create', 'update', 'batch', 'list', 'deep-list', 'by-email', 'changes'];
 
-const { effort, rounds, sizes, out, ...names } = readOptions('growth');
+const { effort, rounds, sizes, sharedBuffers, out, ...names } = readOptions('growth');
 const [target] = chosen(ours, names.targets);
 if (!target) throw new Error('there is nothing to measure');
 const workloads = chosen(allWorkloads, names.workloads ?? OPERATIONS).filter(({ pace }) => !pace);
@@ -28,7 +28,7 @@ const madeOn = machine();
 const progress = startProgress();
 
 const load = startLoad();
-const firstStage = await startStage({ users: sizes[0] ?? 0, progress });
+const firstStage = await startStage({ users: sizes[0] ?? 0, sharedBuffers, progress });
 const program = await target.install(firstStage);
 const database = await firstStage.createDatabase('growing');
 const server = await startServer((port) => program(database, port));

@@ -13,6 +13,7 @@ const usageOf = (command: string) => `npm run ${command} -- [options]
   --connections n      connections that ask at the same time (64)
   --users n            users in the table (100000)
   --sizes a,b          growth: users in the table, one after another (100000,1000000,10000000)
+  --shared-buffers s   of PostgreSQL (1GB)
   --out folder         where files are written (.data/<command>/<date>)
 `;
 
@@ -32,6 +33,7 @@ export function readOptions(command: 'bench' | 'profile' | 'growth') {
         connections: { type: 'string', default: '64' },
         users: { type: 'string', default: '100000' },
         sizes: { type: 'string', default: '100000,1000000,10000000' },
+        'shared-buffers': { type: 'string', default: '1GB' },
         out: { type: 'string' },
       },
     });
@@ -43,6 +45,7 @@ export function readOptions(command: 'bench' | 'profile' | 'growth') {
       workloads: values.workloads?.split(',') ?? (quick ? QUICK.workloads : undefined),
       rounds: numberOf(values.rounds ?? (quick ? '3' : '5')),
       users: numberOf(values.users),
+      sharedBuffers: values['shared-buffers'],
       sizes: values.sizes
         .split(',')
         .map(numberOf)

@@ -20,14 +20,14 @@ import type { Workload } from './workloads/workload.ts';
 const LEAST_PART = 0.005;
 const FUNCTIONS = 25;
 
-const { effort, users, out, ...names } = readOptions('profile');
+const { effort, users, sharedBuffers, out, ...names } = readOptions('profile');
 const [target] = chosen(ours, names.targets);
 if (!target) throw new Error('there is nothing to profile');
 const workloads = chosen(allWorkloads, names.workloads).filter(({ pace }) => !pace);
 const progress = startProgress();
 
 const load = startLoad();
-const stage = await startStage({ users, progress });
+const stage = await startStage({ users, sharedBuffers, progress });
 const program = await target.install(stage);
 const database = await stage.createDatabase('profiled');
 const server = await startServer((port) => {

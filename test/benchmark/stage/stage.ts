@@ -19,7 +19,6 @@ import { fill } from './fill.ts';
  * checkpoint falls into a run by its size, and dead rows are removed between runs (by `vacuum`), not within one.
  */
 const SETTINGS = {
-  shared_buffers: '1GB',
   max_wal_size: '8GB',
   checkpoint_timeout: '1h',
   autovacuum: 'off',
@@ -32,10 +31,15 @@ const FOLDERS = join(tmpdir(), 'user-management-bench-');
 /** What every target runs against. */
 export type Stage = Awaited<ReturnType<typeof startStage>>;
 
-type Options = { readonly users: number; readonly freshTokens?: number; readonly progress: Progress };
+type Options = {
+  readonly users: number;
+  readonly freshTokens?: number;
+  readonly sharedBuffers: string;
+  readonly progress: Progress;
+};
 
 /** Starts PostgreSQL with this many users, the identity provider and the collector of spans; builds the host. */
-export async function startStage({ users, freshTokens, progress }: Options) {
+export async function startStage({ users, freshTokens, sharedBuffers, progress }: Options) {
   progress('building the host');
   const main = await builtHost();
   progress('signing tokens');
@@ -44,7 +48,10 @@ export async function startStage({ users, freshTokens, progress }: Options) {
   await removeLeftovers();
   const folder = await mkdtemp(FOLDERS);
   const dataFolder = join(folder, 'postgres');
-  const postgres = await startPostgres({ dataFolder, settings: SETTINGS });
+  const postgres = await startPostgres({
+    dataFolder,
+    settings: { ...SETTINGS, shared_buffers: sharedBuffers },
+  });
   const tokensFile = join(folder, 'tokens.json');
   await writeFile(tokensFile, JSON.stringify(credentials.fresh));
 
