@@ -135,19 +135,22 @@ export const collectorAway: Row = {
   name: 'collector-away',
   promise: 'The trace collector is away, hangs or fails: every request is served, and memory is flat.',
   trials: COLLECTORS.length,
-  async run({ startService, trials, claim, tried, defer, figures }) {
+  async run({ startService, openLedger, trials, claim, tried, defer, figures }) {
     const receiver = await startOtlpReceiver();
     defer(receiver.stop);
+    // Of all of them, since each finds what those before have written.
+    const ledger = openLedger();
     for (const mood of COLLECTORS.slice(0, trials)) {
       receiver.answer((response) => {
         if (mood === 'failing') response.writeHead(500).end();
       });
       const endpoint = mood === 'away' ? 'http://127.0.0.1:9' : receiver.endpoint;
-      const service = await startService({
+      const variables = {
         SVC_OTEL_ENABLED: 'true',
         OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
         OTEL_BSP_SCHEDULE_DELAY: '100',
-      });
+      };
+      const service = await startService(variables, { ledger });
       const load = service.startLoad(8);
       await sleep(3000);
       const warm = service.memoryGrowth();
