@@ -36,9 +36,7 @@ export function plotOf(
   const x = (hours: number) => LEFT + ((RIGHT - LEFT) * hours) / (end || 1);
   const bottom = TOP + panels.length * (PANEL + GAP) - GAP;
   const ticks = Array.from({ length: Math.floor(end * 6) + 1 }, (_, tenth) => tenth / 6);
-  return svg(WIDTH, bottom + 40, [
-    `<title>${title}</title>`,
-    text(10, 20, title, 'font-weight="bold" font-size="15"'),
+  return svg(WIDTH, bottom + 40, title, [
     `<rect x="${LEFT}" y="${TOP}" width="${round(x(judgedFrom) - LEFT)}" height="${bottom - TOP}" fill="#f4f4f4"/>`,
     `<path d="${faults.map((hours) => `M${round(x(hours))} ${TOP}V${bottom}`).join('')}" stroke="#eee"/>`,
     ...panels.flatMap((panel, index) => drawn(panel, TOP + index * (PANEL + GAP), x)),

@@ -32,8 +32,7 @@ export function chartOf(
     }
     y += 16;
   }
-  return svg(WIDTH, y, [
-    text(10, 20, 'CPU seconds per 1,000 requests', 'font-weight="bold" font-size="15"'),
+  return svg(WIDTH, y, 'CPU seconds per 1,000 requests', [
     rectangle(10, 30, 10, COLOURS.server),
     text(24, 40, "the server's process"),
     rectangle(170, 30, 10, COLOURS.postgres),

@@ -41,10 +41,5 @@ export function growthPlotOf(points: readonly GrowthPoint[], titleOf: (name: str
 ${dots.join('')}<rect x="${PLOT.right + 16}" y="${line - 9}" width="10" height="10"/></g>${text(PLOT.right + 32, line, title)}`;
   });
   const title = "PostgreSQL's CPU time per request, as a multiple of that with the fewest users";
-  return svg(WIDTH, HEIGHT, [
-    text(10, 20, title, 'font-weight="bold" font-size="15"'),
-    ...grid,
-    ...marks,
-    ...drawn,
-  ]);
+  return svg(WIDTH, HEIGHT, title, [...grid, ...marks, ...drawn]);
 }
