@@ -26,7 +26,7 @@ export async function startAcceptable(variables: Variables = {}) {
   const token = await issuer.issueToken({ clientId: 'somebody' });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const all = `${service.url}/api/v1/users/`;
-  for (const [name, full_name] of [['ada', 'ADA'], ['grace', 'GRACE'], ['nameless']]) {
+  for (const [name, full_name] of [['ada', 'ADA'], ['grace', 'GRACE'], ['mary']]) {
     const body = JSON.stringify({ email: `${name}@example.com`, full_name });
     await fetch(all, { method: 'POST', headers, body });
   }
