@@ -1,19 +1,11 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { Problem, unavailable } from '../../problem.ts';
 import { hasLostConnection, isLockTimeout, isStalePlan } from '../faults.ts';
+import { cancelAll, type Gathered, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
 import { cancelled, outOfTime, type Way } from './way.ts';
-
-/** Somebody who waits for the row of an id. */
-type Waiting = {
-  readonly id: string;
-  readonly until: number;
-  readonly giveUp: () => void;
-  readonly resolve: (rows: readonly Row[]) => void;
-  readonly reject: (reason: unknown) => void;
-};
 
 /** In ids: what one statement reads at most. */
 const LARGEST = 256;
@@ -26,7 +18,7 @@ const LARGEST = 256;
  * With 64 callers it takes PostgreSQL's part of a read from 20 to 8 microseconds, and the server's from 51 to 44.
  */
 export function gatheringLookups(way: Way, mostWaiting: number): Way {
-  const queues = new Map<StatementText, ChurningSet<Waiting>>();
+  const queues = new Map<StatementText, ChurningSet<Gathered>>();
   const onTheirWay = new Set<StatementText>();
   const limits = createTimeLimits(() => false);
   let isCancelled = false;
@@ -37,7 +29,7 @@ export function gatheringLookups(way: Way, mostWaiting: number): Way {
       const queue = queueOf(text);
       if (queue.size >= mostWaiting) return reject(unavailable('too many requests wait for a connection'));
       const [[id = '']] = values as [string[]];
-      const waiting: Waiting = {
+      const waiting: Gathered = {
         id: id.toLowerCase(),
         until: deadline,
         giveUp() {
@@ -59,15 +51,15 @@ export function gatheringLookups(way: Way, mostWaiting: number): Way {
     });
   }
 
-  function queueOf(text: StatementText): ChurningSet<Waiting> {
+  function queueOf(text: StatementText): ChurningSet<Gathered> {
     const known = queues.get(text);
     if (known) return known;
-    const added = new ChurningSet<Waiting>();
+    const added = new ChurningSet<Gathered>();
     queues.set(text, added);
     return added;
   }
 
-  async function sendQueue(text: StatementText, queue: ChurningSet<Waiting>): Promise<void> {
+  async function sendQueue(text: StatementText, queue: ChurningSet<Gathered>): Promise<void> {
     onTheirWay.add(text);
     while (queue.size > 0) {
       const batch = [...queue].slice(0, LARGEST);
@@ -77,15 +69,10 @@ export function gatheringLookups(way: Way, mostWaiting: number): Way {
     onTheirWay.delete(text);
   }
 
-  async function answer(text: StatementText, batch: readonly Waiting[]): Promise<void> {
+  async function answer(text: StatementText, batch: readonly Gathered[]): Promise<void> {
     const ids = [...new Set(batch.map(({ id }) => id))];
     try {
-      const rows = await way.send(text, [ids], Math.max(...batch.map(({ until }) => until)));
-      const byId = new Map(rows.map((row) => [row.id, row]));
-      for (const { id, resolve } of batch) {
-        const row = byId.get(id);
-        resolve(row ? [row] : []);
-      }
+      tellRows(batch, await way.send(text, [ids], Math.max(...batch.map(({ until }) => until))));
     } catch (fault) {
       if (batch.length === 1 || isOfAll(fault)) for (const { reject } of batch) reject(fault);
       else await Promise.all(batch.map((waiting) => answer(text, [waiting])));
@@ -97,10 +84,7 @@ export function gatheringLookups(way: Way, mostWaiting: number): Way {
     isCrowded: () => way.isCrowded() || [...queues.values()].some(({ size }) => size >= mostWaiting / 2),
     cancel() {
       isCancelled = true;
-      for (const queue of queues.values()) {
-        for (const { reject } of queue) reject(cancelled());
-        queue.clear();
-      }
+      for (const queue of queues.values()) cancelAll(queue);
       way.cancel();
     },
   };

@@ -1,6 +1,7 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../problem.ts';
 import { isOfOneItem } from '../faults.ts';
+import { cancelAll, type Gathered, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
@@ -15,16 +16,12 @@ type Options = {
   readonly poolTimeLimit: number;
 };
 
-/** Somebody's write: the id that it is about, and its values, each a list of one. */
-type Waiting = {
-  readonly id: string;
+/** Somebody's write, and its values, each a list of one. */
+type Waiting = Gathered & {
   readonly values: readonly (readonly unknown[])[];
   readonly deadline: number;
   until: number;
   isSent: boolean;
-  readonly giveUp: () => void;
-  readonly resolve: (rows: readonly Row[]) => void;
-  readonly reject: (reason: unknown) => void;
 };
 
 /** The writes of one statement. */
@@ -129,7 +126,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
   function carryOut(text: StatementText, group: readonly Waiting[], onEnd: () => void): void {
     way.send(text, valuesOf(group), Math.max(...group.map(({ deadline }) => deadline))).then(
       (rows) => {
-        answer(group, rows);
+        tellRows(group, rows);
         onEnd();
       },
       (fault) => {
@@ -160,10 +157,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
     isCrowded: () => [...queues.values()].some(({ waiting }) => waiting.size >= mostWaiting / 2),
     cancel() {
       isCancelled = true;
-      for (const { waiting } of queues.values()) {
-        for (const { reject } of waiting) reject(cancelled());
-        waiting.clear();
-      }
+      for (const { waiting } of queues.values()) cancelAll(waiting);
     },
   };
 }
@@ -202,14 +196,6 @@ function valuesOf(group: readonly Waiting[]): readonly (readonly unknown[])[] {
   const [first] = group as readonly [Waiting];
   if (group.length === 1) return first.values;
   return first.values.map((_, index) => group.map(({ values }) => values[index]?.[0]));
-}
-
-function answer(group: readonly Waiting[], rows: readonly Row[]): void {
-  const rowOf = new Map(rows.map((row) => [row.id, row]));
-  for (const { id, resolve } of group) {
-    const row = rowOf.get(id);
-    resolve(row ? [row] : []);
-  }
 }
 
 function byId({ id: one }: Waiting, { id: other }: Waiting): number {
