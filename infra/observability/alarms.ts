@@ -72,9 +72,10 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
     {
       name: 'UserManagementConnectionsShort',
       severity: 'warning',
-      expr: `${series('db.client.connection.pending_requests')} > 0`,
+      // So many seconds does each wait (Little's law). Some wait for a moment in any busy instance.
+      expr: `sum by (instance) (${series('db.client.connection.pending_requests')}) / sum by (instance) (rate(${series(REQUESTS)}[${window}])) > 0.1`,
       for: hold,
-      summary: 'Statements wait for a connection to PostgreSQL.',
+      summary: 'Statements wait longer than a tenth of a second for a connection to PostgreSQL.',
     },
     {
       name: 'UserManagementOverloaded',

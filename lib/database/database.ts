@@ -36,11 +36,10 @@ export function openDatabase(
 
   function connections() {
     const sum = (read: (pool: Pool) => number) => pools.reduce((total, pool) => total + read(pool), 0);
-    const waiting = shared.reduce((total, { waitingCount }) => total + waitingCount, 0);
     return {
       idle: sum(({ idleCount }) => idleCount),
       used: sum(({ totalCount, idleCount }) => totalCount - idleCount),
-      waitedFor: sum(({ waitingCount }) => waitingCount) + waiting,
+      waitedFor: statements.waitingCount,
     };
   }
 

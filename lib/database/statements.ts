@@ -29,6 +29,8 @@ export type Statements = {
   readonly retried: Readonly<Record<Retry['reason'], number>>;
   /** Milliseconds that are left for the statements of the current request; its time begins with its first statement. */
   timeLeft(): number;
+  /** How many wait for a connection; those that gather to be one statement count each. */
+  readonly waitingCount: number;
   /** Whether so many wait for a connection that it would soon be too many. */
   isCrowded(): boolean;
   /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
@@ -95,6 +97,9 @@ export function createStatements(
   return {
     run,
     retried,
+    get waitingCount() {
+      return all.reduce((total, way) => total + way.waitingCount, 0);
+    },
     isCrowded: () => all.some((way) => way.isCrowded()),
     timeLeft: () => deadlineOf(currentRequest()) - performance.now(),
     cancel() {

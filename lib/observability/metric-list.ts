@@ -35,7 +35,7 @@ export const METRICS = {
   'db.client.connection.pending_requests': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Statements that wait for a connection.',
+    meaning: 'Statements that wait for a connection, those that gather to be one among them.',
   },
   'statements.retried': {
     kind: 'counter',

@@ -10,6 +10,7 @@ const OBSERVABILITY = join(import.meta.dirname, '../../infra/observability');
 const RULES = join(OBSERVABILITY, 'alerts.yaml');
 const OURS = 'otel_scope_name="user-management-service",instance="a"';
 const REQUESTS = `http_server_request_duration_count{${OURS},http_response_status_code=`;
+const PENDING = `db_client_connection_pending_requests{${OURS}}`;
 
 /** Series by the minute from 0 on, as promtool writes them; after how many minutes the alarm is looked at. */
 type Case = readonly [
@@ -94,17 +95,31 @@ const CASES: readonly Case[] = [
   ],
   [
     'UserManagementConnectionsShort',
-    'statements wait for six minutes',
+    'each of ten a second waits for 0.3 seconds, for six minutes',
     true,
-    7,
-    { [`db_client_connection_pending_requests{${OURS}}`]: '0 3+0x9' },
+    14,
+    { ...requests('0+600x20', '422', '0+0x20'), [PENDING]: '0 0 0 0 0 0 0 3+0x9' },
   ],
   [
     'UserManagementConnectionsShort',
-    'they do now and then',
+    'statements wait, and no request ends',
+    true,
+    14,
+    { ...requests('100+0x20', '422', '0+0x20'), [PENDING]: '3+0x20' },
+  ],
+  [
+    'UserManagementConnectionsShort',
+    'they wait so long now and then',
     false,
-    9,
-    { [`db_client_connection_pending_requests{${OURS}}`]: '0 3 3 0 3 3 0 3 3 0' },
+    16,
+    { ...requests('0+600x20', '422', '0+0x20'), [PENDING]: '3 0 3 3 0 3 3 0 3 3 0 3 3 0 3 3 0' },
+  ],
+  [
+    'UserManagementConnectionsShort',
+    'each of a thousand a second waits for 30 milliseconds',
+    false,
+    16,
+    { ...requests('0+60000x20', '422', '0+0x20'), [PENDING]: '30+0x20' },
   ],
   [
     'UserManagementOverloaded',

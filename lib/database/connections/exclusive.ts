@@ -61,6 +61,9 @@ export function exclusiveConnections(pool: Pool, options: Options): Way {
 
   return {
     send,
+    get waitingCount() {
+      return pool.waitingCount;
+    },
     isCrowded: () => pool.waitingCount >= mostWaiting / 2,
     cancel() {
       isCancelled = true;

@@ -1,7 +1,7 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { Problem, unavailable } from '../../problem.ts';
 import { hasLostConnection, isLockTimeout, isStalePlan } from '../faults.ts';
-import { cancelAll, type Gathered, tellRows } from './gathered.ts';
+import { cancelAll, countAll, type Gathered, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
@@ -81,6 +81,9 @@ export function gatheringLookups(way: Way, mostWaiting: number): Way {
 
   return {
     send,
+    get waitingCount() {
+      return countAll(queues.values());
+    },
     isCrowded: () => way.isCrowded() || [...queues.values()].some(({ size }) => size >= mostWaiting / 2),
     cancel() {
       isCancelled = true;

@@ -1,7 +1,7 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../problem.ts';
 import { isOfOneItem } from '../faults.ts';
-import { cancelAll, type Gathered, tellRows } from './gathered.ts';
+import { cancelAll, countAll, type Gathered, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
@@ -154,6 +154,9 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
 
   return {
     send,
+    get waitingCount() {
+      return countAll(Array.from(queues.values(), ({ waiting }) => waiting));
+    },
     isCrowded: () => [...queues.values()].some(({ waiting }) => waiting.size >= mostWaiting / 2),
     cancel() {
       isCancelled = true;

@@ -20,6 +20,13 @@ export function tellRows(group: readonly Gathered[], rows: readonly Row[]): void
   }
 }
 
+/** How many wait in all queues together. */
+export function countAll(queues: Iterable<ChurningSet<Gathered>>): number {
+  let count = 0;
+  for (const { size } of queues) count += size;
+  return count;
+}
+
 /** Nobody who waits is answered any more. */
 export function cancelAll(waiting: ChurningSet<Gathered>): void {
   for (const { reject } of waiting) reject(cancelled());

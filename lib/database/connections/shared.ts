@@ -9,8 +9,6 @@ import { cancelled, closed, noAnswer, noConnection, type Way } from './way.ts';
 
 /** Connections that statements of different requests share. */
 export type SharedConnections = Way & {
-  /** How many statements wait for a connection. */
-  readonly waitingCount: number;
   /** Gives back what is idle now, and from now on what becomes so. */
   close(): void;
 };
