@@ -194,11 +194,12 @@ function isBuilt() {
   return sources.every((name) => changedAt(join(root, name)) <= since);
 }
 
-/** Of a folder the latest of all in it; its own time tells of a file that is gone. */
+/** Of a folder the latest of all in it; its own time tells of a file that is gone. A package below is built apart. */
 function changedAt(path) {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isDirectory()) return found?.mtimeMs ?? 0;
-  const names = readdirSync(path).filter((name) => name !== 'node_modules');
+  const names = readdirSync(path);
+  if (names.includes('package.json')) return 0;
   return Math.max(found.mtimeMs, ...names.map((name) => changedAt(join(path, name))));
 }
 

@@ -1,4 +1,4 @@
-import { appendFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { copyOfProject, npm, removeProject } from '../stage/project-copy.ts';
@@ -31,6 +31,17 @@ test('what is up to date is run as it is', async () => {
 
   expect(await start()).toEqual({ code: 1, stdout: '', stderr: NAMES_SETTINGS });
   expect(statSync(join(folder, 'dist/built')).ino).toBe(before);
+});
+
+test('what is made of the packages below infra/ makes no build stale', async () => {
+  const later = Date.now() / 1000 + 60;
+  for (const folderOfPackage of ['infra/client', 'infra/lambda']) {
+    const made = join(folder, folderOfPackage, 'dist');
+    mkdirSync(made);
+    for (const path of [made, join(folder, folderOfPackage)]) utimesSync(path, later, later);
+  }
+
+  expect(await start()).toEqual({ code: 1, stdout: '', stderr: NAMES_SETTINGS });
 });
 
 test('a source that is newer than the build is built before it runs', { timeout: 60_000 }, async () => {
