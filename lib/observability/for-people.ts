@@ -14,9 +14,10 @@ export function forPeople({ timestamp, level, event, cause, ...fields }: Event):
 
 function linesOf(cause: Cause | undefined, before = ''): readonly string[] {
   if (!cause) return [];
-  const { name, message, stack = `${name}: ${message}` } = cause;
+  const { name, code, message, stack = `${name}: ${message}` } = cause;
   return [
     ...`${before}${stack}`.split(/\r?\n|\r/).map((line) => `  ${line}`),
+    ...(code === undefined ? [] : [`  code=${JSON.stringify(code)}`]),
     ...linesOf(cause.cause, 'caused by '),
   ];
 }

@@ -39,7 +39,7 @@ test('in development a cause and its stack follow on lines of their own, set in'
   await service.database.drop();
   await service.call('GET', '/api/v1/users/');
   const printed = await until('the stack', () =>
-    /status_code=503 .*\n {2}error: .+\n {6}at .+\n {6}at /.test(service.printed()),
+    /status_code=503 .*\n {2}error: .+\n( {6}at .+\n){2,} {2}code="3D000"\n/.test(service.printed()),
   );
 
   expect(printed).toBe(true);
@@ -60,19 +60,21 @@ test('so does the cause of a cause, and each line of its message', async () => {
   for (const line of String(printed).split('\n')) expect(line).toMatch(/^(\d\d:| {2}|$)/);
 });
 
-test('what takes several lines is set in on each of them', () => {
-  const cause = { name: 'Error', message: 'one\ntwo\r\nthree' };
-  const outer = { name: 'Error', message: 'four', stack: 'Error: four\n    at five', cause };
+test('what takes several lines is set in on each of them, and a code follows the stack', () => {
+  const cause = { name: 'Error', code: 'ECONNRESET', message: 'one\ntwo\r\nthree' };
+  const outer = { name: 'error', code: '42P01', message: 'four', stack: 'error: four\n    at five', cause };
   const event = { timestamp: '2026-01-02T03:04:05.678Z', level: 'error', event: 'app_error', cause: outer };
 
   expect(forPeople(event)).toBe(
     [
       '03:04:05.678 error   app_error',
-      '  Error: four',
+      '  error: four',
       '      at five',
+      '  code="42P01"',
       '  caused by Error: one',
       '  two',
       '  three',
+      '  code="ECONNRESET"',
     ].join('\n'),
   );
 });
