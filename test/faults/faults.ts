@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { rows } from './rows/index.ts';
-import { abandonRow, type Outcome, type Row, runRow } from './run-row.ts';
+import { endRow, runApart } from './run-apart.ts';
+import type { Outcome, Row } from './run-row.ts';
 
 /**
  * Brings about every fault of the list against the built host. Prints a line of JSON a row, then a table, and at last
- * `N passed, N failed`. `--row <name>` runs one, `--seed <n>` runs as an earlier time did, `--minutes 5` runs what fits.
+ * `N passed, N failed`. Each row is a process of its own, so that none can end or hold up the run. `--row <name>` runs one, `--seed <n>` runs as an earlier time did, `--minutes 5` runs what fits.
  */
 const BRIEF_MINUTES = 5;
 
@@ -46,7 +47,7 @@ if (values.list) {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void abandonRow().finally(() => process.exit(1)));
+  process.once(signal, () => void endRow().finally(() => process.exit(1)));
 }
 
 print(JSON.stringify({ seed, rows: chosen.length }));
@@ -58,11 +59,11 @@ for (const row of chosen) {
     leftOut.push(row.name);
     continue;
   }
-  let outcome = await runRow(row, { seed, trials: trialsOf(row) });
+  let outcome = await runApart(row, { seed, trials: trialsOf(row) });
   // A machine that stands still for a second breaks a limit of ours. What fails twice is a defect.
   if (!outcome.passed && isShort) {
     print(`tried again: ${row.name}: ${outcome.faults[0]}`);
-    outcome = await runRow(row, { seed, trials: trialsOf(row) });
+    outcome = await runApart(row, { seed, trials: trialsOf(row) });
   }
   outcomes.push(outcome);
   print(JSON.stringify(outcome));
@@ -85,6 +86,7 @@ for (const outcome of outcomes) {
 for (const { row, faults } of outcomes) for (const fault of faults) print(`failed: ${row}: ${fault}`);
 const passed = outcomes.filter((outcome) => outcome.passed).length;
 if (leftOut.length > 0) print(`left out, for the time was up: ${leftOut.join(', ')}`);
-print(`seed ${seed}`);
+const minutesTaken = outcomes.reduce((sum, { seconds }) => sum + seconds, 0) / 60;
+print(`seed ${seed}, ${minutesTaken.toFixed(1)} minutes`);
 print(`${passed} passed, ${outcomes.length - passed} failed`);
 process.exit(passed === outcomes.length && passed > 0 ? 0 : 1);

@@ -11,6 +11,8 @@ export type Row = {
   readonly trials: number;
   /** How many a run of five minutes makes; a row without it is left to the whole run. */
   readonly brief?: number;
+  /** A row that takes longer has failed; ten unless told otherwise. */
+  readonly minutes?: number;
   readonly postgres?: Parameters<typeof openStage>[0]['postgres'];
   run(stage: Stage): Promise<void>;
 };
@@ -18,8 +20,11 @@ export type Row = {
 /** What is printed of a row, in seconds, milliseconds and megabytes. */
 export type Outcome = ReturnType<typeof outcomeOf> & { readonly passed: boolean };
 
-/** A row that takes longer has failed; in minutes. */
-const LONGEST = 30;
+/** In minutes; no row but those that say so takes as long. */
+const LONGEST = 10;
+
+/** How long a row may take, in minutes. */
+export const limitOf = ({ minutes = LONGEST }: Row): number => minutes;
 
 /** Runs a row on a stage of its own, and then asks the oracle. A row that made no trial has failed. */
 export async function runRow(row: Row, { seed, trials }: { seed: number; trials: number }): Promise<Outcome> {
@@ -27,12 +32,12 @@ export async function runRow(row: Row, { seed, trials }: { seed: number; trials:
   const stage = await openStage({ seed, trials, ...(row.postgres && { postgres: row.postgres }) });
   open = stage;
   try {
-    await Promise.race([row.run(stage), refuseAfter(LONGEST)]);
+    await Promise.race([row.run(stage), refuseAfter(limitOf(row))]);
     await stage.judge();
   } catch (error) {
     stage.faults.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
-  await stage.close();
+  stage.faults.push(...(await stage.close()));
   open = undefined;
   stage.claim('a trial was made', stage.figures.trials > 0);
   const outcome = outcomeOf(row, stage, (performance.now() - begun) / 1000);
@@ -46,9 +51,30 @@ export async function abandonRow(): Promise<void> {
   await open?.close();
 }
 
+/** What is printed of a row that cannot tell by itself. */
+export function failedOutcome({ name }: Row, seed: number, seconds: number, fault: string): Outcome {
+  return {
+    row: name,
+    seed,
+    trials: 0,
+    sent: 0,
+    ok: 0,
+    refused_by_status: {},
+    lost: 0,
+    in_doubt: 0,
+    recovery_seconds: 0,
+    longest_answer_ms: 0,
+    memory_change_mb: 0,
+    exits: 0,
+    seconds: rounded(seconds, 1),
+    faults: [fault],
+    passed: false,
+  };
+}
+
 async function refuseAfter(minutes: number): Promise<never> {
   await sleep(minutes * 60_000, undefined, { ref: false });
-  throw new Error(`the row has not ended after ${minutes} minutes`);
+  throw new Error(`the row has not ended after ${Math.round(minutes * 60)} seconds`);
 }
 
 function outcomeOf({ name }: Row, { figures, faults, ledgers, seed }: Stage, seconds: number) {

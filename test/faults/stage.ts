@@ -46,7 +46,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
   const ledgers: Ledger[] = [];
   const pools: (() => number)[] = [];
   const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
-  let closed: Promise<void> | undefined;
+  let closed: Promise<readonly string[]> | undefined;
   let signed: { readonly token: Promise<string>; readonly at: number; readonly keys: unknown } | undefined;
 
   /** A token with both roles, the same for a minute unless the keys change. */
@@ -96,12 +96,12 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
       /** Somebody who calls this service, over so many connections. */
       caller: (connections = 1) => createCaller({ ...caller, connections }),
       startLoad: (writers: number) => startLoad({ ...caller, writers, random: random.branch() }),
-      /** Sends creates in doubt again, then holds the ledger against the table and the changes. */
-      async checkBooks(): Promise<void> {
-        figures.settled += await settle(caller);
+      /** Sends creates in doubt again, then holds its ledger, or that of all, against the table and the changes. */
+      async checkBooks(books = ledger): Promise<void> {
+        figures.settled += await settle({ ...caller, ledger: books });
         const stored = await storedUsers(postgres);
         const changes = await allChanges(caller);
-        const found = [...faultsInTable(ledger, stored), ...faultsInHistory(ledger, changes, stored)];
+        const found = [...faultsInTable(books, stored), ...faultsInHistory(books, changes, stored)];
         figures.lost += found.length;
         faults.push(...summed(found));
       },
@@ -110,9 +110,17 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     };
   }
 
-  async function close(): Promise<void> {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp();
-    await Promise.all([postgres.stop(), issuer.stop()]);
+  /** Undoes everything, whatever of it fails; resolves with a sentence for each failure. */
+  async function close(): Promise<readonly string[]> {
+    const failures: string[] = [];
+    for (const cleanUp of [() => issuer.stop(), () => postgres.stop(), ...cleanUps].reverse()) {
+      try {
+        await cleanUp();
+      } catch (error) {
+        failures.push(`not undone: ${error}`);
+      }
+    }
+    return failures;
   }
 
   return {

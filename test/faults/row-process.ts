@@ -1,0 +1,26 @@
+import { promisify } from 'node:util';
+import type { Order, Report } from './run-apart.ts';
+import { abandonRow, type Row, runRow } from './run-row.ts';
+
+/** The process of one row: runs it, tells the outcome, and ends. What nobody has caught is the fault it has failed by. */
+const order: Order = JSON.parse(process.argv[2] ?? '');
+const tell = promisify((report: Report, told: (error: Error | null) => void) => process.send?.(report, told));
+
+async function end(report?: Report): Promise<never> {
+  if (report) await tell(report);
+  process.exit();
+}
+
+process.on('uncaughtException', (error) => {
+  const fault = `nobody has caught: ${error instanceof Error ? error.stack : error}`;
+  void abandonRow().finally(() => end({ fault }));
+});
+// Whoever wants the outcome is gone, or does not want it any more.
+for (const event of ['SIGTERM', 'disconnect'] as const) {
+  process.once(event, () => void abandonRow().finally(end));
+}
+
+const { rows }: { rows: readonly Row[] } = await import(order.rows);
+const row = rows.find(({ name }) => name === order.name);
+if (!row) throw new Error(`there is no row ${order.name}`);
+await end({ outcome: await runRow(row, order) });

@@ -1,0 +1,86 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { failedOutcome, limitOf, type Outcome, type Row } from './run-row.ts';
+
+/** What the process of a row is told. */
+export type Order = {
+  /** The module that has the rows. */
+  readonly rows: string;
+  readonly name: string;
+  readonly seed: number;
+  readonly trials: number;
+};
+
+/** What it tells: the outcome, or why there is none. */
+export type Report = { readonly outcome: Outcome } | { readonly fault: string };
+
+type Options = {
+  readonly seed: number;
+  readonly trials: number;
+  readonly rows?: string;
+  /** In seconds: what a row has beyond its limit to be judged and taken down. */
+  readonly grace?: number;
+};
+
+const ROWS = join(import.meta.dirname, 'rows/index.ts');
+
+/** In seconds: how long a row may take to take down what it has built up. */
+const FAREWELL = 10;
+
+let running: ChildProcess | undefined;
+
+/**
+ * Runs a row in a process of its own. Whatever becomes of that process, there is an outcome: one that ends by itself or
+ * outlives its time has failed, and nothing of it is left when the next row begins.
+ */
+export async function runApart(
+  row: Row,
+  { seed, trials, rows = ROWS, grace = 60 }: Options,
+): Promise<Outcome> {
+  const begun = performance.now();
+  const order: Order = { rows, name: row.name, seed, trials };
+  const child = fork(join(import.meta.dirname, 'row-process.ts'), [JSON.stringify(order)], {
+    // A group of its own, to be ended as a whole; standard output is the run's.
+    detached: true,
+    execArgv: [],
+    stdio: ['ignore', 2, 2, 'ipc'],
+  });
+  running = child;
+  let report: Report | undefined;
+  child.once('message', (told: Report) => {
+    report = told;
+  });
+  const limit = limitOf(row) * 60 + grace;
+  const exited = once(child, 'exit').then(
+    ([code, signal]) => `the row's process has ended with ${code ?? signal}`,
+  );
+  const stopped = new AbortController();
+  const late = sleep(limit * 1000, `the row has not ended after ${Math.round(limit)} seconds`, stopped);
+  const end = await Promise.race([exited, late.catch(() => '')]);
+  stopped.abort();
+  endGroup(child);
+  await exited;
+  running = undefined;
+  if (report && 'outcome' in report) return report.outcome;
+  return failedOutcome(row, seed, (performance.now() - begun) / 1000, report?.fault ?? end);
+}
+
+/** Ends the row that is running, with what it has built up. */
+export async function endRow(): Promise<void> {
+  const child = running;
+  if (!child) return;
+  child.kill('SIGTERM');
+  await Promise.race([once(child, 'exit'), sleep(FAREWELL * 1000, undefined, { ref: false })]);
+  endGroup(child);
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid) process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    // Nothing is left of it.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
