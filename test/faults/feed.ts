@@ -10,18 +10,21 @@ type Service = { readonly url: string; readonly token: () => Promise<string> };
 export function createFeedBooks() {
   const groups = new Map<string, string>();
   const owed = new Map<string, { least: number; most: number }>();
+  let owedAtLeast = 0;
 
   return {
     /** Enters a request that makes so many changes; those with one key count together. */
     enter(entry: Entry, changes: number, group = entry.requestId): void {
       groups.set(entry.requestId, group);
       const { least, most } = owed.get(group) ?? { least: 0, most: 0 };
-      if (isAcknowledged(entry)) owed.set(group, { least: changes, most: changes });
-      else if (isInDoubt(entry) || isKeyInUse(entry))
+      if (isAcknowledged(entry)) {
+        owed.set(group, { least: changes, most: changes });
+        owedAtLeast += changes - least;
+      } else if (isInDoubt(entry) || isKeyInUse(entry))
         owed.set(group, { least, most: Math.max(most, changes) });
     },
     /** How many changes are owed at least. */
-    owed: () => [...owed.values()].reduce((sum, { least }) => sum + least, 0),
+    owed: () => owedAtLeast,
     /** Holds a reader's count of changes by request against what was answered. */
     faults(counts: ReadonlyMap<string, number>): string[] {
       const told = new Map<string, number>();
