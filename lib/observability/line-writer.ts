@@ -43,7 +43,8 @@ const END = { pause: 5, patience: 200 };
  * non-blocking where it is a pipe.
  */
 export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}): LineWriter {
-  if (descriptor === STANDARD_OUTPUT) process.stdout.on('error', () => {});
+  // Once for all writers: in one process there may be many functions.
+  if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
   let queue: string[] = [];
   let rest = Buffer.alloc(0);
   let queued = 0;
@@ -126,6 +127,9 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
     countDropped: () => dropped,
   };
 }
+
+/** A reader that has died is no error: lines are dropped and counted. */
+function ignoreError(): void {}
 
 /** How many bytes the reader took before it stalled, was gone, or its disk was full. */
 function written(descriptor: number, bytes: Buffer): number {

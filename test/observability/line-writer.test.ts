@@ -144,6 +144,14 @@ test.each([300, 1000, 3000])(
   },
 );
 
+test('standard output has one listener for errors, however many write to it', () => {
+  createLineWriter();
+  const listeners = process.stdout.listenerCount('error');
+  for (const _writer of ['other', 'third']) createLineWriter();
+
+  expect(process.stdout.listenerCount('error')).toBe(listeners);
+});
+
 test('the end is over in time, however slow the reader is', async () => {
   writeLines(MANY);
   const begun = performance.now();
