@@ -14,7 +14,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { documentation } from './docs.ts';
 import { createDoor } from './door.ts';
 import { createDrain, type Drain } from './drain.ts';
-import { keepClean } from './keep-clean.ts';
+import { keepMaintained } from './keep-maintained.ts';
 import { keepMigrated } from './keep-migrated.ts';
 import { createRefusalBudget } from './refusal-budget.ts';
 import { createRefusalCounts, type RefusalCounts } from './refusal-counts.ts';
@@ -84,7 +84,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
   service.keySet.start();
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
-  const cleaning = keepClean(service);
+  const maintenance = keepMaintained(service);
   const { port } = server.address() as AddressInfo;
   log.info('listening', { version: packageJson.version, host: settings.host, port });
 
@@ -97,7 +97,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       return lines.end(LAST_LINES);
     },
     shutDown: () =>
-      shutdown.run({ service, migrations, cleaning, drain, server, responses, telemetry, lines }),
+      shutdown.run({ service, migrations, maintenance, drain, server, responses, telemetry, lines }),
   };
 }
 

@@ -14,7 +14,7 @@ import type { ResponseWriter } from './response-writer.ts';
 type Parts = {
   readonly service: Service;
   readonly migrations: { stop(): void } | undefined;
-  readonly cleaning: { stop(): void };
+  readonly maintenance: { stop(): void };
   readonly drain: Drain;
   readonly server: Server;
   readonly responses: ResponseWriter;
@@ -47,10 +47,10 @@ export function createShutdown(): Shutdown {
   let running: Promise<void> | undefined;
 
   async function begin(parts: Parts) {
-    const { service, migrations, cleaning, drain, server, responses, telemetry, lines } = parts;
+    const { service, migrations, maintenance, drain, server, responses, telemetry, lines } = parts;
     phase = 'unready';
     migrations?.stop();
-    cleaning.stop();
+    maintenance.stop();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
     phase = 'draining';
     drainSince = performance.now();

@@ -19,7 +19,7 @@ export type DeployedFunction = {
 
 const root = join(import.meta.dirname, '..');
 
-/** Every endpoint as a function, in the file that declares it; the one for requests that no endpoint answers; and cleaning. */
+/** Every endpoint as a function, in the file that declares it; the one for requests that no endpoint answers; and maintenance. */
 export async function functions(): Promise<readonly DeployedFunction[]> {
   const files = globSync('handlers/*/*.ts', { cwd: root }).sort();
   const declared = await Promise.all(files.map(async (file) => ({ file, exports: await exportsOf(file) })));

@@ -1,16 +1,46 @@
-import { createCleaning } from './cleaning.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expiringChanges, interruptingChanges } from './changes/expiry.ts';
+import { numberingChanges } from './changes/numbering.ts';
 import { openDatabase } from './database/database.ts';
+import type { Statements } from './database/statements.ts';
+import { expiringKeys } from './idempotency/expiry.ts';
 import type { Settings } from './settings.ts';
 
-/** Deletes once what is kept no longer, until `signal`; for where no instance runs that does so by itself. */
+/** In milliseconds, between two steps: others have PostgreSQL to themselves meanwhile. */
+const PAUSE = 50;
+
+/**
+ * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their retention. With a
+ * retention of 0 days all changes go, and those that come later are known to be missing. Several may do so at once.
+ */
+export function createMaintenance(statements: Pick<Statements, 'run'>, retention: number) {
+  const expireKeys = expiringKeys(statements);
+  const expireChanges = expiringChanges(statements);
+  const interruptChanges = interruptingChanges(statements);
+  const numberChanges = numberingChanges(statements);
+
+  return async (signal?: AbortSignal): Promise<void> => {
+    if (retention === 0) await interruptChanges();
+    await inSteps(expireKeys, signal);
+    // What has no position yet gets one first, so that changes go in their order.
+    await inSteps(async () => !(await numberChanges()), signal);
+    await inSteps(() => expireChanges(retention), signal);
+  };
+}
+
+/** Does so once, until `signal`; for where no instance runs that does so by itself. */
 export async function maintain(
   { postgres, changesRetention }: Pick<Settings, 'postgres' | 'changesRetention'>,
   signal?: AbortSignal,
 ): Promise<void> {
   const database = openDatabase(postgres);
   try {
-    await createCleaning(database.statements, changesRetention)(signal);
+    await createMaintenance(database.statements, changesRetention)(signal);
   } finally {
     await database.close(1);
   }
+}
+
+async function inSteps(step: () => Promise<boolean>, signal: AbortSignal | undefined): Promise<void> {
+  while (!signal?.aborted && (await step())) await sleep(PAUSE, undefined, { signal }).catch(() => {});
 }

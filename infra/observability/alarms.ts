@@ -13,7 +13,7 @@ export type Patience = {
   readonly drainAge: number;
 };
 
-/** Three refreshes of the keys; three rounds of the cleaning, which numbers too; two thirds of the drain timeout. */
+/** Three refreshes of the keys; three rounds of the maintenance, which numbers too; two thirds of the drain timeout. */
 export const USUAL: Patience = {
   window: '5m',
   hold: '5m',

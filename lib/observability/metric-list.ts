@@ -90,7 +90,7 @@ export const METRICS = {
     kind: 'gauge',
     unit: '{change}',
     meaning:
-      'Changes without a position yet: they get one when the changes are read, or cleaned up. Not told while all connections are in use.',
+      'Changes without a position yet: they get one when the changes are read, or at maintenance. Not told while all connections are in use.',
   },
   'changes.unnumbered.age': {
     kind: 'gauge',

@@ -1,4 +1,4 @@
-import { interruptingChanges } from '../changes/retention.ts';
+import { interruptingChanges } from '../changes/expiry.ts';
 import type { Engine } from '../database/engines.ts';
 import type { Statements } from '../database/statements.ts';
 import type { CarryOutOnce } from '../idempotency/carry-out-once.ts';

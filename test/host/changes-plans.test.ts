@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expiringChanges } from '../../lib/changes/expiry.ts';
 import { numberingChanges } from '../../lib/changes/numbering.ts';
-import { expiringChanges } from '../../lib/changes/retention.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
 import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
 import type { Statement } from '../../lib/database/queries.ts';
@@ -109,7 +109,7 @@ describe.each(['known', 'named'] as const)('of 100,000 changes, with values that
     expect(cost.pages).toBeLessThanOrEqual(most);
   });
 
-  test('numbering with nothing to number, and a step of cleaning with nothing too old, read a handful of pages', async () => {
+  test('numbering with nothing to number, and a step of maintenance with nothing too old, read a handful of pages', async () => {
     const number = await statementOf((statements) => numberingChanges(statements)());
     const expire = await statementOf((statements) => expiringChanges(statements)(30));
 

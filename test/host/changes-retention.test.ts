@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createCleaning } from '../../lib/cleaning.ts';
 import { openDatabase } from '../../lib/database/database.ts';
+import { createMaintenance } from '../../lib/maintenance.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
@@ -33,7 +33,7 @@ const nextOf = ({ headers }: Awaited<ReturnType<typeof get>>) => /<(.+)>/.exec(h
 /** As an instance does from time to time. */
 async function clean(retention = 30): Promise<void> {
   const database = openDatabase(readSettings(service.environment).postgres);
-  await createCleaning(database.statements, retention)();
+  await createMaintenance(database.statements, retention)();
   await database.close(1);
 }
 

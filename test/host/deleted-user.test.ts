@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createCleaning } from '../../lib/cleaning.ts';
 import { openDatabase } from '../../lib/database/database.ts';
+import { createMaintenance } from '../../lib/maintenance.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, freshAddress, success, type UserBody } from '../stage/answers.ts';
@@ -52,7 +52,7 @@ async function tablesWith(texts: readonly string[]): Promise<readonly string[]> 
 /** As an instance does from time to time. */
 async function clean(): Promise<void> {
   const database = openDatabase(readSettings(service.environment).postgres);
-  await createCleaning(database.statements, 30)();
+  await createMaintenance(database.statements, 30)();
   await database.close(1);
 }
 

@@ -146,7 +146,7 @@ const CASES: readonly Case[] = [
   ],
   [
     'UserManagementChangesUnnumbered',
-    'none has for longer than the cleaning takes',
+    'none has for longer than the maintenance takes',
     false,
     40,
     { [`changes_unnumbered_age{${OURS}}`]: '600+0x40' },

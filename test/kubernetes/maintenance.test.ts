@@ -5,19 +5,19 @@ import { type Resource, render } from './render.ts';
 
 const components = `${folder}/components`;
 const production = render(`${folder}/overlays/production-migrated-by-job`);
-const resources = render(`${components}/release`, render(`${components}/cleaning-job`, production));
+const resources = render(`${components}/release`, render(`${components}/maintenance-job`, production));
 const find = (kind: string): Resource => resources.find((resource) => resource.kind === kind) ?? {};
 
 test('with the component a CronJob cleans up every ten minutes, one at a time, as the migration runs', () => {
   const { schedule, concurrencyPolicy, jobTemplate } = find('CronJob').spec;
-  const [cleaning, migration] = [jobTemplate.spec.template, find('Job').spec.template];
+  const [maintenance, migration] = [jobTemplate.spec.template, find('Job').spec.template];
   const [container] = migration.spec.containers;
 
   expect(resources.flatMap(faultsOf)).toEqual([]);
   expect([schedule, concurrencyPolicy]).toEqual(['*/10 * * * *', 'Forbid']);
-  expect(cleaning.spec).toEqual({
+  expect(maintenance.spec).toEqual({
     ...migration.spec,
-    containers: [{ ...container, name: 'cleaning', args: ['/app/maintain.mjs'] }],
+    containers: [{ ...container, name: 'maintenance', args: ['/app/maintain.mjs'] }],
   });
 });
 

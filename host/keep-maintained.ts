@@ -1,23 +1,23 @@
-import { createCleaning } from '../lib/cleaning.ts';
 import { askingForWrites } from '../lib/database/takes-writes.ts';
+import { createMaintenance } from '../lib/maintenance.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
 import type { Service } from '../lib/service.ts';
 
-/** In milliseconds. Instances that start together do not clean together. */
+/** In milliseconds. Instances that start together do not do it together. */
 const FIRST = { earliest: 5000, latest: 25_000 };
 const INTERVAL = 600_000;
 
 /** Deletes what is kept no longer, within half a minute of the start and then every ten minutes, where writes are taken. */
-export function keepClean({ settings, log, database }: Service): { stop(): void } {
-  const clean = createCleaning(database.statements, settings.changesRetention);
+export function keepMaintained({ settings, log, database }: Service): { stop(): void } {
+  const maintain = createMaintenance(database.statements, settings.changesRetention);
   const takesWrites = askingForWrites(database.statements);
-  const failures = createFailureLog(log, 'cleaning_failed');
+  const failures = createFailureLog(log, 'maintenance_failed');
   const stopped = new AbortController();
   let timer = setTimeout(run, FIRST.earliest + Math.random() * (FIRST.latest - FIRST.earliest)).unref();
 
   async function run(): Promise<void> {
     try {
-      if (await takesWrites()) await clean(stopped.signal);
+      if (await takesWrites()) await maintain(stopped.signal);
       failures.succeeded();
     } catch (cause) {
       failures.failed(cause);
