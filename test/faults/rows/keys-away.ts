@@ -52,17 +52,13 @@ export const keysAwayLater: Row = {
   async run({ startService, issuer, trials, claim, tried, figures }) {
     const service = await startService(REFRESH);
     const callers = service.caller(8);
+    await call('well', 3);
+    const warm = service.memoryGrowth();
     for (const mood of MOODS.slice(0, trials)) {
       const warnings = service.events('jwks_refresh_failed').length;
       const fetches = issuer.fetches;
       issuer.feel(mood);
-      const end = performance.now() + LASTS * 1000;
-      while (performance.now() < end) {
-        const answers = await Promise.all(Array.from({ length: 8 }, () => callers.read('?limit=1')));
-        const odd = answers.filter(({ status }) => status !== 200);
-        claim(`valid tokens are accepted while it is ${mood}`, odd.length === 0, odd[0]?.status);
-        await sleep(20);
-      }
+      await call(mood, LASTS);
       claim(
         `the keys were asked for while it was ${mood}`,
         issuer.fetches > fetches,
@@ -77,7 +73,17 @@ export const keysAwayLater: Row = {
       tried();
     }
     callers.close();
-    figures.memoryChange = service.memoryGrowth();
+    figures.memoryChange = service.memoryGrowth() - warm;
     claim('memory is flat', figures.memoryChange < 60, figures.memoryChange);
+
+    async function call(mood: Mood, seconds: number): Promise<void> {
+      const end = performance.now() + seconds * 1000;
+      while (performance.now() < end) {
+        const answers = await Promise.all(Array.from({ length: 8 }, () => callers.read('?limit=1')));
+        const odd = answers.filter(({ status }) => status !== 200);
+        claim(`valid tokens are accepted while it is ${mood}`, odd.length === 0, odd[0]?.status);
+        await sleep(20);
+      }
+    }
   },
 };
