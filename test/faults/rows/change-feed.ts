@@ -10,7 +10,7 @@ import type { Random } from '../random.ts';
 import type { Row } from '../run-row.ts';
 import { storedUsers } from '../stored-users.ts';
 
-const WRITERS = 24;
+const WRITERS = 64;
 const BATCH = 100;
 
 /** After each batch so many of its users are changed, and so many deleted. */

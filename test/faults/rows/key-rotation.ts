@@ -10,7 +10,7 @@ export const keyRotation: Row = {
   name: 'key-rotation',
   promise:
     'The keys change: a new one is accepted within two seconds, a removed one refused after the next refresh.',
-  trials: 20,
+  trials: 10,
   brief: 1,
   async run({ startService, issuer, trials, claim, tried, recovered, random }) {
     const service = await startService({ SVC_OAUTH_JWKS_REFRESH: String(REFRESH) });

@@ -65,7 +65,7 @@ export const serviceKilled: Row = {
     let service = await startService(variables, { ledger, isOnItsOwn: true });
     const load = service.startLoad(32);
     for (let trial = 0; trial < trials; trial += 1) {
-      await sleep(100 + random.below(700));
+      await sleep(50 + random.below(400));
       service.signal('SIGKILL');
       await service.exited;
       figures.exits += 1;

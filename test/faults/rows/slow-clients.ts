@@ -121,7 +121,7 @@ export const silentConnections: Row = {
   brief: 500,
   async run({ startService, trials, claim, tried, random }) {
     const service = await startService();
-    const batch = 500;
+    const batch = 2500;
     const longest = 8000;
     let told = 0;
     let served = 0;
