@@ -1,39 +1,28 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDatabase } from '../../lib/database/database.ts';
-import { createMaintenance } from '../../lib/maintenance.ts';
+import { expect, test } from 'vitest';
+import { maintain } from '../../lib/maintenance.ts';
 import { readSettings } from '../../lib/settings.ts';
-import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, success, type UserBody } from '../stage/answers.ts';
+import { freshAddress, success, type UserBody } from '../stage/answers.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
-import { startService } from '../stage/service.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { environmentOf } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-let service: Awaited<ReturnType<typeof startService>>;
-let administrator: Awaited<ReturnType<typeof administer>>;
-
-beforeAll(async () => {
-  service = await startService();
-  administrator = await administer(service.database.name);
-});
-
-afterAll(async () => {
-  await administrator.end();
-  await service.stop();
-});
-
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const service = serviceUnderTest();
+const { call } = service;
 const post = postingUnderKeys(call);
+const query = (statement: string) => inDatabase(service.database, statement);
 
 /** Every row of every table that is not PostgreSQL's own, as text, by the table's name. */
 async function everyTable(): Promise<ReadonlyMap<string, readonly string[]>> {
-  const tables = await administrator.query(`
+  const tables = await query(`
     SELECT oid::regclass::text AS name FROM pg_class
     WHERE relkind IN ('r', 'p', 'm') AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
       AND relnamespace::regnamespace::text NOT LIKE 'pg_toast%'
   `);
   const copies = new Map<string, readonly string[]>();
   for (const { name } of tables) {
-    const rows = await administrator.query(`SELECT row_to_json(copied)::text AS row FROM ${name} AS copied`);
+    const rows = await query(`SELECT row_to_json(copied)::text AS row FROM ${name} AS copied`);
     copies.set(
       String(name),
       rows.map(({ row }) => String(row)),
@@ -47,13 +36,6 @@ async function tablesWith(texts: readonly string[]): Promise<readonly string[]> 
   const sought = texts.flatMap((text) => [text.toLowerCase(), Buffer.from(text).toString('hex')]);
   const isFound = (row: string) => sought.some((text) => row.toLowerCase().includes(text));
   return [...(await everyTable())].filter(([, rows]) => rows.some(isFound)).map(([name]) => name);
-}
-
-/** As an instance does from time to time. */
-async function clean(): Promise<void> {
-  const database = openDatabase(readSettings(service.environment).postgres);
-  await createMaintenance(database.statements, 30)();
-  await database.close(1);
 }
 
 test('of a deleted user nothing stays but its id, in the changes and beside the digests of keys, until these expire', async () => {
@@ -102,11 +84,11 @@ test('of a deleted user nothing stays but its id, in the changes and beside the 
     Array(5).fill(['position', 'user_id', 'version', 'type', 'changed', 'actor', 'request_id', 'time']),
   );
 
-  await administrator.query(`
+  await query(`
     UPDATE user_changes SET time = time - interval '31 days';
     UPDATE idempotency_keys SET created_at = created_at - interval '25 hours'
   `);
-  await clean();
+  await maintain(readSettings(environmentOf(service.database, service.issuer)));
 
   expect(await tablesWith([...person, ...ids])).toEqual([]);
 });
