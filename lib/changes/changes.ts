@@ -5,7 +5,7 @@ import { changeCursor } from './change-cursor.ts';
 import { type ChangesQuery, positionFor, type UserChangesQuery } from './changes-query.ts';
 import { changeFeed, type Look } from './feed.ts';
 import { fewAtOnce } from './few-at-once.ts';
-import { createWaitingRoom } from './waiting-room.ts';
+import { createLongPoll } from './long-poll.ts';
 
 /** A page of changes, and where the next one is; there always is one. */
 export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
@@ -37,7 +37,7 @@ const LONGEST_TURN = 5000;
 /** The changes as these statements read them. */
 export function changesOver(statements: Statements): Changes {
   const feed = changeFeed(statements);
-  const room = createWaitingRoom(feed);
+  const longPoll = createLongPoll(feed);
   const limited = fewAtOnce(READING_AT_ONCE);
 
   function read(query: ChangesQuery, after: number | undefined): Promise<Look> {
@@ -48,7 +48,7 @@ export function changesOver(statements: Statements): Changes {
   async function readOrWait(query: ChangesQuery, after: number | undefined, standAside: StandAside) {
     const wait = (from: number) =>
       standAside(query.wait * 1000, async (over) =>
-        room.wait({ after: from, limit: query.limit, excludeActor: query.exclude_actor }, over),
+        longPoll.wait({ after: from, limit: query.limit, excludeActor: query.exclude_actor }, over),
       );
     const awaited = after === undefined ? undefined : await wait(after);
     if (awaited) return awaited;
@@ -86,7 +86,7 @@ export function changesOver(statements: Statements): Changes {
       };
     },
     get waiting() {
-      return room.waiting;
+      return longPoll.waiting;
     },
   };
 }

@@ -11,13 +11,13 @@ export type Wish = {
 };
 
 /** Those who wait for changes of an instance. One poll serves them all, and none runs while nobody waits. */
-export type WaitingRoom = {
+export type LongPoll = {
   /** How many wait. */
   readonly waiting: number;
   /**
    * Waits until `over`, and resolves with the first page that is not empty, or with an empty one: that only after a look
    * which began when the reader was there, however early the wait is over, unless PostgreSQL is away. Undefined for
-   * whoever is not let in, since the room is full or he is far behind.
+   * whoever is not let in, since too many wait or he is far behind.
    *
    * @throws {Problem} cursor_expired_error
    */
@@ -40,8 +40,8 @@ const PAGE = 1000;
 /** In milliseconds between two polls: when readers have come since the last began, else, and after one that failed. */
 const PAUSES = { newcomers: 10, idle: 50, failed: 500 };
 
-/** The waiting room of an instance. A poll belongs to no request, neither to its scope nor to its time. */
-export function createWaitingRoom(feed: Pick<Feed, 'look'>): WaitingRoom {
+/** The long poll of an instance. A poll belongs to no request, neither to its scope nor to its time. */
+export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   const readers = new Set<Reader>();
   let head = 0;
   let isPolling = false;
