@@ -1,5 +1,5 @@
 import { askingForWrites } from '../lib/database/takes-writes.ts';
-import { createMaintenance } from '../lib/maintenance.ts';
+import { maintaining } from '../lib/maintenance.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
 import type { Service } from '../lib/service.ts';
 
@@ -9,7 +9,7 @@ const INTERVAL = 600_000;
 
 /** Deletes what is kept no longer, within half a minute of the start and then every ten minutes, where writes are taken. */
 export function keepMaintained({ settings, log, database }: Service): { stop(): void } {
-  const maintain = createMaintenance(database.statements, settings.changesRetention);
+  const maintain = maintaining(database.statements, settings.changesRetention);
   const takesWrites = askingForWrites(database.statements);
   const failures = createFailureLog(log, 'maintenance_failed');
   const stopped = new AbortController();

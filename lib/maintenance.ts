@@ -13,7 +13,7 @@ const PAUSE = 50;
  * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their retention. With a
  * retention of 0 days all changes go, and those that come later are known to be missing. Several may do so at once.
  */
-export function createMaintenance(statements: Pick<Statements, 'run'>, retention: number) {
+export function maintaining(statements: Pick<Statements, 'run'>, retention: number) {
   const expireKeys = expiringKeys(statements);
   const expireChanges = expiringChanges(statements);
   const interruptChanges = interruptingChanges(statements);
@@ -35,7 +35,7 @@ export async function maintain(
 ): Promise<void> {
   const database = openDatabase(postgres);
   try {
-    await createMaintenance(database.statements, changesRetention)(signal);
+    await maintaining(database.statements, changesRetention)(signal);
   } finally {
     await database.close(1);
   }

@@ -6,7 +6,7 @@ import { type Database, openDatabase } from './database/database.ts';
 import { engineOf } from './database/engines.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
 import { followServers } from './database/servers/servers.ts';
-import { createCarryOutOnce } from './idempotency/carry-out-once.ts';
+import { carryingOutOnce } from './idempotency/carry-out-once.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
@@ -104,7 +104,7 @@ function withUsers(service: ProtectedService): UserService {
     writes: recordsChanges ? statements : unrecordedWrites(statements),
     reads: statements,
     recordsChanges,
-    carryOutOnce: createCarryOutOnce(statements.timeLeft, countReplay, engine),
+    carryOutOnce: carryingOutOnce(statements.timeLeft, countReplay, engine),
     engine,
   });
   return { ...service, users, idempotency };

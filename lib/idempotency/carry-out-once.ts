@@ -25,7 +25,7 @@ export type CarryOutOnce = <Created>(
 ) => Promise<Outcome<Created>>;
 
 /** The keyed requests of one instance. `timeLeft` are the milliseconds that the current request has for statements. */
-export function createCarryOutOnce(
+export function carryingOutOnce(
   timeLeft: () => number,
   onReplay: () => void,
   { limitsLockWaits }: Pick<Engine, 'limitsLockWaits'>,
