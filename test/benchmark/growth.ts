@@ -1,90 +1,151 @@
 // npm run growth: what each operation costs as the table grows. See README.md in this folder.
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SAMPLES, sampleOf, untilServing } from './answers.ts';
 import { startLoad } from './load/load.ts';
-import { type Figures, measure } from './measure.ts';
+import { type Figures, measure, type Stand } from './measure.ts';
+import { type PageWork, pageWorkOf } from './meters/pages.ts';
 import { chosen, readOptions } from './options.ts';
 import { growthPlotOf } from './report/growth-plot.ts';
 import { type GrowthPoint, growthTableOf } from './report/growth-table.ts';
 import { machine } from './report/machine.ts';
 import { startProgress, warn } from './report/progress.ts';
 import { spreadOf } from './report/statistics.ts';
-import { fill } from './stage/fill.ts';
-import { startStage } from './stage/stage.ts';
+import { databaseOfSize, warmUp } from './stage/sized.ts';
+import { type Stage, startStage } from './stage/stage.ts';
 import { ours } from './targets/ours.ts';
-import { startServer } from './targets/start.ts';
+import { type Server, startServer } from './targets/start.ts';
+import type { Target } from './targets/target.ts';
 import { workloads as allWorkloads } from './workloads/index.ts';
 import type { Workload } from './workloads/workload.ts';
 
 /** One kind of each statement: the others send the same ones. */
 const OPERATIONS = ['get', 'create', 'update', 'batch', 'list', 'deep-list', 'by-email', 'changes'];
 
-const { effort, rounds, sizes, sharedBuffers, out, ...names } = readOptions('growth');
-const [target] = chosen(ours, names.targets);
-if (!target) throw new Error('there is nothing to measure');
+const { effort, rounds, sizes, configurations, checkpoints, out, ...names } = readOptions('growth');
+const [target] = chosen(ours, names.targets) as readonly [Target];
 const workloads = chosen(allWorkloads, names.workloads ?? OPERATIONS).filter(({ pace }) => !pace);
 const madeOn = machine();
 const progress = startProgress();
 
+/** The service over a table of one size. */
+type Sized = { readonly stage: Stage; readonly database: string; readonly server: Server };
+
+/** A run, and what PostgreSQL's sessions did for each request of it. */
+type Run = Figures & PageWork;
+
+/** What an operation at one size is measured with, and what that gave. */
+type Measured = Sized & Stand & { readonly runs: Run[] };
+
 const load = startLoad();
-const firstStage = await startStage({ users: sizes[0] ?? 0, sharedBuffers, progress });
-const program = await target.install(firstStage);
-const database = await firstStage.createDatabase('growing');
-const server = await startServer((port) => program(database, port));
-const sent: Record<string, number> = {};
 const points: GrowthPoint[] = [];
+let postgresVersion = '';
+// Left behind by a run that was cut off it serves the next one.
+const dataFolder = names.keep ?? join(import.meta.dirname, '../../.data/growth/postgres');
 try {
-  await untilServing(server.port, firstStage.credentials);
-  for (const [index, size] of sizes.entries()) {
-    const from = index === 0 ? size + 1 : (sizes[index - 1] ?? 0) + 1;
-    await fill(firstStage.urlOf(database), from, size, progress);
-    for (const workload of workloads) {
-      const point = await pointOf(workload, size);
-      if (point) points.push(point);
-      else warn(`${workload.name} is left out: the target has nothing like it`);
-    }
-  }
-  const titleOf = (name: string) => allWorkloads.find((one) => one.name === name)?.title ?? name;
-  progress('done');
-  process.stdout.write(`\n${growthTableOf(points, titleOf)}\n`);
-  await mkdir(out, { recursive: true });
-  const whole = { machine: { ...madeOn, postgres: firstStage.postgresVersion }, rounds, effort, points };
-  await writeFile(join(out, 'growth.json'), `${JSON.stringify(whole, null, 1)}\n`);
-  await writeFile(join(out, 'growth.svg'), growthPlotOf(points, titleOf));
-  process.stdout.write(`\nWritten to ${out}: growth.json, growth.svg\n`);
+  for (const sharedBuffers of configurations) points.push(...(await pointsWith(sharedBuffers)));
 } finally {
   load.stop();
-  await server.stop();
-  await firstStage.stop();
+  if (!names.keep) await remove(dataFolder);
+}
+const titleOf = (name: string) => allWorkloads.find((one) => one.name === name)?.title ?? name;
+progress('done');
+process.stdout.write(`\n${growthTableOf(points, titleOf)}\n`);
+await mkdir(out, { recursive: true });
+const whole = { machine: { ...madeOn, postgres: postgresVersion }, rounds, effort, checkpoints, points };
+await writeFile(join(out, 'growth.json'), `${JSON.stringify(whole, null, 1)}\n`);
+await writeFile(join(out, 'growth.svg'), growthPlotOf(points, titleOf));
+process.stdout.write(`\nWritten to ${out}: growth.json, growth.svg\n`);
+
+/** All operations at all sizes, over a PostgreSQL with shared buffers of this size. */
+async function pointsWith(sharedBuffers: string): Promise<readonly GrowthPoint[]> {
+  const first = await startStage({ users: 0, sharedBuffers, kept: dataFolder, progress });
+  postgresVersion = first.postgresVersion;
+  const [settings] = await first.query('postgres', 'SHOW huge_pages_status');
+  const configuration = `${sharedBuffers}${settings?.huge_pages_status === 'on' ? ', huge pages' : ''}`;
+  const program = await target.install(first);
+  const standing: Sized[] = [];
+  try {
+    for (const users of sizes) {
+      const stage = { ...first, users };
+      const database = await databaseOfSize(stage, progress);
+      await warmUp(stage, database, { isWritten: workloads.some(({ writes }) => writes) }, progress);
+      const server = await startServer((port) => program(database, port));
+      standing.push({ stage, database, server });
+      await untilServing(server.port, stage.credentials);
+    }
+    const found: GrowthPoint[] = [];
+    for (const workload of workloads) found.push(...(await pointsOf(workload, standing, configuration)));
+    return found;
+  } finally {
+    await Promise.all(standing.map(({ server }) => server.stop()));
+    await first.stop();
+  }
 }
 
-/** The rounds of one operation at one size; undefined when the target lacks it. */
-async function pointOf(workload: Workload, size: number): Promise<GrowthPoint | undefined> {
-  progress(`${size.toLocaleString('en')} users: ${workload.title}`);
-  const stage = { ...firstStage, users: size };
-  const { name } = workload;
-  const begin = sent[name] ?? 0;
-  const sample = await sampleOf(server.port, workload, stage.credentials, size, begin);
-  if (!sample) return undefined;
-  sent[name] = begin + SAMPLES;
-  const stand = { server, database, prepared: { [name]: sample.prepared }, sent };
-  const runs: Figures[] = [];
-  for (let round = 1; round <= rounds; round += 1) {
-    progress(`${size.toLocaleString('en')} users: ${workload.title}, round ${round} of ${rounds}`);
-    const figures = await measure(stage, load, stand, workload, effort);
-    if (Object.keys(figures.faults).length > 0) warn(`${name}: ${JSON.stringify(figures.faults)}`);
-    runs.push(figures);
+/** One operation at all sizes in turns, so that what changes on the machine is unfair to none; nothing where it is lacking. */
+async function pointsOf(
+  workload: Workload,
+  standing: readonly Sized[],
+  configuration: string,
+): Promise<readonly GrowthPoint[]> {
+  const { name, title } = workload;
+  // What has to be new has been written by no run before, over a table that was kept either.
+  const begin = Date.now();
+  const stands: Measured[] = [];
+  for (const { stage, database, server } of standing) {
+    progress(`${stage.users.toLocaleString('en')} users: ${title}`);
+    const sample = await sampleOf(server.port, workload, stage.credentials, stage.users, begin);
+    if (!sample) {
+      warn(`${name} is left out: the target has nothing like it`);
+      return [];
+    }
+    stands.push({
+      ...{ stage, database, server, runs: [] },
+      prepared: { [name]: sample.prepared },
+      sent: { [name]: begin + SAMPLES },
+    });
   }
-  const median = (figure: (run: Figures) => number | null) => spreadOf(runs.map(figure))?.median ?? 0;
-  return {
-    workload: name,
-    users: size,
-    server: median((run) => run.server),
-    postgres: median((run) => run.postgres),
-    requestsPerSecond: median((run) => run.requestsPerSecond),
-    p50: median((run) => run.p50),
-    p99: median((run) => run.p99),
-    others: median((run) => run.others),
-  };
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const { stage, runs, ...stand } of stands) {
+      const users = stage.users.toLocaleString('en');
+      progress(`${configuration}: ${title}, round ${round} of ${rounds}: ${users} users`);
+      if (checkpoints) await stage.query(stand.database, 'CHECKPOINT');
+      runs.push(await runOf(stage, stand, workload));
+    }
+  }
+  return stands.map(({ stage, runs }) => {
+    const median = (figure: (run: Run, round: number) => number | null) =>
+      spreadOf(runs.map(figure))?.median ?? 0;
+    return {
+      configuration,
+      workload: name,
+      users: stage.users,
+      server: median((run) => run.server),
+      postgres: median((run) => run.postgres),
+      growth: median((run, round) => run.postgres / (stands[0]?.runs[round]?.postgres ?? Number.NaN)),
+      reads: median((run) => run.reads),
+      wal: median((run) => run.wal),
+      requestsPerSecond: median((run) => run.requestsPerSecond),
+      p50: median((run) => run.p50),
+      p99: median((run) => run.p99),
+      others: median((run) => run.others),
+    };
+  });
+}
+
+/** The account of PostgreSQL may have its files elsewhere, behind a link. */
+async function remove(folder: string): Promise<void> {
+  const files = await realpath(folder).catch(() => folder);
+  for (const path of [files, folder]) await rm(path, { recursive: true, force: true });
+}
+
+async function runOf(stage: Stage, stand: Stand, workload: Workload): Promise<Run> {
+  const asked = () => stand.sent[workload.name] ?? 0;
+  const [before, begin] = [await pageWorkOf(stage, stand.database), asked()];
+  const figures = await measure(stage, load, stand, workload, effort);
+  const after = await pageWorkOf(stage, stand.database);
+  if (Object.keys(figures.faults).length > 0) warn(`${workload.name}: ${JSON.stringify(figures.faults)}`);
+  const perRequest = (count: keyof PageWork) => (after[count] - before[count]) / (asked() - begin);
+  return { ...figures, reads: perRequest('reads'), wal: perRequest('wal') };
 }

@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { totalmem } from 'node:os';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const usageOf = (command: string) => `npm run ${command} -- [options]
@@ -12,15 +13,17 @@ const usageOf = (command: string) => `npm run ${command} -- [options]
   --seconds n          seconds that are counted in each run (3; quick 2)
   --connections n      connections that ask at the same time (64)
   --users n            users in the table (100000)
-  --sizes a,b          growth: users in the table, one after another (100000,1000000,10000000)
-  --shared-buffers s   of PostgreSQL (1GB)
+  --sizes a,b          growth: users in the tables (100000,1000000,10000000)
+  --shared-buffers s   of PostgreSQL (1GB); growth: one or more of them (128MB and a quarter of the memory)
+  --checkpoints        growth: one before each run, so that every first write of a page logs the page
+  --keep folder        growth: where the filled tables stay for the next run
   --out folder         where files are written (.data/<command>/<date>)
 `;
 
 const QUICK = { targets: ['ours', 'go', 'bun', 'hello'], workloads: ['get', 'create', 'list'] };
 
 /** What the command line asks of a command; ends the process with the usage when it asks for something else. */
-export function readOptions(command: 'bench' | 'profile' | 'growth') {
+export function readOptions(command: 'bench' | 'profile' | 'growth' | 'instances') {
   try {
     const { values } = parseArgs({
       options: {
@@ -33,7 +36,9 @@ export function readOptions(command: 'bench' | 'profile' | 'growth') {
         connections: { type: 'string', default: '64' },
         users: { type: 'string', default: '100000' },
         sizes: { type: 'string', default: '100000,1000000,10000000' },
-        'shared-buffers': { type: 'string', default: '1GB' },
+        'shared-buffers': { type: 'string' },
+        checkpoints: { type: 'boolean', default: false },
+        keep: { type: 'string' },
         out: { type: 'string' },
       },
     });
@@ -45,7 +50,10 @@ export function readOptions(command: 'bench' | 'profile' | 'growth') {
       workloads: values.workloads?.split(',') ?? (quick ? QUICK.workloads : undefined),
       rounds: numberOf(values.rounds ?? (quick ? '3' : '5')),
       users: numberOf(values.users),
-      sharedBuffers: values['shared-buffers'],
+      sharedBuffers: values['shared-buffers'] ?? '1GB',
+      configurations: values['shared-buffers']?.split(',') ?? ['128MB', quarterOfMemory()],
+      checkpoints: values.checkpoints,
+      keep: values.keep && resolve(values.keep),
       sizes: values.sizes
         .split(',')
         .map(numberOf)
@@ -75,6 +83,11 @@ export function chosen<Named extends { readonly name: string }>(
     process.exit(1);
   }
   return all.filter(({ name }) => names?.includes(name) ?? true);
+}
+
+/** What PostgreSQL's documentation advises for `shared_buffers`. */
+function quarterOfMemory(): string {
+  return `${Math.max(1, Math.round(totalmem() / 2 ** 32))}GB`;
 }
 
 function numberOf(text: string): number {

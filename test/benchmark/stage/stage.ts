@@ -35,11 +35,13 @@ type Options = {
   readonly users: number;
   readonly freshTokens?: number;
   readonly sharedBuffers: string;
+  /** Where PostgreSQL's files stay for the next run; without it they go with the stage. */
+  readonly kept?: string | undefined;
   readonly progress: Progress;
 };
 
 /** Starts PostgreSQL with this many users, the identity provider and the collector of spans; builds the host. */
-export async function startStage({ users, freshTokens, sharedBuffers, progress }: Options) {
+export async function startStage({ users, freshTokens, sharedBuffers, kept, progress }: Options) {
   progress('building the host');
   const main = await builtHost();
   progress('signing tokens');
@@ -47,7 +49,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, progress }
   progress('starting PostgreSQL');
   await removeLeftovers();
   const folder = await mkdtemp(FOLDERS);
-  const dataFolder = join(folder, 'postgres');
+  const dataFolder = kept ?? join(folder, 'postgres');
   const postgres = await startPostgres({
     dataFolder,
     settings: { ...SETTINGS, shared_buffers: sharedBuffers },
@@ -69,6 +71,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, progress }
     }
   }
 
+  await query('postgres', `DROP DATABASE IF EXISTS ${TEMPLATE}`);
   await query('postgres', `CREATE DATABASE ${TEMPLATE}`);
   await promisify(execFile)(process.execPath, [main.replace('main.mjs', 'migrate.mjs')], {
     env: variablesOf(TEMPLATE),
@@ -96,7 +99,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, progress }
     async stop(): Promise<void> {
       collector.stop();
       await Promise.all([credentials.issuer.stop(), postgres.stop()]);
-      await rm(await realpath(dataFolder), { recursive: true, force: true });
+      if (!kept) await rm(await realpath(dataFolder), { recursive: true, force: true });
       await rm(folder, { recursive: true, force: true });
     },
   };
