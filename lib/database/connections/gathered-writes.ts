@@ -1,11 +1,12 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../problem.ts';
 import { isOfOneItem } from '../faults.ts';
-import { cancelAll, countAll, type Gathered, tellRows } from './gathered.ts';
+import { cancelAll, countAll, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
 import { cancelled, noAnswer, noConnection, type Way } from './way.ts';
+import { partsOf, takeGroup, valuesOf, type WaitingWrite } from './write-group.ts';
 
 type Options = {
   /** How many groups of one statement may be on their way. */
@@ -16,29 +17,15 @@ type Options = {
   readonly poolTimeLimit: number;
 };
 
-/** Somebody's write, and its values, each a list of one. */
-type Waiting = Gathered & {
-  readonly values: readonly (readonly unknown[])[];
-  readonly deadline: number;
-  until: number;
-  isSent: boolean;
-};
-
 /** The writes of one statement. */
 type Queue = {
   readonly text: StatementText;
-  readonly waiting: ChurningSet<Waiting>;
+  readonly waiting: ChurningSet<WaitingWrite>;
   /** Groups on their way, and those of them that are late. */
   groups: number;
   late: number;
   isScheduled: boolean;
 };
-
-/** In items: what one statement writes at most. */
-const LARGEST = 128;
-
-/** In items: what is tried together once more when a larger group has failed. */
-const PART = 16;
 
 /** In milliseconds: a group that is on its way for longer waits for a lock, or for its connection, and others go past it. */
 const LATE = 5;
@@ -63,7 +50,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
         return reject(unavailable('too many requests wait for a connection'));
       const lists = values as readonly (readonly unknown[])[];
       const [[id = ''] = []] = lists as readonly (readonly string[])[];
-      const waiting: Waiting = {
+      const waiting: WaitingWrite = {
         id: id.toLowerCase(),
         values: lists,
         deadline,
@@ -106,7 +93,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
 
   function sendGroup(queue: Queue): void {
     queue.isScheduled = false;
-    const group = groupOf(queue);
+    const group = takeGroup(queue.waiting);
     if (group.length === 0) return;
     let isLate = false;
     const timer = setTimeout(() => {
@@ -123,7 +110,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
     });
   }
 
-  function carryOut(text: StatementText, group: readonly Waiting[], onEnd: () => void): void {
+  function carryOut(text: StatementText, group: readonly WaitingWrite[], onEnd: () => void): void {
     way.send(text, valuesOf(group), Math.max(...group.map(({ deadline }) => deadline))).then(
       (rows) => {
         tellRows(group, rows);
@@ -140,7 +127,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
 
   function carryOutParts(
     text: StatementText,
-    parts: readonly (readonly Waiting[])[],
+    parts: readonly (readonly WaitingWrite[])[],
     onEnd: () => void,
   ): void {
     let left = parts.length;
@@ -163,44 +150,4 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
       for (const { waiting } of queues.values()) cancelAll(waiting);
     },
   };
-}
-
-/**
- * Takes the next from the queue; a second one of an id stays for a later group. In the order of the ids, so that no two
- * groups, of other instances either, wait for each other.
- */
-function groupOf({ waiting }: Queue): readonly Waiting[] {
-  const group = new Map<string, Waiting>();
-  for (const one of waiting) {
-    if (group.size === LARGEST) break;
-    if (group.has(one.id)) continue;
-    group.set(one.id, one);
-    waiting.delete(one);
-    one.until = one.deadline;
-    one.isSent = true;
-  }
-  return [...group.values()].sort(byId);
-}
-
-/**
- * Those who still wait for an answer, in parts: a fault of one fails one part alone, so that few of its neighbours are sent
- * one by one.
- */
-function partsOf(group: readonly Waiting[]): readonly (readonly Waiting[])[] {
-  const now = performance.now();
-  const left = group.filter(({ deadline }) => deadline > now);
-  const size = group.length > PART ? PART : 1;
-  return Array.from({ length: Math.ceil(left.length / size) }, (_, index) =>
-    left.slice(index * size, (index + 1) * size),
-  );
-}
-
-function valuesOf(group: readonly Waiting[]): readonly (readonly unknown[])[] {
-  const [first] = group as readonly [Waiting];
-  if (group.length === 1) return first.values;
-  return first.values.map((_, index) => group.map(({ values }) => values[index]?.[0]));
-}
-
-function byId({ id: one }: Waiting, { id: other }: Waiting): number {
-  return one < other ? -1 : 1;
 }
