@@ -46,6 +46,7 @@ export async function measure(
   const { server, database, prepared, sent } = stand;
   const outcome = await load.run({
     ...effort,
+    ...(workload.connections && { connections: workload.connections }),
     ...(rate !== undefined && { rate }),
     workload: workload.name,
     port: server.port,

@@ -38,3 +38,19 @@ test('of each goal that was measured it is told whether it is reached; of the ot
     ['memory at rest, MB', 'at most 80', '75.0', 'reached'],
   ]);
 });
+
+test('a batch is held against creates that come alone; how it stands to many at once is told beside it', () => {
+  const runs = [
+    run('ours', 'batch', { server: 10, postgres: 30 }),
+    run('ours', 'create-alone', { server: 2, postgres: 2 }),
+    run('ours', 'create', { server: 1, postgres: 0.5 }),
+  ];
+  const lines = goalTableOf({ starts: [], leftOut: [], runs }, []).split('\n');
+  expect(lines.map((line) => line.trim().split(/ {2,}/))).toEqual([
+    ['goal', 'measured'],
+    ['batch of 100: server to one create that comes alone', 'at most 12.5', '5.00', 'reached'],
+    ['batch of 100: server to one of many creates at once', 'no limit', '10.0'],
+    ['batch of 100: PostgreSQL to one create that comes alone', 'at most 12.5', '15.0', 'missed'],
+    ['batch of 100: PostgreSQL to one of many creates at once', 'no limit', '60.0'],
+  ]);
+});

@@ -1,7 +1,7 @@
 import { batch } from './batch.ts';
 import { byEmail } from './by-email.ts';
 import { changesAtHead } from './changes.ts';
-import { create } from './create.ts';
+import { create, createAlone } from './create.ts';
 import { freshToken } from './fresh-token.ts';
 import { get, getAtHalfLoad } from './get.ts';
 import { health } from './health.ts';
@@ -17,6 +17,7 @@ export const workloads: readonly Workload[] = [
   getAtHalfLoad,
   freshToken,
   create,
+  createAlone,
   update,
   batch,
   list,

@@ -35,6 +35,8 @@ export type Workload = {
   readonly varying?: readonly string[];
   /** The part of the throughput of the workload `of` that it asks for; without it as many requests as are answered. */
   readonly pace?: { readonly of: string; readonly part: number };
+  /** How many connections it has, whatever the others have. */
+  readonly connections?: number;
   /** Asks a target for what the requests need; undefined when the target has nothing like it. */
   readonly prepare?: (ask: Ask, users: number) => Promise<string | undefined>;
   /** Makes the next request, from then on. */
