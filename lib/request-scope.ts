@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Context, Span } from '@opentelemetry/api';
 
 /** The request being served. Moments are those of `performance.now()`. */
 export type RequestScope = {
@@ -7,6 +8,8 @@ export type RequestScope = {
   readonly answeredBy: number;
   /** By when its statements have to be done. */
   statementsUntil?: number;
+  /** Where it is traced: its span, recorded or not, and the context that its caller has sent. */
+  traced?: { readonly span: Span; readonly caller: Context };
 };
 
 const scopes = new AsyncLocalStorage<RequestScope>();

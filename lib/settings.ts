@@ -172,6 +172,8 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     otel: {
       enabled: data.SVC_OTEL_ENABLED ?? data.SVC_ENV === 'production',
       printsSpans: printsSpans(data),
+      /** Whether a span may hold less than it has been given, as the SDK sees to. */
+      limitsAttributes: Object.keys(given).some((name) => /^OTEL_(SPAN_)?ATTRIBUTE_/.test(name)),
       exportsMetrics: data.OTEL_METRICS_EXPORTER !== 'none',
       logLevel: data.OTEL_LOG_LEVEL,
     },

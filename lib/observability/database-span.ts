@@ -1,11 +1,11 @@
-import { type Attributes, context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { currentRequest } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
+import { type Describe, type PlainAttributes, tracer } from './tracer.ts';
 
 type Server = Settings['postgres']['servers'][number];
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
-
-const tracer = trace.getTracer('user-management-service');
 
 /** Runs statements, each within a span that names it and holds none of its values. */
 export type WithinDatabaseSpan = <Result>(
@@ -13,48 +13,64 @@ export type WithinDatabaseSpan = <Result>(
   run: () => Promise<Result>,
 ) => Promise<Result>;
 
+/** Spans of statements at a database, of the server that is in use. */
+export type DatabaseSpans = (database: string, serverInUse: () => Server) => WithinDatabaseSpan;
+
 /**
- * Spans of statements at this database, of the server that is in use. Outside of a request, which has a span, there are
- * none.
+ * Spans of statements. Outside of a request whose span is recorded there are none.
  *
  * @see OpenTelemetry semantic conventions for database client spans, stable since 1.33
  */
-export function databaseSpans(database: string, serverInUse: () => Server): WithinDatabaseSpan {
-  const known = new Map<string, Attributes>();
-  let server = serverInUse();
+export function databaseSpans(describe: Describe): DatabaseSpans {
+  return (database, serverInUse) => {
+    const known = new Map<string, PlainAttributes>();
+    let server = serverInUse();
 
-  function describe(sql: string, summary: string): Attributes {
-    const [operation = '', collection = ''] = summary.split(' ');
-    const attributes: Attributes = {
-      'db.system.name': 'postgresql',
-      'db.namespace': database,
-      'db.operation.name': operation,
-      'db.collection.name': collection,
-      'db.query.summary': summary,
-      'db.query.text': sql,
-      'server.address': server.host,
-      'server.port': server.port,
+    return ({ sql, summary }, run) => {
+      const traced = currentRequest()?.traced;
+      if (!traced?.span.isRecording()) return run();
+      const current = serverInUse();
+      if (server !== current) known.clear();
+      server = current;
+      const attributes = known.get(sql) ?? attributesOf(sql, summary);
+      const parent = trace.setSpan(traced.caller, traced.span);
+      return within(tracer.startSpan(summary, { kind: SpanKind.CLIENT }, parent), attributes, run);
     };
-    known.set(sql, attributes);
-    return attributes;
-  }
 
-  return async ({ sql, summary }, run) => {
-    if (!trace.getActiveSpan()?.isRecording()) return run();
-    const current = serverInUse();
-    if (server !== current) known.clear();
-    server = current;
-    const attributes = known.get(sql) ?? describe(sql, summary);
-    const span = tracer.startSpan(summary, { kind: SpanKind.CLIENT, attributes });
+    function attributesOf(sql: string, summary: string): PlainAttributes {
+      const [operation = '', collection = ''] = summary.split(' ');
+      const attributes = Object.freeze({
+        'db.system.name': 'postgresql',
+        'db.namespace': database,
+        'db.operation.name': operation,
+        'db.collection.name': collection,
+        'db.query.summary': summary,
+        'db.query.text': sql,
+        'server.address': server.host,
+        'server.port': server.port,
+      });
+      known.set(sql, attributes);
+      return attributes;
+    }
+  };
+
+  async function within<Result>(
+    span: Span,
+    attributes: PlainAttributes,
+    run: () => Promise<Result>,
+  ): Promise<Result> {
     try {
-      return await context.with(trace.setSpan(context.active(), span), run);
+      const result = await run();
+      describe(span, attributes);
+      return result;
     } catch (fault) {
       const { code = '_OTHER' } = fault as { code?: string };
-      if (SQLSTATE.test(code)) span.setAttribute('db.response.status_code', code);
-      span.setAttribute('error.type', code).setStatus({ code: SpanStatusCode.ERROR });
+      const status = SQLSTATE.test(code) && { 'db.response.status_code': code };
+      describe(span, { ...attributes, ...status, 'error.type': code });
+      span.setStatus({ code: SpanStatusCode.ERROR });
       throw fault;
     } finally {
       span.end();
     }
-  };
+  }
 }

@@ -22,7 +22,7 @@ const NUMBERS = { debug: 8, info: 12, warning: 16, error: 20 } as const satisfie
 export function createEventLog(
   { logLevel, environment }: Pick<Settings, 'logLevel' | 'environment'>,
   write: WriteLine,
-  tracing?: Tracing,
+  tracing?: Pick<Tracing, 'activeSpan'>,
 ): EventLog {
   const print = environment === 'production' ? write : (line: string) => write(forPeople(JSON.parse(line)));
   const logger = withoutVariables(/./, () => new EventLogger(print));

@@ -1,70 +1,73 @@
 import {
-  type Attributes,
-  context,
   type Histogram,
   metrics,
   propagation,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
-  trace,
 } from '@opentelemetry/api';
 import type { GatewayEvent, GatewayResult } from '../gateway.ts';
+import { currentRequest } from '../request-scope.ts';
 import { redactedMessage, redactedPath, redactedText } from './redaction.ts';
-
-const SCOPE = 'user-management-service';
+import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts';
 
 /** The methods that semantic conventions know; another one would make an endless number of span names. */
-const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
+const KNOWN_METHODS = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' '));
 
 /** RFC 9110 section 7.2: an IP literal in brackets or a name, and a port. */
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
 
-const tracer = trace.getTracer(SCOPE);
-let requestDuration: Histogram | undefined;
-
-/**
- * Serves a request within a span of its own, which continues the caller's trace. `route` is the path as
- * declared, undefined where no endpoint answers.
- *
- * @see OpenTelemetry semantic conventions for HTTP spans and metrics, stable since 1.23
- */
-export async function withinServerSpan(
+/** Serves a request within a span; `route` is the path as declared, undefined where no endpoint answers. */
+export type WithinServerSpan = (
   event: GatewayEvent,
   route: string | undefined,
   serve: () => Promise<GatewayResult>,
-): Promise<GatewayResult> {
-  const begun = performance.now();
-  const { method } = event.requestContext.http;
-  const name = KNOWN_METHODS.includes(method) ? method : 'HTTP';
-  const shared: Attributes = {
-    'http.request.method': name === 'HTTP' ? '_OTHER' : name,
-    'url.scheme': schemeOf(event),
-  };
-  if (route) shared['http.route'] = route;
+) => Promise<GatewayResult>;
 
-  const attributes: Attributes = {
-    ...shared,
-    'url.path': redactedPath(event.rawPath),
-    ...(name === 'HTTP' && { 'http.request.method_original': redactedText(method) }),
-    ...clientOf(event),
-  };
-  const parent = propagation.extract(ROOT_CONTEXT, event.headers);
-  const span = tracer.startSpan(
-    route ? `${name} ${route}` : name,
-    { kind: SpanKind.SERVER, attributes },
-    parent,
-  );
-  const result = await context.with(trace.setSpan(parent, span), serve);
+/**
+ * Serves each request within a span of its own, which continues the caller's trace, and records its duration if there
+ * are metrics. Whether a request is sampled is decided first, by its trace: one that is not has ids for the log, and
+ * nothing else is done for it.
+ *
+ * @see OpenTelemetry semantic conventions for HTTP spans and metrics, stable since 1.23
+ */
+export function serverSpans(describe: Describe, exportsMetrics: boolean): WithinServerSpan {
+  const durations = exportsMetrics ? createDurations() : undefined;
 
-  const outcome: Attributes = { 'http.response.status_code': result.statusCode };
-  if (result.statusCode >= 500) {
-    outcome['error.type'] = String(result.statusCode);
-    span.setStatus({ code: SpanStatusCode.ERROR });
-  }
-  span.setAttributes(outcome).end();
-  durations().record((performance.now() - begun) / 1000, { ...shared, ...outcome });
-  return result;
+  return (event, route, serve) => {
+    const begun = performance.now();
+    const { method } = event.requestContext.http;
+    const name = KNOWN_METHODS.has(method) ? method : 'HTTP';
+    const caller = propagation.extract(ROOT_CONTEXT, event.headers);
+    const span = tracer.startSpan(route ? `${name} ${route}` : name, { kind: SpanKind.SERVER }, caller);
+    const request = currentRequest();
+    if (request) request.traced = { span, caller };
+    if (!span.isRecording() && !durations) return serve();
+    return served();
+
+    async function served(): Promise<GatewayResult> {
+      const result = await serve();
+      const failed = result.statusCode >= 500;
+      const shared: PlainAttributes = {
+        'http.request.method': name === 'HTTP' ? '_OTHER' : name,
+        'url.scheme': schemeOf(event),
+        ...(route && { 'http.route': route }),
+        'http.response.status_code': result.statusCode,
+        ...(failed && { 'error.type': String(result.statusCode) }),
+      };
+      durations?.record((performance.now() - begun) / 1000, shared);
+      if (!span.isRecording()) return result;
+      if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+      describe(span, {
+        ...shared,
+        'url.path': redactedPath(event.rawPath),
+        ...(name === 'HTTP' && { 'http.request.method_original': redactedText(method) }),
+        ...clientOf(event),
+      });
+      span.end();
+      return result;
+    }
+  };
 }
 
 /** API Gateway and balancers, which speak TLS for us, tell so. */
@@ -72,7 +75,7 @@ function schemeOf({ headers }: GatewayEvent): string {
   return headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
 }
 
-function clientOf({ headers }: GatewayEvent): Attributes {
+function clientOf({ headers }: GatewayEvent): PlainAttributes {
   const [, literal, name, port] = HOST.exec(headers.host ?? '') ?? [];
   const address = literal ?? name;
   const agent = headers['user-agent'];
@@ -84,14 +87,12 @@ function clientOf({ headers }: GatewayEvent): Attributes {
   };
 }
 
-/** Made at the first request: a meter that is asked before the SDK has started records nothing. */
-function durations(): Histogram {
-  requestDuration ??= metrics.getMeter(SCOPE).createHistogram('http.server.request.duration', {
+function createDurations(): Histogram {
+  return metrics.getMeter(SCOPE).createHistogram('http.server.request.duration', {
     description: 'Duration of HTTP server requests.',
     unit: 's',
     advice: {
       explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
     },
   });
-  return requestDuration;
 }

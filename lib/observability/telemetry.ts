@@ -17,8 +17,10 @@ import { createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
 import { observe } from './metrics.ts';
 import { redactedPath } from './redaction.ts';
-import { withinServerSpan } from './server-span.ts';
+import { requestContexts } from './request-contexts.ts';
+import { serverSpans } from './server-span.ts';
 import { spanLines } from './span-lines.ts';
+import { describeAtOnce, describeWithinLimits } from './tracer.ts';
 import type { Tracing } from './tracing.ts';
 
 /** The running OpenTelemetry SDK. */
@@ -44,8 +46,7 @@ const LAST_EXPORT = 1000;
  */
 export function startTelemetry(settings: TelemetrySettings, write: WriteLine): Telemetry {
   const { otel } = settings;
-  const tracing = { withinServerSpan, databaseSpans, activeSpan };
-  logDiagnostics(createEventLog(settings, write, tracing), otel);
+  logDiagnostics(createEventLog(settings, write, { activeSpan }), otel);
   const sdk = withoutVariables(
     /^OTEL_LOG_LEVEL$/,
     () =>
@@ -53,6 +54,7 @@ export function startTelemetry(settings: TelemetrySettings, write: WriteLine): T
         resource: defaultResource().merge(resourceFromAttributes(IDENTITY)),
         resourceDetectors: [envDetector],
         instrumentations: [new UndiciInstrumentation({ startSpanHook: redactedUrl })],
+        contextManager: requestContexts(),
         logRecordProcessors: [],
         ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
         ...(otel.printsSpans && {
@@ -61,8 +63,13 @@ export function startTelemetry(settings: TelemetrySettings, write: WriteLine): T
       }),
   );
   sdk.start();
+  const describe = otel.limitsAttributes ? describeWithinLimits : describeAtOnce;
   return {
-    tracing,
+    tracing: {
+      withinServerSpan: serverSpans(describe, otel.exportsMetrics),
+      databaseSpans: databaseSpans(describe),
+      activeSpan,
+    },
     observe,
     flush: (milliseconds) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),
     shutDown: () => within(LAST_EXPORT, sdk.shutdown()),

@@ -1,10 +1,10 @@
 import type { databaseSpans } from './database-span.ts';
-import type { withinServerSpan } from './server-span.ts';
+import type { WithinServerSpan } from './server-span.ts';
 
 /** What tracing adds to requests, statements and log lines. Where it is off there is none of it, and nothing is loaded. */
 export type Tracing = {
-  readonly withinServerSpan: typeof withinServerSpan;
-  readonly databaseSpans: typeof databaseSpans;
+  readonly withinServerSpan: WithinServerSpan;
+  readonly databaseSpans: ReturnType<typeof databaseSpans>;
   readonly activeSpan: ActiveSpan;
 };
 

@@ -127,6 +127,25 @@ test('OTEL_PROPAGATORS=none begins a trace of its own for every request', async 
   expect(incoming.filter((span) => span.traceId === traceId)).toEqual([]);
 });
 
+test.each(['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT', 'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT'])(
+  '%s cuts off what is longer, of requests and of statements',
+  async (name) => {
+    const traceId = await run({ ...on, [name]: '8' });
+
+    const spans = receiver.spans().filter((span) => span.traceId === traceId);
+    const cut = spans.map(({ attributes }) => attributes['url.path'] ?? attributes['db.query.text']);
+    expect(cut.sort()).toEqual(['/api/v1/', expect.stringMatching(/^(select|with) /)]);
+    expect(cut.map((text) => String(text).length)).toEqual([8, 8]);
+  },
+);
+
+test('OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT leaves out what is too much, of requests and of statements', async () => {
+  const traceId = await run({ ...on, OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '3' });
+
+  const spans = receiver.spans().filter((span) => span.traceId === traceId);
+  expect(spans.map(({ attributes }) => Object.keys(attributes).length)).toEqual([3, 3]);
+});
+
 test('OTEL_SDK_DISABLED stops it all', async () => {
   await run({ ...on, OTEL_SDK_DISABLED: 'true' });
 

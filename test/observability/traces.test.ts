@@ -121,6 +121,14 @@ describe('traces', () => {
     });
     expect(spans.find(isServer)?.status).toBe('UNSET');
     expect(spans.find(isServer)?.attributes).not.toHaveProperty('error.type');
+
+    const after = traceOfCaller();
+    const init = { headers: after.headers };
+    await service.call('PATCH', users + (await createUser()), { email: 'once@example.com' }, init);
+    const statement = (await service.receiver.untilTrace(after.traceId, 2)).find(isClient);
+    expect(statement).toMatchObject({ name: 'UPDATE users', status: 'UNSET' });
+    expect(statement?.attributes).not.toHaveProperty('error.type');
+    expect(statement?.attributes).not.toHaveProperty('db.response.status_code');
   });
 
   test('probes make no spans, nor do the migrations and the exporter', async () => {
@@ -151,4 +159,23 @@ describe('traces', () => {
     expect(spans.find(isClient)?.attributes).not.toHaveProperty('db.response.status_code');
     expect(spans.find(isServer)).toMatchObject({ status: 'ERROR', attributes: { 'error.type': '503' } });
   });
+});
+
+test('the fetch of the keys for a request that is not sampled has no span, and tells the provider so', async () => {
+  const service = await startTracedService();
+  onTestFinished(() => service.remove());
+  await service.call('GET', users);
+  await sleep(2100);
+  await service.issuer.rotate();
+  const traceparents: unknown[] = [];
+  service.issuer.answer((request, response) => {
+    traceparents.push(request.headers.traceparent);
+    response.writeHead(500).end();
+  });
+  const { traceId, headers } = traceOfCaller({ sampled: false });
+  await service.call('GET', users, undefined, { headers });
+  await sleep(300);
+
+  expect(traceparents).toEqual([expect.stringMatching(`^00-${traceId}-[\\da-f]{16}-00$`)]);
+  expect(service.receiver.spans().filter((span) => span.traceId === traceId)).toEqual([]);
 });
