@@ -172,6 +172,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     otel: {
       enabled: data.SVC_OTEL_ENABLED ?? data.SVC_ENV === 'production',
       printsSpans: printsSpans(data),
+      exportsProtobuf: exportsProtobuf(data),
       /** Whether a span may hold less than it has been given, as the SDK sees to. */
       limitsAttributes: Object.keys(given).some((name) => /^OTEL_(SPAN_)?ATTRIBUTE_/.test(name)),
       exportsMetrics: data.OTEL_METRICS_EXPORTER !== 'none',
@@ -262,6 +263,12 @@ type Server = { readonly host: string; readonly port: number };
 function printsSpans(given: z.output<typeof Environment>): boolean {
   const endpoint = given.OTEL_EXPORTER_OTLP_ENDPOINT ?? given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
   return (given.OTEL_TRACES_EXPORTER ?? (endpoint ? 'otlp' : 'console')) === 'console';
+}
+
+/** Whether spans leave as OTLP in protobuf. */
+function exportsProtobuf(given: z.output<typeof Environment>): boolean {
+  const encoding = given.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? given.OTEL_EXPORTER_OTLP_PROTOCOL;
+  return !printsSpans(given) && given.OTEL_TRACES_EXPORTER !== 'none' && encoding === 'http/protobuf';
 }
 
 function nonEmpty(environment: Variables): Variables {

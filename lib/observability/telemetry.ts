@@ -16,6 +16,7 @@ import { logDiagnostics } from './diagnostics.ts';
 import { createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
 import { observe } from './metrics.ts';
+import { createSpanExporter } from './otlp/span-exporter.ts';
 import { redactedPath } from './redaction.ts';
 import { requestContexts } from './request-contexts.ts';
 import { serverSpans } from './server-span.ts';
@@ -57,6 +58,7 @@ export function startTelemetry(settings: TelemetrySettings, write: WriteLine): T
         contextManager: requestContexts(),
         logRecordProcessors: [],
         ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
+        ...(otel.exportsProtobuf && { traceExporter: createSpanExporter() }),
         ...(otel.printsSpans && {
           spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
         }),

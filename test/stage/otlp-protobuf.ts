@@ -4,7 +4,7 @@
  * @see https://github.com/open-telemetry/opentelemetry-proto
  */
 type Form = { readonly [field: number]: readonly [name: string, type: Type | (() => Form), repeated?: '[]'] };
-type Type = 'string' | 'hex' | 'integer' | 'fixed' | 'double' | 'bool' | 'ignored';
+type Type = 'string' | 'hex' | 'integer' | 'fixed' | 'fixed32' | 'double' | 'bool' | 'ignored';
 
 const ANY_VALUE: Form = {
   1: ['stringValue', 'string'],
@@ -14,21 +14,35 @@ const ANY_VALUE: Form = {
   5: ['arrayValue', () => ({ 1: ['values', () => ANY_VALUE, '[]'] })],
 };
 const KEY_VALUE: Form = { 1: ['key', 'string'], 2: ['value', () => ANY_VALUE] };
+const EVENT: Form = {
+  1: ['timeUnixNano', 'fixed'],
+  2: ['name', 'string'],
+  3: ['attributes', () => KEY_VALUE, '[]'],
+};
+const SCOPE: Form = { 1: ['name', 'string'], 2: ['version', 'string'] };
 const RESOURCE: Form = { 1: ['attributes', () => KEY_VALUE, '[]'] };
 
 const SPAN: Form = {
   1: ['traceId', 'hex'],
   2: ['spanId', 'hex'],
+  3: ['traceState', 'string'],
   4: ['parentSpanId', 'hex'],
   5: ['name', 'string'],
   6: ['kind', 'integer'],
   7: ['startTimeUnixNano', 'fixed'],
   8: ['endTimeUnixNano', 'fixed'],
   9: ['attributes', () => KEY_VALUE, '[]'],
+  10: ['droppedAttributesCount', 'integer'],
+  11: ['events', () => EVENT, '[]'],
   15: ['status', () => ({ 2: ['message', 'string'], 3: ['code', 'integer'] })],
+  16: ['flags', 'fixed32'],
 };
-const SCOPE_SPANS: Form = { 2: ['spans', () => SPAN, '[]'] };
-const RESOURCE_SPANS: Form = { 1: ['resource', () => RESOURCE], 2: ['scopeSpans', () => SCOPE_SPANS, '[]'] };
+const SCOPE_SPANS: Form = { 1: ['scope', () => SCOPE], 2: ['spans', () => SPAN, '[]'] };
+const RESOURCE_SPANS: Form = {
+  1: ['resource', () => RESOURCE],
+  2: ['scopeSpans', () => SCOPE_SPANS, '[]'],
+  3: ['schemaUrl', 'string'],
+};
 
 /** ExportTraceServiceRequest. */
 export const TRACE_REQUEST: Form = { 1: ['resourceSpans', () => RESOURCE_SPANS, '[]'] };
@@ -104,6 +118,7 @@ function readValue(raw: bigint | Buffer, type: Type | (() => Form)): unknown {
   if (typeof raw === 'bigint') return type === 'bool' ? raw === 1n : BigInt.asIntN(64, raw);
   if (typeof type === 'function') return decodeProtobuf(raw, type());
   if (type === 'fixed') return raw.readBigInt64LE();
+  if (type === 'fixed32') return raw.readUInt32LE();
   if (type === 'double') return raw.readDoubleLE();
   return raw.toString(type === 'hex' ? 'hex' : 'utf8');
 }

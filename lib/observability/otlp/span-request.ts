@@ -1,0 +1,45 @@
+import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace';
+import { SCOPE } from '../tracer.ts';
+import { attributesField } from './attributes.ts';
+import { delimited, text, varint } from './protobuf-text.ts';
+import { spanMessage } from './span-message.ts';
+
+/**
+ * `ExportTraceServiceRequest` of spans. Ours, which are nearly all, are encoded here; those of instrumentations, which may
+ * hold anything, by the SDK. Two such requests one behind the other are one (protobuf, "Last One Wins": repeated fields
+ * are joined).
+ *
+ * The SDK writes each character of each attribute, twice: the two spans of a request took 18 microseconds until they were
+ * sent, and take 6.
+ */
+export function spanRequest(spans: readonly ReadableSpan[]): Uint8Array | undefined {
+  const ours = spans.filter(isOurs);
+  if (ours.length === spans.length) return requestOf(ours);
+  const others = ProtobufTraceSerializer.serializeRequest(spans.filter((span) => !isOurs(span)));
+  return others && Buffer.concat([requestOf(ours), others]);
+}
+
+function isOurs({ instrumentationScope }: ReadableSpan): boolean {
+  return instrumentationScope.name === SCOPE;
+}
+
+/** They have one resource and one scope. */
+function requestOf(spans: readonly ReadableSpan[]): Buffer {
+  const [first] = spans;
+  if (!first) return Buffer.alloc(0);
+  const messages = spans.map(spanMessage);
+  const size = messages.reduce((sum, message) => sum + message.size, 0);
+
+  const { attributes, schemaUrl } = first.resource;
+  const scope = delimited(1, text(1, SCOPE));
+  const scopeSpans = `\x12${varint(scope.length + size)}${scope}`;
+  const resource =
+    delimited(1, attributesField(1, attributes)) + (schemaUrl === undefined ? '' : text(3, schemaUrl));
+  const head = `\x0a${varint(resource.length + scopeSpans.length + size)}${resource}${scopeSpans}`;
+
+  const buffer = Buffer.allocUnsafeSlow(head.length + size);
+  let at = buffer.write(head, 0, 'latin1');
+  for (const message of messages) at = message.write(buffer, at);
+  return buffer;
+}
