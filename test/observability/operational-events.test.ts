@@ -10,6 +10,7 @@ import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -83,6 +84,24 @@ test('keys that cannot be fetched for another reason than before are another jwk
   await until('the second failure', async () => (await causes()).length === 2);
 
   expect(await causes()).toEqual(['the key server answered 500', "the key server's answer is not JSON"]);
+});
+
+test('a schema that a later version has migrated is no failure: the instance serves it', async () => {
+  const { database, issuer } = await start();
+  await inDatabase(
+    database,
+    "INSERT INTO kysely_migration VALUES ('9999-later', '2030-01-01T00:00:00.000Z')",
+  );
+  const older = await startService({}, { database, issuer });
+  onTestFinished(() => older.stop());
+  const created = await older.call('POST', '/api/v1/users/', { email: 'older@example.com' });
+  const ofMigrations = await until('the migrations are looked at', async () => {
+    const events = (await older.events()).filter(({ event }) => String(event).includes('migrat'));
+    return events.length > 0 && events;
+  });
+
+  expect(created.status).toBe(201);
+  expect(ofMigrations).toEqual([{ ...common, level: 'info', event: 'database_migrated' }]);
 });
 
 test('what stops the migrations is a migration_failed of its own, also after PostgreSQL was away', async () => {
