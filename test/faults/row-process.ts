@@ -21,6 +21,8 @@ for (const event of ['SIGTERM', 'disconnect'] as const) {
 }
 
 const { rows }: { rows: readonly Row[] } = await import(order.rows);
+// From now on: the build of the host, which the rows share, has been made or found by now.
+process.env.TMPDIR = order.folder;
 const row = rows.find(({ name }) => name === order.name);
 if (!row) throw new Error(`there is no row ${order.name}`);
 await end({ outcome: await runRow(row, order) });

@@ -1,3 +1,5 @@
+import { chmod, mkdtemp, readdir, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { rows } from './broken/rows.ts';
@@ -12,15 +14,18 @@ const FAULTS = {
   untidy: /^not undone: Error: this stays$/,
 };
 
-describe('a row that goes wrong by itself has failed, and says why', () => {
+describe('a row that goes wrong by itself has failed, says why, and leaves no file behind', () => {
   test.each(Object.entries(FAULTS))('%s', { timeout: 60_000 }, async (name, fault) => {
     const row = rows.find((one) => one.name === name);
-    const outcome =
-      row && (await runApart(row, { ...ORDER, rows: join(import.meta.dirname, 'broken/rows.ts') }));
+    const within = await mkdtemp(join(tmpdir(), 'user-management-apart-'));
+    await chmod(within, 0o755);
+    const outcome = row && (await runApart(row, { ...ORDER, within }));
 
     expect(outcome).toMatchObject({ row: name, seed: 1, passed: false, lost: 0 });
     expect(outcome?.faults[0]).toMatch(fault);
+    expect(await readdir(within)).toEqual([]);
+    await rmdir(within);
   });
 });
 
-const ORDER = { seed: 1, trials: 1, grace: 19 };
+const ORDER = { rows: join(import.meta.dirname, 'broken/rows.ts'), seed: 1, trials: 1, grace: 19 };

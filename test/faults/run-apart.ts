@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failedOutcome, limitOf, type Outcome, type Row } from './run-row.ts';
@@ -11,6 +13,8 @@ export type Order = {
   readonly name: string;
   readonly seed: number;
   readonly trials: number;
+  /** Where its files go. */
+  readonly folder: string;
 };
 
 /** What it tells: the outcome, or why there is none. */
@@ -22,6 +26,8 @@ type Options = {
   readonly rows?: string;
   /** In seconds: what a row has beyond its limit to be judged and taken down. */
   readonly grace?: number;
+  /** Where the folder of its files is made. */
+  readonly within?: string;
 };
 
 const ROWS = join(import.meta.dirname, 'rows/index.ts');
@@ -37,10 +43,13 @@ let running: ChildProcess | undefined;
  */
 export async function runApart(
   row: Row,
-  { seed, trials, rows = ROWS, grace = 60 }: Options,
+  { seed, trials, rows = ROWS, grace = 60, within = tmpdir() }: Options,
 ): Promise<Outcome> {
   const begun = performance.now();
-  const order: Order = { rows, name: row.name, seed, trials };
+  const folder = await mkdtemp(join(within, 'user-management-row-'));
+  // PostgreSQL runs as another user than root.
+  await chmod(folder, 0o755);
+  const order: Order = { rows, name: row.name, seed, trials, folder };
   const child = fork(join(import.meta.dirname, 'row-process.ts'), [JSON.stringify(order)], {
     // A group of its own, to be ended as a whole; standard output is the run's.
     detached: true,
@@ -63,6 +72,8 @@ export async function runApart(
   endGroup(child);
   await exited;
   running = undefined;
+  // What it has not unmounted stays.
+  await rm(folder, { recursive: true, maxRetries: 10 }).catch(() => {});
   if (report && 'outcome' in report) return report.outcome;
   return failedOutcome(row, seed, (performance.now() - begun) / 1000, report?.fault ?? end);
 }

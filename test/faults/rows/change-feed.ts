@@ -38,7 +38,7 @@ export const changeFeed: Row = {
     'Changes by writers that hold transactions open, over crashes: none skipped, none twice, none out of order.',
   trials: 1_000_000,
   brief: 20_000,
-  minutes: 20,
+  minutes: 25,
   async run({ startService, openLedger, postgres, trials, random, claim, token, figures }) {
     const ledger = openLedger();
     const variables = { SVC_PORT: String(await freePort()), SVC_POSTGRES_POOL_SIZE: '24' };

@@ -59,6 +59,7 @@ export const serviceKilled: Row = {
   promise: 'The service is killed under 32 writers, again and again: every acknowledged write is there.',
   trials: 200,
   brief: 6,
+  minutes: 15,
   async run({ startService, openLedger, trials, tried, random, figures, recovered }) {
     const ledger = openLedger();
     const variables = { SVC_PORT: String(await freePort()) };
