@@ -3,9 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallerOptions, createCaller } from './caller.ts';
 import { type Entry, isInDoubt, isKeyInUse, keyOf, type Ledger, userIn } from './ledger.ts';
 import type { Random } from './random.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** How long a writer rests after a refusal, in milliseconds: it is to see the first success early, and to be no storm. */
 const REST = 20;
+
+/** How many creates in doubt are settled at once. */
+const SETTLERS = 16;
 
 type Options = CallerOptions & { readonly writers: number; readonly random: Random };
 
@@ -64,17 +68,18 @@ export function startLoad({ writers, random, ...options }: Options) {
  * once. Resolves with the number of those that were settled.
  */
 export async function settle(options: CallerOptions & { readonly ledger: Ledger }): Promise<number> {
-  const caller = createCaller(options);
+  const caller = createCaller({ ...options, connections: SETTLERS });
   const unknown = options.ledger.inDoubt.filter(
     (entry) => entry.operation === 'create' && keyOf(entry) !== undefined,
   );
-  for (const { fields = {}, headers } of unknown) {
+  await sideBySide(SETTLERS, unknown.length, async (n) => {
+    const { fields = {}, headers } = unknown[n] as Entry;
     for (;;) {
       const entry = await caller.create(fields, headers);
-      if (!isInDoubt(entry) && !isKeyInUse(entry)) break;
+      if (!isInDoubt(entry) && !isKeyInUse(entry)) return;
       await sleep(REST);
     }
-  }
+  });
   caller.close();
   return unknown.length;
 }

@@ -65,6 +65,8 @@ export const serviceKilled: Row = {
     const variables = { SVC_PORT: String(await freePort()) };
     let service = await startService(variables, { ledger, isOnItsOwn: true });
     const load = service.startLoad(32);
+    // While it starts nothing listens, which writers are told at once.
+    load.restFor(60);
     for (let trial = 0; trial < trials; trial += 1) {
       await sleep(50 + random.below(400));
       service.signal('SIGKILL');
