@@ -1,7 +1,7 @@
 import { type GrowthPoint, lineOf } from './growth-table.ts';
 import { svg, text } from './svg.ts';
 
-const WIDTH = 980;
+const WIDTH = 1080;
 const HEIGHT = 480;
 const PLOT = { left: 60, right: 600, top: 50, bottom: 430 };
 const COLOURS = ['#3b6ea5', '#c0504d', '#6a9a3b', '#8064a2', '#2aa198', '#d98e2b', '#555', '#b5558f'];
