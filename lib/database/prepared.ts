@@ -1,4 +1,5 @@
 import { createQueryId, PostgresQueryCompiler, type RawBuilder, type RawNode } from 'kysely';
+import type { ReceivedRow } from './connections/row-reader.ts';
 import type { Statement } from './queries.ts';
 import type { Kind, NamedStatement, Statements } from './statements.ts';
 
@@ -25,6 +26,27 @@ export function prepare<Values extends Record<string, unknown>, Row>(
   write: (given: Values) => RawBuilder<Row>,
   kind: Kind = 'long',
 ): Prepared<Values, Row> {
+  return prepareText(statements, write, { summary, kind });
+}
+
+/**
+ * As `prepare`, of rows that are not read but left as they came, in binary: a page is written from these. That no setting
+ * of a session has a say in how values are written holds of binary without more ado.
+ */
+export function prepareBinary<Values extends Record<string, unknown>>(
+  statements: Pick<Statements, 'run'>,
+  summary: string,
+  write: (given: Values) => RawBuilder<unknown>,
+  kind: Kind,
+): Prepared<Values, ReceivedRow> {
+  return prepareText(statements, write, { summary, kind, isBinary: true });
+}
+
+function prepareText<Values extends Record<string, unknown>, Row>(
+  statements: Pick<Statements, 'run'>,
+  write: (given: Values) => RawBuilder<unknown>,
+  particulars: Pick<NamedStatement['text'], 'summary' | 'kind' | 'isBinary'>,
+): Prepared<Values, Row> {
   let text: NamedStatement['text'] | undefined;
   let parameters: Statement['parameters'] = [];
 
@@ -32,7 +54,7 @@ export function prepare<Values extends Record<string, unknown>, Row>(
     if (!text) {
       const { sql, parameters: written } = compile(write(placeholders()));
       prepared += 1;
-      text = { sql, summary, kind, name: `s${prepared}` };
+      text = { ...particulars, sql, name: `s${prepared}` };
       parameters = written;
     }
     const values = parameters.map((parameter) =>

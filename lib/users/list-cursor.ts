@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Where a page ends: the place of its last user in the order of the list. */
 export type Position = {
@@ -58,5 +58,5 @@ function digestOf(position: Buffer, selection: Selection): Buffer {
   const { sort, email, is_active, ids, created_after, created_before } = selection;
   // As JSON no two selections are written alike.
   const text = JSON.stringify([sort, email, is_active, ids, created_after, created_before]);
-  return createHash('sha256').update(position).update(text).digest().subarray(0, DIGEST_BYTES);
+  return hash('sha256', Buffer.concat([position, Buffer.from(text)]), 'buffer').subarray(0, DIGEST_BYTES);
 }

@@ -1,15 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Prepared, prepare } from '../database/prepared.ts';
+import type { ReceivedRow } from '../database/connections/row-reader.ts';
+import { type Prepared, prepareBinary } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { foldedEmail } from './folded-email.ts';
-import { cursorAfter, positionIn } from './list-cursor.ts';
+import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
 import { LARGEST_SKIP, type UserListQuery } from './list-query.ts';
 import { momentOf } from './moment.ts';
-import type { User } from './user.ts';
-import { type UserRow, userColumns, userIn } from './user-row.ts';
+import { pageColumns, positionOf } from './users-page.ts';
 
-/** A page of the list, and the query of the next one; undefined at the end. */
-export type UserPage = { readonly users: readonly User[]; readonly next: string | undefined };
+/** The rows of a page of the list, and the query of the next one; undefined at the end. */
+export type UserPage = { readonly rows: readonly ReceivedRow[]; readonly next: string | undefined };
 
 /** What a query asks for, as the statement takes it. Moments are in milliseconds since 1970. */
 type Given = ReturnType<typeof valuesOf>;
@@ -23,13 +23,13 @@ const LARGEST_SHORT_PAGE = 100;
 /** Reads a page, and one user more, who tells whether there is another page. */
 export function listingUsers(statements: Pick<Statements, 'run'>) {
   const known = {
-    read: new Map<string, Prepared<Given, UserRow>>(),
-    long: new Map<string, Prepared<Given, UserRow>>(),
+    read: new Map<string, Prepared<Given, ReceivedRow>>(),
+    long: new Map<string, Prepared<Given, ReceivedRow>>(),
   };
 
-  function prepareFor(words: string, kind: keyof typeof known): Prepared<Given, UserRow> {
+  function prepareFor(words: string, kind: keyof typeof known): Prepared<Given, ReceivedRow> {
     const write = (given: Given) => selectUsers(new Set(words.split(' ')), given);
-    const select = prepare(statements, 'SELECT users', write, kind);
+    const select = prepareBinary(statements, 'SELECT users', write, kind);
     known[kind].set(words, select);
     return select;
   }
@@ -40,9 +40,9 @@ export function listingUsers(statements: Pick<Statements, 'run'>) {
     const kind = kindOf(query);
     const select = known[kind].get(words) ?? prepareFor(words, kind);
     const found = await select(values);
-    const users = found.slice(0, query.limit).map(userIn);
-    const last = users.at(-1);
-    return { users, next: last && found.length > users.length ? nextQuery(query, last) : undefined };
+    if (found.length <= query.limit) return { rows: found, next: undefined };
+    const rows = found.slice(0, query.limit);
+    return { rows, next: nextQuery(query, positionOf(rows.at(-1) as ReceivedRow)) };
   };
 }
 
@@ -86,7 +86,7 @@ function valuesOf(query: UserListQuery) {
  * - `is_active=true`: the first, passing over inactive users; most users are active, so an index of these saves nothing
  * - `email`: `users_email_key`, one row at most; `ids`: the primary key, 100 rows at most; all else is then a filter
  */
-function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<UserRow> {
+function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<unknown> {
   const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const conditions = [
     sql`true`,
@@ -102,7 +102,7 @@ function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<UserR
   ].filter((condition) => condition !== false);
   // For a few of many ids PostgreSQL would rather walk the whole list than look them up, if an index had its order.
   const moment = words.has('ids') ? sql`users.created_at + interval '0'` : sql`users.created_at`;
-  return sql`select ${userColumns} from users where ${sql.join(conditions, sql` and `)}
+  return sql`select ${pageColumns} from users where ${sql.join(conditions, sql` and `)}
     order by ${moment} ${direction}, users.id ${direction} limit ${given.limit} offset ${given.skip}`;
 }
 
@@ -112,13 +112,12 @@ function timestamp(milliseconds: number | undefined): RawBuilder<unknown> {
 }
 
 /** A page by `skip` leads to a page by `skip`, as far as that can be said; any other to one by cursor. */
-function nextQuery(query: UserListQuery, last: User): string {
+function nextQuery(query: UserListQuery, last: Position): string {
   const { skip, limit, cursor: _, ...selection } = query;
-  const position = { created_at: last.created_at, id: last.id };
   const place =
     skip !== undefined && skip + limit <= LARGEST_SKIP
       ? { skip: skip + limit }
-      : { cursor: cursorAfter(position, selection) };
+      : { cursor: cursorAfter(last, selection) };
   const next = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...selection, limit, ...place })) {
     if (value !== undefined) next.set(name, String(value));

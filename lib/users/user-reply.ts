@@ -4,6 +4,7 @@ import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
 import { type User, UserRead } from './user.ts';
 import { userJson } from './user-json.ts';
 import type { UserPage } from './user-list.ts';
+import { usersJson } from './users-page.ts';
 
 /** Answers about users are for their caller alone, who asks again before using one. */
 export const personal = cacheControl('private, no-cache');
@@ -48,7 +49,7 @@ export const createdUserReply: Reply<Outcome<User>> = {
 export const userListReply: Reply<UserPage> = {
   mediaType: JSON_TYPE,
   schema: z.array(UserRead),
-  write: ({ users }) => `[${users.map(userJson).join()}]`,
+  write: ({ rows }) => usersJson(rows),
   headers: {
     ...personal,
     Link: {

@@ -27,15 +27,16 @@ export class MessageWriter {
     this.#message('D', () => this.#byte('S').#text(name));
   }
 
-  /** Runs the statement of this name, in a transaction of its own. */
-  execute(name: string, values: readonly unknown[]): void {
+  /** Runs the statement of this name, in a transaction of its own; its rows are answered as texts, or in binary. */
+  execute(name: string, values: readonly unknown[], isBinary = false): void {
     const converted = values.map((value) => (typeof value === 'string' ? value : prepareValue(value)));
     this.#message('B', () => {
       this.#text('').#text(name).#int16(converted.length);
       for (const value of converted) this.#int16(Buffer.isBuffer(value) ? 1 : 0);
       this.#int16(converted.length);
       for (const value of converted) this.#value(value);
-      this.#int16(0);
+      if (isBinary) this.#int16(1).#int16(1);
+      else this.#int16(0);
     });
     this.#keepFree(EXECUTE_AND_SYNC.length);
     this.#end += EXECUTE_AND_SYNC.copy(this.#slab, this.#end);

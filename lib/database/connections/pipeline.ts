@@ -10,6 +10,8 @@ export type StatementText = {
   readonly sql: string;
   /** Its name on each connection. */
   readonly name: string;
+  /** Whether rows are sent in binary, and left as they come: each is a `ReceivedRow`. */
+  readonly isBinary?: boolean;
 };
 
 /** What a connection knows of a statement that was prepared on it: the columns, or why it could not be prepared. */
@@ -53,9 +55,13 @@ export class Pipeline {
     };
     // The second also when it is about to be left for another server: what is on its way is still answered.
     client.once('end', end).on('error', end);
-    takeRows(streamOf(client), (bytes, characters, at) => {
+    takeRows(streamOf(client), (received, at) => {
       const [head] = this.#sent;
-      head?.rows.push(readRow(head.known.columns, bytes, characters, at));
+      if (!head) return;
+      const { statement, known, rows } = head;
+      rows.push(
+        statement.text.isBinary ? { bytes: received.bytes, at } : readRow(known.columns, received, at),
+      );
     });
   }
 
@@ -68,7 +74,7 @@ export class Pipeline {
   send(statement: ToSend): void {
     const { text, values } = statement;
     const known = this.#prepare(text);
-    this.#writer.execute(this.#areNamed ? text.name : '', values);
+    this.#writer.execute(this.#areNamed ? text.name : '', values, text.isBinary);
     this.#sent.push({ statement, known, rows: [] });
     this.#awaitAnswer();
     if (this.#isToBeFlushed) return;

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../../lib/database/database.ts';
-import { prepare } from '../../../lib/database/prepared.ts';
+import { prepare, prepareBinary } from '../../../lib/database/prepared.ts';
 import type { Kind } from '../../../lib/database/statements.ts';
 import { withinRequest } from '../../../lib/request-scope.ts';
 import { readSettings } from '../../../lib/settings.ts';
@@ -133,6 +133,33 @@ describe('statements that share a connection', () => {
     const long = { text: 'ö'.repeat(200_000), bytes: Buffer.alloc(300_000, 1), list: ['x'.repeat(100_000)] };
     expect(await Promise.all([same(long), same(long)])).toEqual(
       [long, long].map((one) => [{ ...one, yes: true, seven: 7 }]),
+    );
+  });
+
+  test('are answered in binary where their rows are wanted as they came, beside others that are read', async () => {
+    const binary = prepareBinary<{ number: number }>(
+      opened.statements,
+      'SELECT items',
+      ({ number }) =>
+        sql`select ${number}::int, repeat('ö', ${number}::int), null from generate_series(1, 100)`,
+      'read',
+    );
+    const read = echo();
+    const answers = numbers(60).map(async (number) => {
+      const [rows, [row]] = await Promise.all([binary({ number }), read({ text: String(number) })]);
+      const texts = rows.map(({ bytes, at }) => {
+        const length = bytes.readInt32BE(at + 8);
+        const end = at + 12 + length;
+        return [bytes.readInt32BE(at + 4), bytes.toString('utf8', at + 12, end), bytes.readInt32BE(end)];
+      });
+      return [texts, (row as { text: string }).text];
+    });
+
+    expect(await Promise.all(answers)).toEqual(
+      numbers(60).map((number) => [
+        Array.from({ length: 100 }, () => [number, 'ö'.repeat(number), -1]),
+        String(number),
+      ]),
     );
   });
 

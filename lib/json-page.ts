@@ -1,0 +1,108 @@
+import { type Piece, WORD } from './json-piece.ts';
+
+/** In bytes; a page that takes more makes room for itself, up to what is kept for the next one. */
+const FIRST_ROOM = 32 * 1024;
+const MOST_KEPT = 256 * 1024;
+
+const [QUOTE, BACKSLASH, DASH] = [0x22, 0x5c, 0x2d];
+/** What is below is escaped; what is not below is beyond ASCII. */
+const [FIRST_PLAIN, FIRST_BEYOND_ASCII] = [0x20, 0x80];
+
+/** Its bytes, and its characters. */
+const [UUID, UUID_TEXT] = [16, 36];
+/** A bit for each byte of a UUID before which a dash stands: those at 4, 6, 8 and 10. */
+const DASHED = 0b101_0101_0000;
+/** The two digits of each byte, as a number of 16 bits. */
+const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) =>
+  Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16BE(),
+);
+
+/**
+ * Writes JSON from the bytes that PostgreSQL sent, to the byte as `JSON.stringify` would from the values. One piece of
+ * memory is written from its beginning to its end, and becomes one string: those of a page's fields and of its users
+ * would have to be made, joined and collected.
+ */
+export class JsonPage {
+  #bytes = Buffer.alloc(FIRST_ROOM);
+  #view = new DataView(this.#bytes.buffer);
+  #end = 0;
+  /** The bits of all bytes of texts: whether one is beyond ASCII. */
+  #bits = 0;
+
+  /** Begins a page; should the one before have failed, nothing of it is left. */
+  begin(): void {
+    this.#end = 0;
+    this.#bits = 0;
+  }
+
+  /** What stands as it is. */
+  piece({ words, length }: Piece): void {
+    this.#keepFree(length + WORD);
+    const view = this.#view;
+    const end = this.#end;
+    for (let at = 0; at < length; at += WORD) view.setInt32(end + at, words.getInt32(at));
+    this.#end = end + length;
+  }
+
+  /** A text in UTF-8, as a JSON string. */
+  text(source: Buffer, begin: number, length: number): void {
+    this.#keepFree(length + 2);
+    const bytes = this.#bytes;
+    const end = this.#end + 1;
+    let bits = 0;
+    for (let at = 0; at < length; at += 1) {
+      const byte = source[begin + at] as number;
+      if (byte < FIRST_PLAIN || byte === QUOTE || byte === BACKSLASH) {
+        this.#escaped(source.toString('utf8', begin, begin + length));
+        return;
+      }
+      bits |= byte;
+      bytes[end + at] = byte;
+    }
+    bytes[end - 1] = QUOTE;
+    bytes[end + length] = QUOTE;
+    this.#bits |= bits;
+    this.#end = end + length + 1;
+  }
+
+  /** 16 bytes as the digits of a UUID, without quotation marks. */
+  uuid(source: Buffer, begin: number): void {
+    this.#keepFree(UUID_TEXT);
+    const view = this.#view;
+    let end = this.#end;
+    for (let at = 0; at < UUID; at += 1) {
+      if ((DASHED >> at) & 1) view.setUint8(end++, DASH);
+      view.setUint16(end, DIGITS[source[begin + at] as number] as number);
+      end += 2;
+    }
+    this.#end = end;
+  }
+
+  /** All that was written since the page began. */
+  take(): string {
+    const isAscii = this.#bits < FIRST_BEYOND_ASCII;
+    const text = this.#bytes.toString(isAscii ? 'latin1' : 'utf8', 0, this.#end);
+    if (this.#bytes.length > MOST_KEPT) this.#use(Buffer.alloc(FIRST_ROOM));
+    return text;
+  }
+
+  #escaped(text: string): void {
+    const json = JSON.stringify(text);
+    const length = Buffer.byteLength(json);
+    if (length > json.length) this.#bits |= FIRST_BEYOND_ASCII;
+    this.#keepFree(length);
+    this.#end += this.#bytes.write(json, this.#end);
+  }
+
+  #keepFree(bytes: number): void {
+    if (this.#end + bytes <= this.#bytes.length) return;
+    const written = this.#bytes.subarray(0, this.#end);
+    this.#use(Buffer.alloc((this.#end + bytes) * 2));
+    written.copy(this.#bytes);
+  }
+
+  #use(bytes: Buffer<ArrayBuffer>): void {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer);
+  }
+}
