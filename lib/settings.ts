@@ -265,10 +265,10 @@ function printsSpans(given: z.output<typeof Environment>): boolean {
   return (given.OTEL_TRACES_EXPORTER ?? (endpoint ? 'otlp' : 'console')) === 'console';
 }
 
-/** Whether spans leave as OTLP in protobuf. */
+/** Whether spans leave as OTLP in protobuf: they do unless they are asked not to. */
 function exportsProtobuf(given: z.output<typeof Environment>): boolean {
   const encoding = given.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? given.OTEL_EXPORTER_OTLP_PROTOCOL;
-  return !printsSpans(given) && given.OTEL_TRACES_EXPORTER !== 'none' && encoding === 'http/protobuf';
+  return !printsSpans(given) && given.OTEL_TRACES_EXPORTER !== 'none' && encoding !== 'http/json';
 }
 
 function nonEmpty(environment: Variables): Variables {

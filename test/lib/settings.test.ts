@@ -267,6 +267,26 @@ test('tracing is on by default in production, and off in development', () => {
   expect(read({ SVC_ENV: 'development', SVC_OTEL_ENABLED: 'true' }).otel.enabled).toBe(true);
 });
 
+test.each<readonly [string, boolean, Variables]>([
+  ['without a receiver', false, {}],
+  ['with a receiver', true, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' }],
+  ['with one for traces', true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:4318/v1/traces' }],
+  ['when they shall be exported', true, { OTEL_TRACES_EXPORTER: 'otlp' }],
+  ['when they shall not', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: 'none' }],
+  ['as JSON', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
+  [
+    'as protobuf for traces alone',
+    true,
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
+    },
+  ],
+])('whether spans leave as protobuf: %s, %s', (_case, expected, variables) => {
+  expect(read(variables).otel.exportsProtobuf).toBe(expected);
+});
+
 describe.each(SETTINGS)('%s', (name, of, accepts, refuses) => {
   test.each(Object.entries(accepts))('accepts %j', (given, value) => {
     expect(of(read({ [name]: given }))).toEqual(value);
