@@ -24,28 +24,33 @@ export function createResponseWriter(unsent = createUnsent()): ResponseWriter {
   return {
     write(response, { statusCode, headers, body: text }, isBodyToCome) {
       const body = text.length > LONG ? Buffer.from(text) : text;
-      response.writeHead(statusCode, flat(statusCode, headers, body));
+      const length = Buffer.byteLength(body);
+      response.writeHead(statusCode, flat(statusCode, headers, length));
       if (isBodyToCome && isLastOfConnection(response)) endAfterRequest(response, body);
-      else response.end(body);
-      if (response.writableLength > 0) unsent.add(response, Buffer.byteLength(body));
+      else response.end(body, encodingOf(body, length));
+      if (response.writableLength > 0) unsent.add(response, length);
     },
     untilSent: unsent.untilSent,
   };
 }
 
 /**
+ * A text of as many bytes as characters is ASCII, which is the same in Latin-1, and that Node copies as it is: of a list of
+ * 100 as UTF-8 the server took a tenth longer.
+ */
+function encodingOf(body: string | Buffer, length: number): 'latin1' | 'utf8' {
+  return typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
+}
+
+/**
  * The header fields one behind the other: what Node copies to the socket as it is. Set one by one, or as an object, each
  * would cost a quarter of all that Node does for a request.
  */
-function flat(
-  statusCode: number,
-  headers: Readonly<Record<string, string>>,
-  body: string | Buffer,
-): string[] {
+function flat(statusCode: number, headers: Readonly<Record<string, string>>, length: number): string[] {
   const fields: string[] = [];
   // These have no content, and so no length (RFC 9110 section 8.6); HEAD has told the length that GET would have.
   if (statusCode !== 204 && statusCode !== 304 && headers['Content-Length'] === undefined)
-    fields.push('Content-Length', String(Buffer.byteLength(body)));
+    fields.push('Content-Length', String(length));
   for (const name in headers) fields.push(name, headers[name] as string);
   return fields;
 }

@@ -46,3 +46,29 @@ test('answers are waited for until they are sent, also those that are written me
   expect(states).toEqual([false, false]);
   expect(bodies).toEqual([true, true]);
 });
+
+test.each([
+  '',
+  'plain',
+  'x'.repeat(50_000),
+  'x'.repeat(70_000),
+  'Zoë',
+  '\u007f\u0080ÿ',
+  `${'x'.repeat(50_000)}田😀`,
+  '田'.repeat(70_000),
+])('a body is sent as UTF-8, whatever it holds and however long it is', async (text) => {
+  const responseWriter = createResponseWriter();
+  const server = createServer((_request, response) =>
+    responseWriter.write(response, { ...result, body: text }, false),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const reader = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  reader.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const answer = Buffer.concat(await reader.toArray());
+  server.close();
+
+  const sent = Buffer.from(text);
+  const content = answer.subarray(answer.indexOf('\r\n\r\n') + 4);
+  expect(content.equals(sent)).toBe(true);
+  expect(answer.toString('latin1')).toContain(`\r\nContent-Length: ${sent.length}\r\n`);
+});
