@@ -1,94 +1,118 @@
-import { ChurningSet } from '../../churning-set.ts';
 import { Problem, unavailable } from '../../problem.ts';
 import { hasLostConnection, isLockTimeout, isStalePlan } from '../faults.ts';
-import { cancelAll, countAll, type Gathered, tellRows } from './gathered.ts';
+import { atEndOfTurn } from './end-of-turn.ts';
+import { type Gathered, rejectAll, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
-import { createTimeLimits } from './time-limits.ts';
+import { lookingWhile } from './time-limits.ts';
 import { cancelled, outOfTime, type Way } from './way.ts';
+
+/** Somebody who waits until then: a moment of `performance.now()`. */
+type Lookup = Gathered & { readonly until: number };
+
+/** The lookups of one statement. */
+type Queue = {
+  readonly text: StatementText;
+  waiting: Lookup[];
+  onTheirWay: readonly Lookup[];
+  isSending: boolean;
+};
 
 /** In ids: what one statement reads at most. */
 const LARGEST = 256;
 
 /**
- * Lookups, each a statement whose only value is a list of one id and whose rows have an `id`: while one is on its way the
- * next gathers, so that one statement answers many. A lookup that comes alone goes at once. Of those that were answered
- * none has been sent before it came, so that it sees every write that was acknowledged by then.
+ * Lookups, each a statement whose only value is a list of one id and whose rows have an `id`: those that come in one turn
+ * of the event loop, and while others are on their way, are one statement. Of those that were answered none has been sent
+ * before it came, so that it sees every write that was acknowledged by then.
  *
- * With 64 callers it takes PostgreSQL's part of a read from 20 to 8 microseconds, and the server's from 51 to 44.
+ * With 64 callers it takes PostgreSQL's part of a read from 20 to 8 microseconds, and the server's from 51 to 44. Where
+ * callers leave pauses, to wait for the end of the turn saves a ninth of the statements, and 5 % of the server's part.
  */
 export function gatheringLookups(way: Way, mostWaiting: number): Way {
-  const queues = new Map<StatementText, ChurningSet<Gathered>>();
-  const onTheirWay = new Set<StatementText>();
-  const limits = createTimeLimits(() => false);
+  const queues = new Map<StatementText, Queue>();
+  const startLooking = lookingWhile(giveUpTheLate);
   let isCancelled = false;
 
   function send(text: StatementText, values: readonly unknown[], deadline: number) {
     return new Promise<readonly Row[]>((resolve, reject) => {
       if (isCancelled) return reject(cancelled());
       const queue = queueOf(text);
-      if (queue.size >= mostWaiting) return reject(unavailable('too many requests wait for a connection'));
+      if (queue.waiting.length >= mostWaiting)
+        return reject(unavailable('too many requests wait for a connection'));
       const [[id = '']] = values as [string[]];
-      const waiting: Gathered = {
-        id: id.toLowerCase(),
-        until: deadline,
-        giveUp() {
-          queue.delete(waiting);
-          waiting.reject(outOfTime());
-        },
-        resolve(rows) {
-          limits.delete(waiting);
-          resolve(rows);
-        },
-        reject(reason) {
-          limits.delete(waiting);
-          reject(reason);
-        },
-      };
-      limits.add(waiting);
-      queue.add(waiting);
-      if (!onTheirWay.has(text)) void sendQueue(text, queue);
+      queue.waiting.push({ id: id.toLowerCase(), until: deadline, resolve, reject });
+      startLooking();
+      schedule(queue);
     });
   }
 
-  function queueOf(text: StatementText): ChurningSet<Gathered> {
+  function queueOf(text: StatementText): Queue {
     const known = queues.get(text);
     if (known) return known;
-    const added = new ChurningSet<Gathered>();
+    const added: Queue = { text, waiting: [], onTheirWay: [], isSending: false };
     queues.set(text, added);
     return added;
   }
 
-  async function sendQueue(text: StatementText, queue: ChurningSet<Gathered>): Promise<void> {
-    onTheirWay.add(text);
-    while (queue.size > 0) {
-      const batch = [...queue].slice(0, LARGEST);
-      for (const waiting of batch) queue.delete(waiting);
-      await answer(text, batch);
-    }
-    onTheirWay.delete(text);
+  function schedule(queue: Queue): void {
+    if (queue.isSending || queue.waiting.length === 0) return;
+    queue.isSending = true;
+    atEndOfTurn(() => void sendGroup(queue));
   }
 
-  async function answer(text: StatementText, batch: readonly Gathered[]): Promise<void> {
-    const ids = [...new Set(batch.map(({ id }) => id))];
+  async function sendGroup(queue: Queue): Promise<void> {
+    const group = queue.waiting.splice(0, LARGEST);
+    queue.onTheirWay = group;
+    if (group.length > 0) await answer(queue.text, group);
+    queue.onTheirWay = [];
+    queue.isSending = false;
+    schedule(queue);
+  }
+
+  async function answer(text: StatementText, group: readonly Lookup[]): Promise<void> {
+    const ids = [...new Set(group.map(({ id }) => id))];
     try {
-      tellRows(batch, await way.send(text, [ids], Math.max(...batch.map(({ until }) => until))));
+      tellRows(group, await way.send(text, [ids], Math.max(...group.map(({ until }) => until))));
     } catch (fault) {
-      if (batch.length === 1 || isOfAll(fault)) for (const { reject } of batch) reject(fault);
-      else await Promise.all(batch.map((waiting) => answer(text, [waiting])));
+      if (group.length === 1 || isOfAll(fault)) rejectAll(group, fault);
+      else await Promise.all(group.map((lookup) => answer(text, [lookup])));
     }
+  }
+
+  /** Gives whether others go on waiting. */
+  function giveUpTheLate(): boolean {
+    const now = performance.now();
+    const isLate = ({ until }: Lookup) => until <= now;
+    let isAnyLeft = false;
+    for (const queue of queues.values()) {
+      const { waiting, onTheirWay } = queue;
+      if (waiting.some(isLate) || onTheirWay.some(isLate)) {
+        rejectAll([...waiting, ...onTheirWay].filter(isLate), outOfTime());
+        queue.waiting = waiting.filter((lookup) => !isLate(lookup));
+        queue.onTheirWay = onTheirWay.filter((lookup) => !isLate(lookup));
+      }
+      isAnyLeft ||= queue.waiting.length + queue.onTheirWay.length > 0;
+    }
+    return isAnyLeft;
+  }
+
+  function isCrowded(): boolean {
+    for (const { waiting } of queues.values()) if (waiting.length >= mostWaiting / 2) return true;
+    return false;
   }
 
   return {
     send,
     get waitingCount() {
-      return countAll(queues.values());
+      let count = 0;
+      for (const { waiting } of queues.values()) count += waiting.length;
+      return count;
     },
-    isCrowded: () => way.isCrowded() || [...queues.values()].some(({ size }) => size >= mostWaiting / 2),
+    isCrowded,
     cancel() {
       isCancelled = true;
-      for (const queue of queues.values()) cancelAll(queue);
-      way.cancel();
+      for (const queue of queues.values()) rejectAll(queue.waiting.splice(0), cancelled());
     },
   };
 }

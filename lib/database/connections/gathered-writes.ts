@@ -1,7 +1,8 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../problem.ts';
 import { isOfOneItem } from '../faults.ts';
-import { cancelAll, countAll, tellRows } from './gathered.ts';
+import { atEndOfTurn } from './end-of-turn.ts';
+import { rejectAll, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
@@ -88,7 +89,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
     const { waiting, groups, late, isScheduled } = queue;
     if (isScheduled || waiting.size === 0 || groups > late || groups >= mostGroups) return;
     queue.isScheduled = true;
-    setImmediate(sendGroup, queue);
+    atEndOfTurn(() => sendGroup(queue));
   }
 
   function sendGroup(queue: Queue): void {
@@ -119,7 +120,7 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
       (fault) => {
         const parts = group.length > 1 && isOfOneItem(fault) ? partsOf(group) : [];
         if (parts.length > 0) return carryOutParts(text, parts, onEnd);
-        for (const { reject } of group) reject(fault);
+        rejectAll(group, fault);
         onEnd();
       },
     );
@@ -139,15 +140,25 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
     }
   }
 
+  function isCrowded(): boolean {
+    for (const { waiting } of queues.values()) if (waiting.size >= mostWaiting / 2) return true;
+    return false;
+  }
+
   return {
     send,
     get waitingCount() {
-      return countAll(Array.from(queues.values(), ({ waiting }) => waiting));
+      let count = 0;
+      for (const { waiting } of queues.values()) count += waiting.size;
+      return count;
     },
-    isCrowded: () => [...queues.values()].some(({ waiting }) => waiting.size >= mostWaiting / 2),
+    isCrowded,
     cancel() {
       isCancelled = true;
-      for (const { waiting } of queues.values()) cancelAll(waiting);
+      for (const { waiting } of queues.values()) {
+        rejectAll(waiting, cancelled());
+        waiting.clear();
+      }
     },
   };
 }

@@ -1,12 +1,8 @@
-import type { ChurningSet } from '../../churning-set.ts';
 import type { Row } from './row-reader.ts';
-import { cancelled } from './way.ts';
 
 /** Somebody who waits for the row of an id, which one statement answers together with those of others. */
 export type Gathered = {
   readonly id: string;
-  readonly until: number;
-  readonly giveUp: () => void;
   readonly resolve: (rows: readonly Row[]) => void;
   readonly reject: (reason: unknown) => void;
 };
@@ -20,15 +16,7 @@ export function tellRows(group: readonly Gathered[], rows: readonly Row[]): void
   }
 }
 
-/** How many wait in all queues together. */
-export function countAll(queues: Iterable<ChurningSet<Gathered>>): number {
-  let count = 0;
-  for (const { size } of queues) count += size;
-  return count;
-}
-
-/** Nobody who waits is answered any more. */
-export function cancelAll(waiting: ChurningSet<Gathered>): void {
-  for (const { reject } of waiting) reject(cancelled());
-  waiting.clear();
+/** Tells each why it is not answered. */
+export function rejectAll(group: Iterable<Gathered>, reason: unknown): void {
+  for (const { reject } of group) reject(reason);
 }

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import { breaksConnection, isStalePlan } from '../faults.ts';
 import { abandon } from '../servers/connection.ts';
+import { atEndOfTurn } from './end-of-turn.ts';
 import { MessageWriter } from './message-writer.ts';
 import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
 import { takeRows } from './row-stream.ts';
@@ -79,7 +80,7 @@ export class Pipeline {
     this.#awaitAnswer();
     if (this.#isToBeFlushed) return;
     this.#isToBeFlushed = true;
-    setImmediate(flush, this);
+    atEndOfTurn(this.#flush);
   }
 
   /** Breaks the connection off: all that is on its way fails. */
@@ -88,12 +89,12 @@ export class Pipeline {
     abandon(this.#client);
   }
 
-  flush(): void {
+  readonly #flush = () => {
     this.#isToBeFlushed = false;
     const stream = streamOf(this.#client);
     // Of a stream that is gone pg tells all that wait.
     if (stream.writable) stream.write(this.#writer.take());
-  }
+  };
 
   #prepare(text: StatementText): Known {
     const known = this.#known.get(text);
@@ -154,8 +155,4 @@ export class Pipeline {
 /** What pg knows of a client and does not declare. */
 function streamOf(client: ClientBase): NodeJS.ReadWriteStream {
   return (client as unknown as { connection: { stream: NodeJS.ReadWriteStream } }).connection.stream;
-}
-
-function flush(pipeline: Pipeline): void {
-  pipeline.flush();
 }

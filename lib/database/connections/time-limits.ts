@@ -18,21 +18,32 @@ export type TimeLimits = {
  */
 export function createTimeLimits(onTick: () => boolean): TimeLimits {
   const all = new ChurningSet<Waiting>();
-  let timer: NodeJS.Timeout | undefined;
-
-  function look(): void {
+  const startLooking = lookingWhile(() => {
     const now = performance.now();
     for (const waiting of all) if (waiting.until <= now) waiting.giveUp();
-    if (onTick() || all.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  }
+    return onTick() || all.size > 0;
+  });
 
   return {
     add(waiting) {
       all.add(waiting);
-      timer ??= setInterval(look, TICK).unref();
+      startLooking();
     },
     delete: (waiting) => void all.delete(waiting),
+  };
+}
+
+/** Gives what starts to look at what waits, unless that has been started: again and again, until `look` gives false. */
+export function lookingWhile(look: () => boolean): () => void {
+  let timer: NodeJS.Timeout | undefined;
+
+  function tick(): void {
+    if (look()) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return () => {
+    timer ??= setInterval(tick, TICK).unref();
   };
 }

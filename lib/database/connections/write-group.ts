@@ -5,6 +5,7 @@ import type { Gathered } from './gathered.ts';
 export type WaitingWrite = Gathered & {
   readonly values: readonly (readonly unknown[])[];
   readonly deadline: number;
+  readonly giveUp: () => void;
   until: number;
   isSent: boolean;
 };
