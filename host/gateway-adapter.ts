@@ -74,12 +74,15 @@ export function splitTarget(target: string): readonly [path: string, query: stri
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];
 }
 
+/** What inherits from this has no members of Object's, and is no table to V8, as what has no prototype is. */
+const NO_MEMBERS = Object.create(null);
+
 /**
  * Repeated headers are one value (RFC 9110 section 5.3), joined so that no token and no request ID passes for a single
  * one; Node would keep the first alone.
  */
 function joinedHeaders(raw: readonly string[]): Record<string, string> {
-  const headers: Record<string, string> = Object.create(null);
+  const headers: Record<string, string> = Object.create(NO_MEMBERS);
   for (let index = 0; index < raw.length; index += 2) {
     const name = (raw[index] as string).toLowerCase();
     const value = raw[index + 1] as string;

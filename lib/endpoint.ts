@@ -124,7 +124,16 @@ function requestOf<R extends Route>(
   const preconditions = conditional ? preconditionsIn(event.headers) : NO_PRECONDITIONS;
   const isHead = event.requestContext.http.method === 'HEAD';
   const standAside = waits && !isHead ? standAsideOf(event, context) : undefined;
-  return { ...values, path: event.rawPath, principal, preconditions, standAside } as unknown as RequestOf<R>;
+  return {
+    path: event.rawPath,
+    headers: values?.headers,
+    params: values?.params,
+    query: values?.query,
+    body: values?.body,
+    standAside,
+    preconditions,
+    principal,
+  } as RequestOf<R>;
 }
 
 /** In milliseconds: what a function needs to answer after its wait. */

@@ -40,7 +40,9 @@ export function besideNeighbours(
 }
 
 function lastOf(parameters: Parameters): string {
-  return Object.values(parameters).at(-1) ?? '';
+  let last: string | undefined;
+  for (const name in parameters) last = parameters[name];
+  return last ?? '';
 }
 
 /** None of a path that cannot be decoded, which is for the handler to refuse. */

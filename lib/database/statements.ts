@@ -21,6 +21,8 @@ export type NamedStatement = {
   readonly values: readonly unknown[];
 };
 
+type Text = NamedStatement['text'];
+
 /** Runs single statements. */
 export type Statements = {
   /** @throws {Problem} service_unavailable_error when PostgreSQL does not answer in time */
@@ -61,28 +63,37 @@ export function createStatements(
   const retried = { connection_lost: 0, deadlock: 0, serialization_failure: 0 };
   const timeLimit = timeLimitOf(settings);
 
-  async function run({ text, values }: NamedStatement): Promise<readonly Row[]> {
+  /** Nothing is made for further attempts before the first has failed. */
+  function run({ text, values }: NamedStatement): Promise<readonly Row[]> {
     const deadline = deadlineOf(currentRequest());
-    let [kind, attempts, prepared] = [text.kind, 1, 0];
+    return send(text.kind, text, values, deadline).catch((fault) => sendAgain(fault, text, values, deadline));
+  }
+
+  function send(kind: Kind, text: Text, values: readonly unknown[], deadline: number) {
+    const way = ways[kind];
+    return withinSpan
+      ? withinSpan(text, () => way.send(text, values, deadline))
+      : way.send(text, values, deadline);
+  }
+
+  /** As long as that may help. @throws the last fault, as the answer it deserves */
+  async function sendAgain(first: unknown, text: Text, values: readonly unknown[], deadline: number) {
+    let [fault, kind, attempts, prepared] = [first, text.kind, 1, 0];
     for (;;) {
-      try {
-        const send = () => ways[kind].send(text, values, deadline);
-        return await (withinSpan ? withinSpan(text, send) : send());
-      } catch (fault) {
-        if (isStalePlan(fault) && prepared < MOST_PREPARED) {
-          prepared += 1;
-          continue;
-        }
-        if (kind !== 'long' && isLockTimeout(fault)) {
-          // Others wait behind it: it goes on waiting where it is in nobody's way.
-          kind = 'long';
-          continue;
-        }
+      if (isStalePlan(fault) && prepared < MOST_PREPARED) prepared += 1;
+      // Others wait behind it: it goes on waiting where it is in nobody's way.
+      else if (kind !== 'long' && isLockTimeout(fault)) kind = 'long';
+      else {
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
         if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
         attempts += 1;
         retried[retry.reason] += 1;
         if (retry.pause > 0) await sleep(retry.pause);
+      }
+      try {
+        return await send(kind, text, values, deadline);
+      } catch (again) {
+        fault = again;
       }
     }
   }
@@ -94,13 +105,19 @@ export function createStatements(
     return request.statementsUntil;
   }
 
+  /** Asked at each request. */
+  function isCrowded(): boolean {
+    for (const way of all) if (way.isCrowded()) return true;
+    return false;
+  }
+
   return {
     run,
     retried,
     get waitingCount() {
       return all.reduce((total, way) => total + way.waitingCount, 0);
     },
-    isCrowded: () => all.some((way) => way.isCrowded()),
+    isCrowded,
     timeLeft: () => deadlineOf(currentRequest()) - performance.now(),
     cancel() {
       for (const way of all) way.cancel();

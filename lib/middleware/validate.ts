@@ -33,8 +33,8 @@ export function validate(schemas: RequestSchemas): Middleware {
       const search = query ? checkQuery(query, rawQueryString) : NOTHING;
       const across = acrossPathAndQuery?.(pathParameters ?? {}, search.given ?? {}) ?? [];
       const content = body ? checkBody(body, request) : NOTHING;
-      const errors = [...fields.faults, ...path.faults, ...search.faults, ...across, ...content.faults];
-      if (errors.length > 0) throw valuesNotAllowed(errors);
+      const errors = [fields.faults, path.faults, search.faults, across, content.faults];
+      if (errors.some(({ length }) => length > 0)) throw valuesNotAllowed(errors.flat());
       request.context.values = {
         headers: fields.value,
         params: path.value,
