@@ -29,7 +29,7 @@ describe('the image', () => {
     expect(image.Config).toMatchObject({
       User: '65532:65532',
       Entrypoint: ['/nodejs/bin/node'],
-      Cmd: ['--max-semi-space-size=16', '/app/main.mjs'],
+      Cmd: ['--max-semi-space-size=16', '--no-parallel-scavenge', '/app/main.mjs'],
       StopSignal: 'SIGTERM',
       ExposedPorts: { '8000/tcp': {} },
     });

@@ -11,8 +11,8 @@ test('the image starts the host with the options of Node.js that npm start gives
   expect(command).toEqual([...options, '/app/main.mjs']);
 });
 
-test('the young generation of the heap has the same limit wherever the host runs', () => {
-  expect(options).toEqual([expect.stringMatching(/^--max-semi-space-size=\d+$/)]);
+test('the young generation of the heap has the same limit wherever the host runs, and is collected by its own thread', () => {
+  expect(options).toEqual([expect.stringMatching(/^--max-semi-space-size=\d+$/), '--no-parallel-scavenge']);
 });
 
 function endsInHost(words: readonly string[]): boolean {
