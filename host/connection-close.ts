@@ -10,7 +10,7 @@ export type ConnectionClose = {
   isClosing(socket: Socket): boolean;
 };
 
-/** The connections of one server; `exchanges` has the last request of each. */
+/** The connections of one server; `exchanges` has the last request of each that is being served. */
 export function createConnectionClose(exchanges: WeakMap<Socket, Exchange>): ConnectionClose {
   const closing = new WeakSet<Socket>();
   return {

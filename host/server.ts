@@ -52,6 +52,7 @@ export function createHttpServer({ service, router, door, drain, responses, shut
     const event = new RequestEvent(request, response);
     const previous = exchanges.get(socket)?.response;
     exchanges.set(socket, { event, request, response });
+    response.on('finish', forget);
     const match = router(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
     if (!match.isProbe) event.inFlight = drain.enter(event);
@@ -64,6 +65,15 @@ export function createHttpServer({ service, router, door, drain, responses, shut
         serve: () => admit(handler, event, response),
         drop: () => event.inFlight?.leave(),
       });
+  }
+
+  /**
+   * A connection holds what it is busy with, and nothing of what it was: with 2,000 of them each request lived until the
+   * next one, and collections of the young generation took a quarter of the time, 10 ms each.
+   */
+  function forget(this: ServerResponse): void {
+    const { socket, complete } = this.req;
+    if (complete && exchanges.get(socket)?.response === this) exchanges.delete(socket);
   }
 
   function admit(handler: Handler, event: RequestEvent, response: ServerResponse): void {
@@ -85,7 +95,7 @@ export function createHttpServer({ service, router, door, drain, responses, shut
     try {
       const result = await handler(event);
       event.inFlight?.leave();
-      // The connection remembers the event until the next one comes: 512 idle ones held 33 MB of bodies.
+      // It is not needed while the answer leaves.
       event.body = undefined;
       write(response, result, event);
       if (event.inFlight) door.onAnswered(response);

@@ -1,8 +1,9 @@
-import { setFlagsFromString } from 'node:v8';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { queryObjects, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requestText } from '../faults/raw-client.ts';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, written } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
 
 setFlagsFromString('--expose-gc');
@@ -48,5 +49,25 @@ test('a connection that waits for its next request keeps nothing of the body of 
 
   expect(new Set(await send(body))).toEqual(new Set([422]));
   expect(memory() - before).toBeLessThan((CONNECTIONS * body.length) / 3);
+  for (const connection of connections) connection.close();
+});
+
+/** Requests and responses that are still referred to, by anything; garbage is collected first. */
+const alive = () => [IncomingMessage, ServerResponse].map((type) => queryObjects(type));
+
+test('nor of the request itself, once that is answered', async () => {
+  const fields = [
+    ['Host', 'service.test'],
+    ['Authorization', `Bearer ${await service.issuer.sign()}`],
+  ] as const;
+  const before = alive();
+
+  const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+  for (const connection of connections) {
+    connection.send(written('GET /api/v1/users/', fields));
+    expect(await connection.answer()).toMatchObject({ status: 200 });
+  }
+
+  expect(alive()).toEqual(before);
   for (const connection of connections) connection.close();
 });
