@@ -18,8 +18,10 @@ export type Door = {
   readonly isOpen: boolean;
   /** Lets a request wait until it may be served, or refuses it if that would be too late. */
   queue(arrival: Arrival): void;
-  /** To be called after each answer: under pressure its connection is not read at once. */
+  /** To be called after each answer: its connection is not read at once while others wait for their turn. */
   onAnswered(response: ServerResponse): void;
+  /** Reads every connection, at once and from now on: a drain has to know of all requests that were sent. */
+  readAll(): void;
 };
 
 type Options = {
@@ -37,6 +39,13 @@ const IN_FLIGHT = 128;
 
 /** So many of those are let in at a turn of the event loop, so that it comes around to probes and to answers. */
 const PER_TURN = 16;
+
+/**
+ * While so many wait at the door, answered connections are left unread, so that what waits does not live through
+ * collections of the young generation. With 2,000 connections these took 23 % of the time, and 7 % now; memory was 308 MB,
+ * and is 206. To leave one and read it again takes 3 microseconds; with 24 in place of 256 a quarter less is answered.
+ */
+const AHEAD = 256;
 
 /** In milliseconds: who has waited for longer is refused, since callers commonly give up after a second. */
 const LONGEST_WAIT = 850;
@@ -56,8 +65,9 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   const room = createRoom();
   let isTurnScheduled = false;
   let timer: NodeJS.Timeout | undefined;
-  /** From when a refusal could not be paid for until nothing is unread. */
+  /** Whether more wait, read or unread, than can be served in time. */
   let isPressed = false;
+  let isReadingAll = false;
 
   function queue(arrival: Arrival): void {
     timer ??= setInterval(supervise, PERIOD).unref();
@@ -81,12 +91,27 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
       letIn += 1;
     }
     room.onLetIn(letIn);
-    // As many as have left the queue may come to it; beyond those only whom a prompt refusal can be paid for.
-    const places = waiting.length < room.size ? letIn : 0;
-    unread.read(places);
-    unread.read(budget.affordable() - places, PROMPTLY);
+    readOn(letIn);
     // Otherwise the next answer, or the timer, goes on.
-    if (letIn > 0 && waiting.length > 0) takeTurn();
+    if ((letIn > 0 && waiting.length > 0) || isReadingOn()) takeTurn();
+  }
+
+  /** Reads unread connections for the room that those have left who were let in. */
+  function readOn(letIn: number): void {
+    if (!isPressed) {
+      unread.readFirst(AHEAD - waiting.length);
+      return;
+    }
+    // Not all can be served in time: those first whose callers have not given up yet. As many as have left the queue may come
+    // to it; beyond those only whom a prompt refusal can be paid for.
+    const places = waiting.length < room.size ? letIn : 0;
+    unread.readLast(places);
+    unread.readLast(budget.affordable() - places, PROMPTLY);
+  }
+
+  /** Whether those read had no request, so that more of them can be. */
+  function isReadingOn(): boolean {
+    return !isPressed && unread.size > 0 && waiting.length < AHEAD;
   }
 
   /** First come, first served: newest first leaves those behind to be refused, or to give up, after a long wait. */
@@ -102,7 +127,18 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     counts.add(reason);
     if (budget.affordable() >= 1) return;
     isPressed = true;
-    unread.leave(arrival.response);
+    leave(arrival.response);
+  }
+
+  /** Until the answer is out Node itself goes on reading, for what is left of the request. */
+  function leave(response: ServerResponse): void {
+    response.once('close', () => {
+      if (isToLeave()) unread.leave(response.req.socket);
+    });
+  }
+
+  function isToLeave(): boolean {
+    return !isReadingAll && (isPressed || waiting.length >= AHEAD || unread.size > 0);
   }
 
   function supervise(): void {
@@ -112,9 +148,9 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
       waiting.shift();
       refuse(first, hasLeft(first) ? 'caller_left' : 'waited_too_long');
     }
-    if (waiting.length === 0) unread.read(room.size);
+    if (waiting.length === 0) unread.readFirst(room.size);
     else unread.readOld(LONG_UNREAD);
-    isPressed &&= unread.size > 0;
+    isPressed = waiting.length + unread.size > room.size;
     takeTurn();
     if (waiting.length === 0 && unread.size === 0) rest();
   }
@@ -123,6 +159,7 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   function rest(): void {
     clearInterval(timer);
     timer = undefined;
+    isPressed = false;
     room.reset();
   }
 
@@ -132,8 +169,12 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     },
     queue,
     onAnswered(response) {
-      if (isPressed) unread.leave(response);
-      if (waiting.length > 0) takeTurn();
+      if (isToLeave()) leave(response);
+      if (waiting.length > 0 || unread.size > 0) takeTurn();
+    },
+    readAll() {
+      isReadingAll = true;
+      unread.readFirst(unread.size);
     },
   };
 }

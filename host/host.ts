@@ -97,7 +97,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       return lines.end(LAST_LINES);
     },
     shutDown: () =>
-      shutdown.run({ service, migrations, maintenance, drain, server, responses, telemetry, lines }),
+      shutdown.run({ service, migrations, maintenance, door, drain, server, responses, telemetry, lines }),
   };
 }
 

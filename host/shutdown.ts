@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Readiness } from '../lib/database/readiness.ts';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
 import { unavailable } from '../lib/problem.ts';
 import type { Service } from '../lib/service.ts';
+import type { Door } from './door.ts';
 import type { Drain } from './drain.ts';
 import type { ResponseWriter } from './response-writer.ts';
 
@@ -15,6 +16,7 @@ type Parts = {
   readonly service: Service;
   readonly migrations: { stop(): void } | undefined;
   readonly maintenance: { stop(): void };
+  readonly door: Door;
   readonly drain: Drain;
   readonly server: Server;
   readonly responses: ResponseWriter;
@@ -47,14 +49,14 @@ export function createShutdown(): Shutdown {
   let running: Promise<void> | undefined;
 
   async function begin(parts: Parts) {
-    const { service, migrations, maintenance, drain, server, responses, telemetry, lines } = parts;
+    const { service, migrations, maintenance, door, drain, server, responses, telemetry, lines } = parts;
     phase = 'unready';
     migrations?.stop();
     maintenance.stop();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
     phase = 'draining';
     drainSince = performance.now();
-    await drainRequests(service, drain);
+    await drainRequests(service, door, drain);
     service.keySet.stop();
     await Promise.all([
       close(server, responses),
@@ -87,7 +89,11 @@ export function createShutdown(): Shutdown {
 }
 
 /** The drain ends with no request in flight: answered, cancelled at the server's own limit, or out of time. */
-async function drainRequests({ settings, log, database, keySet }: Service, drain: Drain): Promise<void> {
+async function drainRequests(
+  { settings, log, database, keySet }: Service,
+  door: Door,
+  drain: Drain,
+): Promise<void> {
   const { drainTimeout, serverTimeout } = settings.shutdown;
   const cancel = () => {
     drain.cancelAll();
@@ -97,6 +103,9 @@ async function drainRequests({ settings, log, database, keySet }: Service, drain
   const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
   const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
   drain.endWaits();
+  door.readAll();
+  // By then what was in the kernel is in flight.
+  await setImmediate();
   const isIdle = await drain.untilIdle(drainTimeout);
   clearTimeout(serverLimit);
   if (isIdle) return log.info('shutdown_drained');

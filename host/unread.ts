@@ -1,16 +1,17 @@
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Connections whose next request is left in the kernel, where it costs the process nothing. */
 export type Unread = {
   readonly size: number;
-  /** Reads nothing more from the connection of this answer, once that is out. */
-  leave(response: ServerResponse): void;
+  /** Reads nothing more from a connection whose last answer is out. */
+  leave(socket: Socket): void;
+  /** Reads so many again, in the order in which they were left. */
+  readFirst(count: number): void;
   /**
    * Reads so many again: those first that were left last, whose callers have waited least; none that was left for longer
    * than `longest` milliseconds.
    */
-  read(count: number, longest?: number): void;
+  readLast(count: number, longest?: number): void;
   /** Reads a part of those again that were left for longer than this; in milliseconds. */
   readOld(age: number): void;
 };
@@ -27,16 +28,20 @@ export function createUnread(): Unread {
     get size() {
       return connections.length;
     },
-    leave(response) {
-      const { socket } = response.req;
-      // Until then Node itself goes on reading, for what is left of the request.
-      response.once('close', () => {
-        if (socket.destroyed) return;
-        socket.pause();
-        connections.push({ socket, since: performance.now() });
-      });
+    leave(socket) {
+      // Of requests that came one behind the other each has an answer, and the connection is left once.
+      if (socket.destroyed || socket.isPaused()) return;
+      socket.pause();
+      connections.push({ socket, since: performance.now() });
     },
-    read(count, longest = Number.POSITIVE_INFINITY) {
+    readFirst(count) {
+      for (let left = count; left >= 1; left -= 1) {
+        const first = connections.shift();
+        if (!first) return;
+        first.socket.resume();
+      }
+    },
+    readLast(count, longest = Number.POSITIVE_INFINITY) {
       const after = performance.now() - longest;
       for (let left = count; left >= 1; left -= 1) {
         const last = connections.at(-1);

@@ -1,11 +1,17 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { createDoor } from '../../host/door.ts';
 import { createRefusalBudget } from '../../host/refusal-budget.ts';
+import { createRefusalCounts } from '../../host/refusal-counts.ts';
 import { createRoom } from '../../host/room.ts';
 import { createUnread } from '../../host/unread.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { until } from '../stage/until.ts';
+
+/** The door judges by the time that the machine gives: a busy one takes other decisions than those expected here. */
+const BY_TIME = { retry: 2 };
 
 describe('the budget of refusals', () => {
   /** A budget, and a clock of its own in milliseconds. */
@@ -71,43 +77,191 @@ describe('the room at the door', () => {
   });
 });
 
-test('from a connection left unread nothing is received until it is read again, the last one first', async ({
-  onTestFinished,
-}) => {
-  const unread = createUnread();
-  const received: string[] = [];
-  const server = createServer((request, response) => {
-    received.push(request.url ?? '');
-    response.setHeader('Content-Length', 2).end('ok');
-    if (request.url?.startsWith('/leave')) unread.leave(response);
-  });
+/** A server of HTTP on a free port; gives its URL. */
+async function listen(
+  server: Server,
+  { onTestFinished }: { onTestFinished(fn: () => unknown): void },
+): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const ask = async (connection: Awaited<ReturnType<typeof connectTo>>, path: string) => {
-    connection.send(written(`GET ${path}`, [['Host', 'a']]));
-    return (await connection.answer()).body;
-  };
-  const [first, second, third] = [await connectTo(url), await connectTo(url), await connectTo(url)];
-  await ask(first, '/leave/1');
-  await ask(second, '/leave/2');
-  await ask(third, '/');
-  expect(unread.size).toBe(2);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
-  first.send(written('GET /1', [['Host', 'a']]));
-  second.send(written('GET /2', [['Host', 'a']]));
-  await ask(third, '/');
-  await ask(third, '/');
-  expect(received).toEqual(['/leave/1', '/leave/2', '/', '/', '/']);
+type Connection = Awaited<ReturnType<typeof connectTo>>;
 
-  unread.read(1);
-  expect((await second.answer()).body).toBe('ok');
-  unread.read(1);
-  expect((await first.answer()).body).toBe('ok');
-  expect(received.slice(5)).toEqual(['/2', '/1']);
-  expect(unread.size).toBe(0);
+const send = (connection: Connection, path: string) =>
+  connection.send(written(`GET ${path}`, [['Host', 'a']]));
+
+async function ask(connection: Connection, path: string): Promise<string> {
+  send(connection, path);
+  return String((await connection.answer()).body);
+}
+
+/** Once this has been answered, whatever was sent before to the same server has been received, if it is read at all. */
+async function untilReceived(url: string): Promise<void> {
+  for (let count = 0; count < 2; count += 1) {
+    const connection = await connectTo(url);
+    await ask(connection, '/probe');
+    connection.close();
+  }
+}
+
+describe('from a connection left unread nothing is received until it is read again', () => {
+  /** Three connections, of which two are left unread, the one to `/1` first, with a request each. */
+  async function start(context: { onTestFinished(fn: () => unknown): void }) {
+    const unread = createUnread();
+    const received: string[] = [];
+    const server = createServer(({ url = '', socket }, response) => {
+      if (url !== '/probe') received.push(url);
+      response.setHeader('Content-Length', 2).end('ok');
+      if (url.startsWith('/leave')) response.once('close', () => unread.leave(socket));
+    });
+    const url = await listen(server, context);
+    const [first, second] = [await connectTo(url), await connectTo(url)];
+    await ask(first, '/leave/1');
+    await ask(second, '/leave/2');
+    await untilReceived(url);
+    expect(unread.size).toBe(2);
+    send(first, '/1');
+    send(second, '/2');
+    await untilReceived(url);
+    expect(received.splice(0)).toEqual(['/leave/1', '/leave/2']);
+    return { unread, received, first, second };
+  }
+
+  test('the last one first, where whoever has waited least is to be served', async (context) => {
+    const { unread, received, first, second } = await start(context);
+    unread.readLast(1);
+    expect((await second.answer()).body).toBe('ok');
+    unread.readLast(1);
+    expect((await first.answer()).body).toBe('ok');
+    expect(received).toEqual(['/2', '/1']);
+    expect(unread.size).toBe(0);
+  });
+
+  test('the first one first, where all are', async (context) => {
+    const { unread, received, first, second } = await start(context);
+    unread.readFirst(1);
+    expect((await first.answer()).body).toBe('ok');
+    unread.readFirst(1);
+    expect((await second.answer()).body).toBe('ok');
+    expect(received).toEqual(['/1', '/2']);
+    expect(unread.size).toBe(0);
+  });
+});
+
+test('a connection with several answers is left once', async (context) => {
+  const unread = createUnread();
+  const server = createServer((request, response) => {
+    response.setHeader('Content-Length', 2).end('ok');
+    if (request.url !== '/probe') response.once('close', () => unread.leave(request.socket));
+  });
+  const url = await listen(server, context);
+  const connection = await connectTo(url);
+  send(connection, '/1');
+  send(connection, '/2');
+  await connection.answer();
+  await connection.answer();
+  await untilReceived(url);
+  expect(unread.size).toBe(1);
+});
+
+describe('the door', () => {
+  /** As in door.ts. */
+  const AHEAD = 256;
+  /** So many are let in by the database of this test. */
+  const INSIDE = 128;
+  const CALLERS = INSIDE + AHEAD + 300;
+
+  /** A server whose callers have a request each, all of them received; it answers what is let in when it is told to. */
+  async function start(context: { onTestFinished(fn: () => unknown): void }) {
+    const letIn: ServerResponse[] = [];
+    const received: string[] = [];
+    let answered = 0;
+    const unread = createUnread();
+    const door = createDoor({
+      inFlight: () => received.length - answered,
+      isDatabaseCrowded: () => letIn.length >= INSIDE,
+      budget: createRefusalBudget(),
+      unread,
+      counts: createRefusalCounts({ warning() {} }),
+    });
+    const answer = (response: ServerResponse) => {
+      answered += 1;
+      response.setHeader('Content-Length', 2).end('ok');
+    };
+    const server = createServer(({ url = '' }, response) => {
+      if (url === '/probe') return void response.setHeader('Content-Length', 2).end('ok');
+      const { isOpen } = door;
+      received.push(url);
+      if (isOpen) letIn.push(response);
+      else door.queue({ response, serve: () => letIn.push(response), refuse: () => answer(response) });
+    });
+    const url = await listen(server, context);
+    const callers = await Promise.all(Array.from({ length: CALLERS }, () => connectTo(url)));
+    for (const [index, caller] of callers.entries()) send(caller, `/first/${index}`);
+    await until('all are received', () => received.length === CALLERS, { every: 1 });
+    // Each sends its next request as soon as the first is answered.
+    const all = callers.map(async (caller, index) => {
+      await caller.answer();
+      send(caller, `/second/${index}`);
+      return (await caller.answer()).body;
+    });
+
+    /** Answers what is let in, and waits until what the callers send then would be received. */
+    async function answerAll(): Promise<void> {
+      for (const response of letIn.splice(0)) {
+        answer(response);
+        door.onAnswered(response);
+      }
+      await untilReceived(url);
+    }
+
+    return {
+      door,
+      unread,
+      received,
+      answerAll,
+      /** Resolves once both requests of each caller have been answered. */
+      async untilAllAnswered() {
+        while (answered < 2 * CALLERS) await answerAll();
+        return Promise.all(all);
+      },
+    };
+  }
+
+  test(
+    'reads some hundred requests ahead, the others in the order of their answers',
+    BY_TIME,
+    async (context) => {
+      const { unread, received, answerAll, untilAllAnswered } = await start(context);
+      await answerAll();
+      await answerAll();
+      expect(received).toHaveLength(CALLERS);
+      expect(unread.size).toBe(2 * INSIDE);
+
+      await answerAll();
+      const next = AHEAD - (CALLERS - 4 * INSIDE);
+      const second = received.slice(0, next).map((path) => path.replace('first', 'second'));
+      expect(received.slice(CALLERS).sort()).toEqual(second.sort());
+      expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
+    },
+  );
+
+  test('leaves nothing unread in a drain', BY_TIME, async (context) => {
+    const { door, unread, received, answerAll, untilAllAnswered } = await start(context);
+    await answerAll();
+    await answerAll();
+    expect(unread.size).toBe(2 * INSIDE);
+
+    door.readAll();
+    await answerAll();
+    expect(unread.size).toBe(0);
+    expect(received).toHaveLength(CALLERS + 3 * INSIDE);
+    expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
+  });
 });

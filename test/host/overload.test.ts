@@ -148,3 +148,36 @@ test(
     expect((await service.events()).map(({ event }) => event)).not.toContain('requests_refused');
   },
 );
+
+test(
+  'what was sent before a drain begins is answered, also where it lies unread in the kernel',
+  BY_TIME,
+  async ({ onTestFinished }) => {
+    const service = await startService();
+    onTestFinished(service.stop);
+    const request = written(`GET ${USERS}`, [
+      ['Host', 'service.test'],
+      ['Authorization', `Bearer ${await service.issuer.sign()}`],
+    ]);
+    const connections = await Promise.all(Array.from({ length: 600 }, () => connectTo(service.url)));
+    onTestFinished(() => connections.forEach(({ close }) => void close()));
+    // All are accepted before the load begins.
+    for (const connection of connections) connection.send(written('GET /health', [['Host', 'a']]));
+    await Promise.all(connections.map((connection) => connection.answer()));
+
+    const statuses: number[] = [];
+    let isDraining = false;
+    const callers = connections.map(async (connection) => {
+      while (!isDraining) {
+        connection.send(request);
+        statuses.push((await connection.answer()).status);
+      }
+    });
+    await until('the load', () => statuses.length > connections.length);
+    isDraining = true;
+    await Promise.all([...callers, service.host.shutDown()]);
+
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    expect((await service.events()).map(({ event }) => event)).toContain('shutdown_drained');
+  },
+);
