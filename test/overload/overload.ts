@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { startBare } from './bare.ts';
 import { run } from './load.ts';
 import { plot } from './plot.ts';
 import { startProbes } from './probes.ts';
@@ -22,6 +23,8 @@ const { values: options } = parseArgs({
     plot: { type: 'string', default: join(tmpdir(), 'user-management-overload.svg') },
     /** A command that runs the service, such as `taskset -c 0`. */
     'run-by': { type: 'string', default: '' },
+    /** Loads a bare node:http server in place of the service. */
+    bare: { type: 'boolean', default: false },
     /** A setting of the service, `SVC_POSTGRES_POOL_SIZE=4`; may be repeated. */
     set: { type: 'string', multiple: true, default: [] },
   },
@@ -33,7 +36,9 @@ const GOAL = 0.8;
 const USERS = 2000;
 const seconds = Number(options.seconds);
 const variables = Object.fromEntries(options.set.map((setting) => setting.split('=', 2)));
-const stage = await startStage(USERS, variables, options['run-by'].split(' ').filter(Boolean));
+const stage = options.bare
+  ? await startBare()
+  : await startStage(USERS, variables, options['run-by'].split(' ').filter(Boolean));
 const { url, requests } = stage;
 const port = Number(new URL(url).port);
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +9,7 @@ import { untilReady } from '../stage/built-service.ts';
 import { hastySettings } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
-
-/** What Linux counts the CPU time of a process in: ticks a second. */
-const TICKS = 100;
+import { processFigures } from './process-figures.ts';
 
 /** Starts the built host over a PostgreSQL of its own with so many users; `runBy` is a command that runs it. */
 export async function startStage(users: number, variables: Variables, runBy: readonly string[]) {
@@ -33,17 +30,7 @@ export async function startStage(users: number, variables: Variables, runBy: rea
     requests: requestsFor(await storeUsers(postgres.url, users), token),
     events: host.events,
     isAlive: host.isAlive,
-    /** CPU seconds of the service so far, user and system. */
-    cpuSeconds(): number {
-      const [, rest = ''] = readFileSync(`/proc/${host.processId}/stat`, 'utf8').split(') ');
-      const fields = rest.split(' ');
-      return (Number(fields[11]) + Number(fields[12])) / TICKS;
-    },
-    /** The most memory that the service has had, in megabytes. */
-    peakMemory(): number {
-      const status = readFileSync(`/proc/${host.processId}/status`, 'utf8');
-      return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024);
-    },
+    ...processFigures(host.processId),
     async stop(): Promise<void> {
       await host.remove();
       await Promise.all([issuer.stop(), postgres.stop()]);

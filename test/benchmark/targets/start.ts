@@ -57,6 +57,7 @@ export async function startServer(programAt: (port: number) => Program) {
     /** From its start to its first 200 on /health. */
     milliseconds,
     errors: () => errors,
+    isAlive,
     async memoryAtRest(): Promise<number> {
       await sleep(REST * 1000);
       return residentMemory(child.pid as number);
