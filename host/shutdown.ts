@@ -102,10 +102,10 @@ async function drainRequests(
   };
   const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
   const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
-  drain.endWaits();
   door.readAll();
   // By then what was in the kernel is in flight.
   await setImmediate();
+  drain.endWaits();
   const isIdle = await drain.untilIdle(drainTimeout);
   clearTimeout(serverLimit);
   if (isIdle) return log.info('shutdown_drained');
