@@ -1,15 +1,15 @@
 // npm run instances: how far two instances on two cores go over one PostgreSQL. See README.md in this folder.
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
 import { untilServing } from './answers.ts';
 import { startLoad } from './load/load.ts';
 import { type Figures, measure } from './measure.ts';
+import { childrenOf } from './meters/cpu.ts';
 import { chosen, readOptions } from './options.ts';
 import { startProgress } from './report/progress.ts';
-import { type Spread, spreadOf } from './report/statistics.ts';
-import { aligned } from './report/table.ts';
+import { spreadOf } from './report/statistics.ts';
+import { aligned, written } from './report/table.ts';
 import { startStage } from './stage/stage.ts';
 import { ours } from './targets/ours.ts';
 import { startServer } from './targets/start.ts';
@@ -95,18 +95,7 @@ function figuresOf(runs: readonly Together[]): readonly string[] {
   ];
 }
 
-function written(spread: Spread | undefined, digits: number): string {
-  const plain = (value = Number.NaN) =>
-    value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return `${plain(spread?.median)} (${plain(spread?.min)}–${plain(spread?.max)})`;
-}
-
 /** What a process starts later runs there, too. */
 async function pinTo(cores: string, ...processIds: readonly number[]): Promise<void> {
   for (const id of processIds) await promisify(execFile)('taskset', ['-a', '-c', '-p', cores, String(id)]);
-}
-
-function childrenOf(processId: number): readonly number[] {
-  const children = readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8');
-  return children.trim().split(' ').map(Number);
 }

@@ -6,7 +6,8 @@ import type { Outcome, Row } from './run-row.ts';
 
 /**
  * Brings about every fault of the list against the built host. Prints a line of JSON a row, then a table, and at last
- * `N passed, N failed`. Each row is a process of its own, so that none can end or hold up the run. `--row <name>` runs one, `--seed <n>` runs as an earlier time did, `--minutes 5` runs what fits.
+ * `N passed, N failed`. Each row is a process of its own, so that none can end or hold up the run. `--row <name>` runs one,
+ * `--seed <n>` runs as an earlier time did, `--minutes 5` runs what fits.
  */
 const BRIEF_MINUTES = 5;
 

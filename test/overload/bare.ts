@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { startServer } from '../benchmark/targets/start.ts';
-import { processFigures } from './process-figures.ts';
 import type { startStage } from './stage.ts';
 
 const FOLDER = join(import.meta.dirname, '../benchmark/peers');
@@ -18,7 +17,7 @@ export async function startBare(): Promise<Awaited<ReturnType<typeof startStage>
     requests: ['GET /api/v1/users/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
     events: () => [],
     isAlive: server.isAlive,
-    ...processFigures(server.processId),
+    processId: server.processId,
     stop: server.stop,
   };
 }

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { cpuOf } from '../benchmark/meters/cpu.ts';
+import { mostMemory } from '../benchmark/meters/memory.ts';
 import { startBare } from './bare.ts';
 import { run } from './load.ts';
 import { plot } from './plot.ts';
@@ -77,7 +79,7 @@ async function isGoalReached(): Promise<boolean> {
   await writeFile(options.plot, plot(capacity, GOAL * capacity, points));
   const lines = stage.events('requests_refused').length;
   print(
-    `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${stage.peakMemory()} MB at most.`,
+    `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${Math.round(mostMemory(stage.processId))} MB at most.`,
   );
 
   const isGood = stage.isAlive() && rows.every(({ outcome }) => goodputOf(outcome) >= GOAL * capacity);
@@ -87,9 +89,11 @@ async function isGoalReached(): Promise<boolean> {
 
 async function measure(connections: number, factor: number, capacity: number): Promise<Row> {
   const probes = startProbes(url);
-  const cpuBefore = stage.cpuSeconds();
+  const cpuBefore = cpuOf(stage.processId);
   const outcome = await run({ port, requests, connections, rate: factor * capacity, seconds });
-  const cpu = (stage.cpuSeconds() - cpuBefore) / outcome.seconds;
+  const cpuAfter = cpuOf(stage.processId);
+  const used = cpuAfter.user + cpuAfter.system - cpuBefore.user - cpuBefore.system;
+  const cpu = used / outcome.seconds;
   const probed = await probes.stop();
   await sleep(2000);
   const after = await run({ ...steady, connections: 1, seconds: 0.5 });

@@ -9,7 +9,6 @@ import { untilReady } from '../stage/built-service.ts';
 import { hastySettings } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
-import { processFigures } from './process-figures.ts';
 
 /** Starts the built host over a PostgreSQL of its own with so many users; `runBy` is a command that runs it. */
 export async function startStage(users: number, variables: Variables, runBy: readonly string[]) {
@@ -30,7 +29,7 @@ export async function startStage(users: number, variables: Variables, runBy: rea
     requests: requestsFor(await storeUsers(postgres.url, users), token),
     events: host.events,
     isAlive: host.isAlive,
-    ...processFigures(host.processId),
+    processId: host.processId,
     async stop(): Promise<void> {
       await host.remove();
       await Promise.all([issuer.stop(), postgres.stop()]);

@@ -21,9 +21,14 @@ export function cpuOfMainThread(processId: number): CpuTime {
 /** The CPU time in seconds of PostgreSQL: its main process, its children, and the children that have ended. */
 export function cpuOfFamily(processId: number): number {
   const [endedUser, endedSystem, user, system] = ticksOf(processId);
-  const children = readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').trim();
-  const ofChildren = children.split(' ').map((id) => (id ? usedBy(Number(id)) : 0));
+  const ofChildren = childrenOf(processId).map(usedBy);
   return (endedUser + endedSystem + user + system) / TICKS + ofChildren.reduce((sum, used) => sum + used, 0);
+}
+
+/** The processes that a process has started, and that have not ended. */
+export function childrenOf(processId: number): readonly number[] {
+  const children = readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').trim();
+  return children === '' ? [] : children.split(' ').map(Number);
 }
 
 /** 0 for one that has just ended: it counts among its parent's ended children from then on. */

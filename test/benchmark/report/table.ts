@@ -69,7 +69,8 @@ export function aligned(lines: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-function written(spread: Spread | undefined, digits: number): string {
+/** The middle of the rounds, and in brackets the least and the greatest. */
+export function written(spread: Spread | undefined, digits: number): string {
   if (!spread) return '-';
   const { min, max } = spread;
   return `${middle(spread, digits)} (${plain(min, digits)}–${plain(max, digits)})`;
