@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { createReadAhead } from './read-ahead.ts';
 import type { RefusalBudget } from './refusal-budget.ts';
 import type { RefusalCounts } from './refusal-counts.ts';
 import { createRoom } from './room.ts';
@@ -40,18 +41,8 @@ const IN_FLIGHT = 128;
 /** So many of those are let in at a turn of the event loop, so that it comes around to probes and to answers. */
 const PER_TURN = 16;
 
-/**
- * While so many wait at the door, answered connections are left unread, so that what waits does not live through
- * collections of the young generation. With 2,000 connections these took 23 % of the time, and 7 % now; memory was 308 MB,
- * and is 206. To leave one and read it again takes 3 microseconds; with 24 in place of 256 a quarter less is answered.
- */
-const AHEAD = 256;
-
 /** In milliseconds: who has waited for longer is refused, since callers commonly give up after a second. */
 const LONGEST_WAIT = 850;
-
-/** In milliseconds: a refusal of what has lain unread for longer would not come at once any more. */
-const PROMPTLY = 50;
 
 /** In milliseconds: whoever has lain unread for longer has given up, or does not hurry. */
 const LONG_UNREAD = 1000;
@@ -68,6 +59,13 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   /** Whether more wait, read or unread, than can be served in time. */
   let isPressed = false;
   let isReadingAll = false;
+  const reading = createReadAhead({
+    unread,
+    room,
+    budget,
+    waiting: () => waiting.length,
+    isPressed: () => isPressed,
+  });
 
   function queue(arrival: Arrival): void {
     timer ??= setInterval(supervise, PERIOD).unref();
@@ -91,27 +89,9 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
       letIn += 1;
     }
     room.onLetIn(letIn);
-    readOn(letIn);
+    reading.readOn(letIn);
     // Otherwise the next answer, or the timer, goes on.
-    if ((letIn > 0 && waiting.length > 0) || isReadingOn()) takeTurn();
-  }
-
-  /** Reads unread connections for the room that those have left who were let in. */
-  function readOn(letIn: number): void {
-    if (!isPressed) {
-      unread.readFirst(AHEAD - waiting.length);
-      return;
-    }
-    // Not all can be served in time: those first whose callers have not given up yet. As many as have left the queue may come
-    // to it; beyond those only whom a prompt refusal can be paid for.
-    const places = waiting.length < room.size ? letIn : 0;
-    unread.readLast(places);
-    unread.readLast(budget.affordable() - places, PROMPTLY);
-  }
-
-  /** Whether those read had no request, so that more of them can be. */
-  function isReadingOn(): boolean {
-    return !isPressed && unread.size > 0 && waiting.length < AHEAD;
+    if ((letIn > 0 && waiting.length > 0) || reading.isReadingOn) takeTurn();
   }
 
   /** First come, first served: newest first leaves those behind to be refused, or to give up, after a long wait. */
@@ -133,12 +113,9 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   /** Until the answer is out Node itself goes on reading, for what is left of the request. */
   function leave(response: ServerResponse): void {
     response.once('close', () => {
-      if (isToLeave()) unread.leave(response.req.socket);
+      // Without the timer nobody would read it again.
+      if (timer && !isReadingAll) unread.leave(response.req.socket);
     });
-  }
-
-  function isToLeave(): boolean {
-    return !isReadingAll && (isPressed || waiting.length >= AHEAD || unread.size > 0);
   }
 
   function supervise(): void {
@@ -169,7 +146,7 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     },
     queue,
     onAnswered(response) {
-      if (isToLeave()) leave(response);
+      if (!isReadingAll && reading.isToLeave()) leave(response);
       if (waiting.length > 0 || unread.size > 0) takeTurn();
     },
     readAll() {
