@@ -19,9 +19,6 @@ export type Exchange = {
 /** How long a refused client may go on sending before its connection is cut; in milliseconds. */
 const LINGER = 1000;
 
-/** How long a connection may be open before its first request, as long as between two; in milliseconds. */
-export const SILENCE = 75_000;
-
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** Answers what Node's parser refuses by itself, and never a request that has an answer already. */
@@ -34,10 +31,7 @@ export function answerClientErrors(
   const refused = new WeakSet<Socket>();
 
   server.on('clientError', (error: ClientError, socket: Socket) => {
-    if (isSilent(error, socket)) {
-      socket.setTimeout(SILENCE);
-      return;
-    }
+    if (isSilent(error, socket)) return;
     // What a refused client still sends is no HTTP to the parser either.
     if (refused.has(socket) && error.code?.startsWith('HPE_')) return;
     refused.add(socket);

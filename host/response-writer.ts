@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { GatewayResult } from '../lib/gateway.ts';
+import { SILENCE } from './silent-connections.ts';
 import { createUnsent } from './unsent.ts';
 
 /** How long a client may go on with its body that was answered without it, where its connection ends; in milliseconds. */
@@ -25,8 +26,12 @@ export function createResponseWriter(unsent = createUnsent()): ResponseWriter {
     write(response, { statusCode, headers, body: text }, isBodyToCome) {
       const body = text.length > LONG ? Buffer.from(text) : text;
       const length = Buffer.byteLength(body);
-      response.writeHead(statusCode, flat(statusCode, headers, length));
-      if (isBodyToCome && isLastOfConnection(response)) endAfterRequest(response, body);
+      const isLast = isLastOfConnection(response);
+      const fields = flat(statusCode, headers, length);
+      // Node tells of its own timer alone.
+      if (!isLast) fields.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${SILENCE}`);
+      response.writeHead(statusCode, fields);
+      if (isBodyToCome && isLast) endAfterRequest(response, body);
       else response.end(body, encodingOf(body, length));
       if (response.writableLength > 0) unsent.add(response, length);
     },

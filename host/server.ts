@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { GatewayResult, Handler } from '../lib/gateway.ts';
 import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
-import { answerClientErrors, type Exchange, SILENCE } from './client-errors.ts';
+import { answerClientErrors, type Exchange } from './client-errors.ts';
 import { createConnectionClose } from './connection-close.ts';
 import type { Door } from './door.ts';
 import type { Drain } from './drain.ts';
@@ -14,13 +14,15 @@ import { preparedRefusal } from './prepared-refusal.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
+import { closeSilent } from './silent-connections.ts';
 
-/** Node's own limits: slow clients are gone within 12 seconds; balancers close idle connections before we do. */
+/** Node's own limits: slow clients are gone within 12 seconds. */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
   connectionsCheckingInterval: 1000,
-  keepAliveTimeout: SILENCE,
+  // `closeSilent` does the same for less.
+  keepAliveTimeout: 0,
   // Answered here, as a problem.
   requireHostHeader: false,
   // A request without a body is none to be read: its stream costs as much as all else that Node does for it.
@@ -117,5 +119,6 @@ export function createHttpServer({ service, router, door, drain, responses, shut
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   answerClientErrors(server, service, router, exchanges);
+  closeSilent(server, { isBusy: (socket) => exchanges.has(socket) });
   return server;
 }

@@ -47,7 +47,7 @@ export function createUnsent(limit = LIMIT): Unsent {
       response.setTimeout(SILENCE);
       cutOff();
     });
-    // Before Node sets the time for which the connection may be idle: the next request may take as long as it needs.
+    // Before Node takes the connection from it: the next request may take as long as it needs.
     response.prependOnceListener('finish', () => response.setTimeout(0));
     response.once('close', () => {
       clearTimeout(timer);

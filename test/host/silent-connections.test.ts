@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { closeSilent } from '../../host/silent-connections.ts';
+import { connectTo, written } from '../stage/connection.ts';
+import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+/** In milliseconds. */
+const SILENCE = 300;
+
+const ask = written('GET /', [['Host', 'a']]);
+
+/** Answers in the same moment, or to `/long` when told to. */
+let url: string;
+const long = new Map<Socket, ServerResponse>();
+const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+  if (request.url === '/long') long.set(request.socket, response);
+  else response.end('ok');
+});
+
+beforeAll(async () => {
+  closeSilent(server, { isBusy: (socket) => long.has(socket), silence: SILENCE, period: 20 });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+/** How long a connection stays open, from now on; in milliseconds. */
+async function lifetime(connection: Awaited<ReturnType<typeof connectTo>>): Promise<number> {
+  const begun = performance.now();
+  expect(await connection.rest()).toBe('');
+  return performance.now() - begun;
+}
+
+// A timer counts from the turn of the event loop in which it was set.
+const NOT_LESS = SILENCE - 5;
+
+test('a connection that sends nothing is closed', async () => {
+  expect(await lifetime(await connectTo(url))).toBeGreaterThanOrEqual(NOT_LESS);
+});
+
+test('so is one that sends nothing after an answer, and as late as if it had just been opened', async () => {
+  const connection = await connectTo(url);
+  await sleep(SILENCE / 2);
+  connection.send(ask);
+  await connection.answer();
+  expect(await lifetime(connection)).toBeGreaterThanOrEqual(NOT_LESS);
+});
+
+test('one that is waiting for its answer is not', async () => {
+  const connection = await connectTo(url);
+  connection.send(written('GET /long', [['Host', 'a']]));
+  const [socket, response] = await until('it is received', () => [...long][0]);
+  expect(await lifetime(await connectTo(url))).toBeGreaterThanOrEqual(NOT_LESS);
+
+  long.delete(socket);
+  response.end('at last');
+  expect((await connection.answer()).body).toBe('at last');
+  expect(await connection.rest()).toBe('');
+});
+
+test('every answer tells for how long a connection may be silent, but the last one of a connection', async ({
+  onTestFinished,
+}) => {
+  const service = await startService();
+  onTestFinished(service.stop);
+  const told = async (headers: Record<string, string> = {}) => {
+    const answer = await fetch(`${service.url}/health`, { headers });
+    return ['connection', 'keep-alive'].map((name) => answer.headers.get(name));
+  };
+
+  expect(await told()).toEqual(['keep-alive', 'timeout=75']);
+  expect(await told({ connection: 'close' })).toEqual(['close', null]);
+});
