@@ -10,7 +10,7 @@ import { run } from './load.ts';
 import { plot } from './plot.ts';
 import { startProbes } from './probes.ts';
 import { startStage } from './stage.ts';
-import { goodputOf, type Row, tableHead, tableLine } from './table.ts';
+import { goodputOf, type Row, shareOf, tableHead, tableLine } from './table.ts';
 
 /**
  * Loads the built host with several times what it can answer, whatever becomes of the answers; prints a table of what was
@@ -56,41 +56,48 @@ try {
 async function isGoalReached(): Promise<boolean> {
   // These warm up.
   await run({ ...steady, seconds: 3 });
-  const peak = await run({ ...steady, seconds: Math.min(Math.max(seconds / 3, 5), 20) });
-  const capacity = Math.round(goodputOf(peak));
-  print(`The peak: ${capacity} requests a second from ${steady.connections} connections.\n`);
 
-  print(tableHead());
+  print(`${tableHead()}\n`);
   const rows: Row[] = [];
+  let peak = await measurePeak();
   for (const connections of numbersOf(options.connections)) {
     for (const factor of numbersOf(options.factors)) {
-      const row = await measure(connections, factor, capacity);
+      const loaded = await load(connections, factor, peak);
+      // The pace of a machine may change from one minute to the next.
+      const next = await measurePeak();
+      const row = { ...loaded, peak: (peak + next) / 2 };
+      peak = next;
       rows.push(row);
-      print(tableLine(row, capacity));
+      print(`${tableLine(row)}\n`);
     }
   }
 
-  const points = rows.map(({ connections, outcome }) => ({
-    connections,
-    offered: outcome.due / outcome.seconds,
-    goodput: goodputOf(outcome),
-    refused: outcome.refused / outcome.seconds,
+  const points = rows.map((row) => ({
+    connections: row.connections,
+    offered: row.outcome.due / row.outcome.seconds / row.peak,
+    goodput: shareOf(row),
+    refused: row.outcome.refused / row.outcome.seconds / row.peak,
   }));
-  await writeFile(options.plot, plot(capacity, GOAL * capacity, points));
+  await writeFile(options.plot, plot(GOAL, points));
   const lines = stage.events('requests_refused').length;
   print(
-    `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${Math.round(mostMemory(stage.processId))} MB at most.`,
+    `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${Math.round(mostMemory(stage.processId))} MB at most.\n`,
   );
 
-  const isGood = stage.isAlive() && rows.every(({ outcome }) => goodputOf(outcome) >= GOAL * capacity);
-  print(`Goodput ${isGood ? 'is' : 'IS NOT'} at least ${100 * GOAL} % of the peak at every load.`);
+  const isGood = stage.isAlive() && rows.every((row) => shareOf(row) >= GOAL);
+  print(`Goodput ${isGood ? 'is' : 'IS NOT'} at least ${100 * GOAL} % of the peak at every load.\n`);
   return isGood;
 }
 
-async function measure(connections: number, factor: number, capacity: number): Promise<Row> {
+/** Requests a second, as many as there can be. */
+async function measurePeak(): Promise<number> {
+  return goodputOf(await run({ ...steady, seconds: Math.min(Math.max(seconds / 4, 5), 15) }));
+}
+
+async function load(connections: number, factor: number, peak: number): Promise<Omit<Row, 'peak'>> {
   const probes = startProbes(url);
   const cpuBefore = cpuOf(stage.processId);
-  const outcome = await run({ port, requests, connections, rate: factor * capacity, seconds });
+  const outcome = await run({ port, requests, connections, rate: Math.round(factor * peak), seconds });
   const cpuAfter = cpuOf(stage.processId);
   const used = cpuAfter.user + cpuAfter.system - cpuBefore.user - cpuBefore.system;
   const cpu = used / outcome.seconds;
@@ -106,5 +113,5 @@ function numbersOf(list: string): readonly number[] {
 }
 
 function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(text);
 }

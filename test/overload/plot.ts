@@ -1,4 +1,4 @@
-/** A measurement: requests a second. */
+/** A measurement, in multiples of the peak. */
 type Point = {
   readonly connections: number;
   readonly offered: number;
@@ -6,15 +6,15 @@ type Point = {
   readonly refused: number;
 };
 
-const TITLE = 'Answered within a second (solid) and refused (dashed), a second';
+const TITLE = 'Answered within a second (solid) and refused (dashed), % of the peak';
 const WIDTH = 720;
 const HEIGHT = 360;
 const MARGIN = { left: 70, right: 170, top: 30, bottom: 50 };
 const COLOURS = ['#1f77b4', '#d62728', '#2ca02c', '#9467bd'];
 
 /** Goodput (lines) and refusals (dashed) over offered load, as an SVG; the grey line is the goal. */
-export function plot(capacity: number, goal: number, points: readonly Point[]): string {
-  const largest = Math.max(capacity, ...points.flatMap(({ goodput, refused }) => [goodput, refused]));
+export function plot(goal: number, points: readonly Point[]): string {
+  const largest = Math.max(1, ...points.flatMap(({ goodput, refused }) => [goodput, refused]));
   const widest = Math.max(...points.map(({ offered }) => offered));
   const x = (value: number) => MARGIN.left + (value / widest) * (WIDTH - MARGIN.left - MARGIN.right);
   const y = (value: number) =>
@@ -43,10 +43,14 @@ export function plot(capacity: number, goal: number, points: readonly Point[]): 
   const ticks = [0, 0.25, 0.5, 0.75, 1].flatMap((share) => [
     text(
       [x(share * widest), HEIGHT - MARGIN.bottom + 18],
-      `${Math.round(share * widest)}`,
+      `${(share * widest).toFixed(1)}`,
       'text-anchor="middle"',
     ),
-    text([MARGIN.left - 8, y(share * largest) + 4], `${Math.round(share * largest)}`, 'text-anchor="end"'),
+    text(
+      [MARGIN.left - 8, y(share * largest) + 4],
+      `${Math.round(100 * share * largest)} %`,
+      'text-anchor="end"',
+    ),
   ]);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}">`,
@@ -62,7 +66,7 @@ export function plot(capacity: number, goal: number, points: readonly Point[]): 
     ...lines,
     ...ticks,
     text([MARGIN.left, 18], TITLE),
-    text([x(widest / 2), HEIGHT - 10], 'offered requests a second', 'text-anchor="middle"'),
+    text([x(widest / 2), HEIGHT - 10], 'offered, in multiples of the peak', 'text-anchor="middle"'),
     text([WIDTH - MARGIN.right + 10, y(goal) + 4], 'goal'),
     '</svg>',
     '',

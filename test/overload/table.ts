@@ -6,6 +6,8 @@ export type Row = {
   readonly connections: number;
   /** The offered load, in multiples of the capacity. */
   readonly factor: number;
+  /** Requests answered a second from few connections, as measured right before this load and right after it, on average. */
+  readonly peak: number;
   readonly outcome: Outcome;
   readonly probes: ProbeOutcome;
   /** CPU seconds of the service a second. */
@@ -14,41 +16,40 @@ export type Row = {
   readonly isNormalAfter: boolean;
 };
 
-const COLUMNS: readonly (readonly [title: string, cell: (row: Row, capacity: number) => string | number])[] =
+const COLUMNS: readonly (readonly [title: string, cell: (row: Row) => string | number])[] = [
+  ['connections', ({ connections }) => connections],
+  ['load', ({ factor }) => `${factor} x`],
+  ['offered/s', ({ outcome }) => aSecond(outcome, outcome.due)],
+  ['sent/s', ({ outcome }) => aSecond(outcome, outcome.sent)],
+  ['goodput/s', ({ outcome }) => aSecond(outcome, outcome.answered)],
+  ['the peak', ({ peak }) => Math.round(peak)],
+  ['of the peak', (row) => `${Math.round(100 * shareOf(row))} %`],
+  ['worst second', ({ outcome }) => outcome.worstSecond],
+  ['answered p50, p99', ({ outcome: { answerLatency } }) => `${answerLatency.p50}, ${answerLatency.p99} ms`],
+  ['refused/s', ({ outcome }) => aSecond(outcome, outcome.refused)],
+  ['p50, p99', ({ outcome: { refusalLatency } }) => `${refusalLatency.p50}, ${refusalLatency.p99} ms`],
+  ['given up/s', ({ outcome }) => aSecond(outcome, outcome.givenUp)],
+  ['late, broken, other', ({ outcome: { late, broken, other } }) => `${late}, ${broken}, ${other}`],
   [
-    ['connections', ({ connections }) => connections],
-    ['load', ({ factor }) => `${factor} x`],
-    ['offered/s', ({ outcome }) => aSecond(outcome, outcome.due)],
-    ['sent/s', ({ outcome }) => aSecond(outcome, outcome.sent)],
-    ['goodput/s', ({ outcome }) => aSecond(outcome, outcome.answered)],
-    ['of the peak', ({ outcome }, capacity) => `${Math.round((100 * goodputOf(outcome)) / capacity)} %`],
-    ['worst second', ({ outcome }) => outcome.worstSecond],
-    [
-      'answered p50, p99',
-      ({ outcome: { answerLatency } }) => `${answerLatency.p50}, ${answerLatency.p99} ms`,
-    ],
-    ['refused/s', ({ outcome }) => aSecond(outcome, outcome.refused)],
-    ['p50, p99', ({ outcome: { refusalLatency } }) => `${refusalLatency.p50}, ${refusalLatency.p99} ms`],
-    ['given up/s', ({ outcome }) => aSecond(outcome, outcome.givenUp)],
-    ['late, broken, other', ({ outcome: { late, broken, other } }) => `${late}, ${broken}, ${other}`],
-    [
-      '/health, /ready',
-      ({ probes: { longestHealth, longestReady } }) => `${longestHealth}, ${longestReady} ms`,
-    ],
-    ['CPU', ({ cpu }) => cpu.toFixed(2)],
-    ['2 s after', ({ isNormalAfter }) => (isNormalAfter ? 'normal' : 'NOT NORMAL')],
-  ];
+    '/health, /ready',
+    ({ probes: { longestHealth, longestReady } }) => `${longestHealth}, ${longestReady} ms`,
+  ],
+  ['CPU', ({ cpu }) => cpu.toFixed(2)],
+  ['2 s after', ({ isNormalAfter }) => (isNormalAfter ? 'normal' : 'NOT NORMAL')],
+];
 
 /** The first two lines of the table, in Markdown. */
 export const tableHead = (): string =>
   `${lineOf(COLUMNS.map(([title]) => title))}\n${lineOf(COLUMNS.map(() => '---'))}`;
 
 /** A line of the table. */
-export const tableLine = (row: Row, capacity: number): string =>
-  lineOf(COLUMNS.map(([, cell]) => cell(row, capacity)));
+export const tableLine = (row: Row): string => lineOf(COLUMNS.map(([, cell]) => cell(row)));
 
 /** Answered in time, a second. */
 export const goodputOf = (outcome: Outcome): number => outcome.answered / outcome.seconds;
+
+/** What was answered in time as a share of the peak. */
+export const shareOf = ({ outcome, peak }: Row): number => goodputOf(outcome) / peak;
 
 const lineOf = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
 
