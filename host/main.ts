@@ -17,8 +17,10 @@ process.once('uncaughtException', (error) => void crash(error));
 async function start(): Promise<Host> {
   const { readSettings } = await import('../lib/settings.ts');
   const settings = readSettings();
-  const { startHost } = await import('./host.ts');
-  return startHost(settings);
+  const [{ startHost }, { keepHeapSmall }] = await Promise.all([import('./host.ts'), import('./heap.ts')]);
+  const host = await startHost(settings);
+  keepHeapSmall();
+  return host;
 }
 
 async function stop(): Promise<void> {

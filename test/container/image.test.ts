@@ -35,8 +35,8 @@ describe('the image', () => {
     });
   });
 
-  test('is set to production', () => {
-    expect(image.Config.Env).toContain('SVC_ENV=production');
+  test('is set to production, and to two arenas of memory', () => {
+    expect(image.Config.Env).toEqual(expect.arrayContaining(['SVC_ENV=production', 'MALLOC_ARENA_MAX=2']));
   });
 
   test('checks its health without a shell', () => {

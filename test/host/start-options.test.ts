@@ -2,13 +2,21 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
-const options: readonly string[] = scripts.start.split(' ').filter((word: string) => word.startsWith('--'));
+const words: readonly string[] = scripts.start.split(' ');
+const options = words.filter((word) => word.startsWith('--'));
 
 test('the image starts the host with the options of Node.js that npm start gives it', () => {
   const lines = readFileSync('Dockerfile', 'utf8').match(/^CMD .+$/gm) ?? [];
   const [command] = lines.map((line) => JSON.parse(line.slice('CMD'.length))).filter(endsInHost);
 
   expect(command).toEqual([...options, '/app/main.mjs']);
+});
+
+test('and with as many arenas of memory', () => {
+  const [arenas] = words.filter((word) => word.startsWith('MALLOC_ARENA_MAX='));
+
+  expect(arenas).toMatch(/=\d+$/);
+  expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`^ENV .*\\b${arenas}$`, 'm'));
 });
 
 test('the young generation of the heap has the same limit wherever the host runs, and is collected by its own thread', () => {

@@ -12,7 +12,11 @@ import { until } from './until.ts';
 const main = await builtHost();
 
 /** What `npm start` gives Node, and no more, so that what is measured is what users have: source maps cost 0.5 ms a stack. */
-const OPTIONS = packageJson.scripts.start.split(' ').filter((word) => word.startsWith('--'));
+const WORDS = packageJson.scripts.start.split(' ');
+const OPTIONS = WORDS.filter((word) => word.startsWith('--'));
+const MEMORY = Object.fromEntries(
+  WORDS.filter((word) => word.startsWith('MALLOC_')).map((word) => word.split('=')),
+);
 
 // None outlives the tests, however they end.
 const running = new Set<ChildProcess>();
@@ -48,7 +52,7 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
   ];
   const [command = '', ...rest] = [...runBy, process.execPath, ...OPTIONS, main];
   const child = spawn(command, rest, {
-    env: { ...variables },
+    env: { ...MEMORY, ...variables },
     stdio: ['ignore', standardOutput, standardError],
   });
   running.add(child);
