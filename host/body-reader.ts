@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { freeBytes } from '../lib/free-bytes.ts';
 import { bodyBrokenOff } from '../lib/http-refusals.ts';
 import { bodyTooLarge } from '../lib/middleware/receive-body.ts';
 
@@ -80,5 +81,8 @@ export class BodyReader {
 /** To join a single one would copy it. */
 function joined(chunks: readonly Buffer[]): Buffer {
   const [first] = chunks;
-  return first && chunks.length === 1 ? first : Buffer.concat(chunks);
+  if (first && chunks.length === 1) return first;
+  const all = Buffer.concat(chunks);
+  chunks.forEach(freeBytes);
+  return all;
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { freeBytes } from '../free-bytes.ts';
 import type { GatewayEvent } from '../gateway.ts';
 import { Problem } from '../problem.ts';
 import type { Middleware } from './middleware.ts';
@@ -10,6 +11,7 @@ export function receiveBody(limit: number): Middleware {
       const bytes = await bytesOf(request.event, limit);
       if (bytes.length > limit) throw bodyTooLarge(limit);
       Object.assign(request.event, asText(bytes));
+      freeBytes(bytes);
     },
   };
 }

@@ -9,6 +9,7 @@ export const largeBodies: Row = {
   name: 'large-bodies',
   promise: '512 bodies of 64 KiB at once cost 100 MB at most, and a heap of 128 MB survives them.',
   trials: 6,
+  brief: 2,
   async run({ startService, trials, claim, tried, figures }) {
     for (const variables of [{}, { NODE_OPTIONS: '--max-old-space-size=128' }]) {
       const service = await startService(variables);
