@@ -4,7 +4,7 @@ import type { Unread } from './unread.ts';
 
 /** Which connections an overloaded instance reads: a request that lies in the kernel costs the process nothing. */
 export type ReadAhead = {
-  /** Whether the connection of an answer that goes out is to be left unread: others are to be read first. */
+  /** Whether the connection of an answer that goes out is to be left unread: others are to be read first. Asked once for each. */
   isToLeave(): boolean;
   /** Reads unread connections for the room that those have left who were let in. */
   readOn(letIn: number): void;
@@ -29,6 +29,9 @@ const MANY = 256;
  */
 const EXCHANGE = 4;
 
+/** The part of what can be served in time that is to be served before the last of the unread has its turn. */
+const IN_TIME = 0.75;
+
 /** In milliseconds: a refusal of what has lain unread for longer would not come at once any more. */
 const PROMPTLY = 50;
 
@@ -50,8 +53,7 @@ export function createReadAhead({ unread, room, budget, waiting, isPressed }: Op
 
   function isToExchange(): boolean {
     answered += 1;
-    // At half the pace the last of the unread is still to have its turn in time.
-    if (answered < Math.min(EXCHANGE, room.size / 2 / unread.size)) return false;
+    if (answered < Math.min(EXCHANGE, (IN_TIME * room.size) / unread.size)) return false;
     answered = 0;
     exchanged += 1;
     return true;
