@@ -37,7 +37,7 @@ const GOAL = 0.8;
 
 const USERS = 2000;
 const seconds = Number(options.seconds);
-const variables = Object.fromEntries(options.set.map((setting) => setting.split('=', 2)));
+const variables = Object.fromEntries(options.set.map((setting) => setting.split(/=(.*)/s, 2)));
 const stage = options.bare
   ? await startBare()
   : await startStage(USERS, variables, options['run-by'].split(' ').filter(Boolean));
