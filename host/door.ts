@@ -146,7 +146,7 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     },
     queue,
     onAnswered(response) {
-      if (!isReadingAll && reading.isToLeave()) leave(response);
+      if (reading.isToLeave()) leave(response);
       if (waiting.length > 0 || unread.size > 0) takeTurn();
     },
     readAll() {

@@ -1,3 +1,4 @@
+import { keepHeapSmall } from './heap.ts';
 import type { Host } from './host.ts';
 import { listenFault } from './listen-fault.ts';
 
@@ -17,7 +18,7 @@ process.once('uncaughtException', (error) => void crash(error));
 async function start(): Promise<Host> {
   const { readSettings } = await import('../lib/settings.ts');
   const settings = readSettings();
-  const [{ startHost }, { keepHeapSmall }] = await Promise.all([import('./host.ts'), import('./heap.ts')]);
+  const { startHost } = await import('./host.ts');
   const host = await startHost(settings);
   keepHeapSmall();
   return host;
