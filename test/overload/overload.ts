@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { cpuOf } from '../benchmark/meters/cpu.ts';
+import { cpuOf, totalOf } from '../benchmark/meters/cpu.ts';
 import { mostMemory } from '../benchmark/meters/memory.ts';
 import { startBare } from './bare.ts';
 import { run } from './load.ts';
@@ -57,7 +57,7 @@ async function isGoalReached(): Promise<boolean> {
   // These warm up.
   await run({ ...steady, seconds: 3 });
 
-  print(`${tableHead()}\n`);
+  print(tableHead());
   const rows: Row[] = [];
   let peak = await measurePeak();
   for (const connections of numbersOf(options.connections)) {
@@ -68,7 +68,7 @@ async function isGoalReached(): Promise<boolean> {
       const row = { ...loaded, peak: (peak + next) / 2 };
       peak = next;
       rows.push(row);
-      print(`${tableLine(row)}\n`);
+      print(tableLine(row));
     }
   }
 
@@ -81,11 +81,11 @@ async function isGoalReached(): Promise<boolean> {
   await writeFile(options.plot, plot(GOAL, points));
   const lines = stage.events('requests_refused').length;
   print(
-    `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${Math.round(mostMemory(stage.processId))} MB at most.\n`,
+    `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${Math.round(mostMemory(stage.processId))} MB at most.`,
   );
 
   const isGood = stage.isAlive() && rows.every((row) => shareOf(row) >= GOAL);
-  print(`Goodput ${isGood ? 'is' : 'IS NOT'} at least ${100 * GOAL} % of the peak at every load.\n`);
+  print(`Goodput ${isGood ? 'is' : 'IS NOT'} at least ${100 * GOAL} % of the peak at every load.`);
   return isGood;
 }
 
@@ -96,11 +96,9 @@ async function measurePeak(): Promise<number> {
 
 async function load(connections: number, factor: number, peak: number): Promise<Omit<Row, 'peak'>> {
   const probes = startProbes(url);
-  const cpuBefore = cpuOf(stage.processId);
+  const cpuBefore = totalOf(cpuOf(stage.processId));
   const outcome = await run({ port, requests, connections, rate: Math.round(factor * peak), seconds });
-  const cpuAfter = cpuOf(stage.processId);
-  const used = cpuAfter.user + cpuAfter.system - cpuBefore.user - cpuBefore.system;
-  const cpu = used / outcome.seconds;
+  const cpu = (totalOf(cpuOf(stage.processId)) - cpuBefore) / outcome.seconds;
   const probed = await probes.stop();
   await sleep(2000);
   const after = await run({ ...steady, connections: 1, seconds: 0.5 });
@@ -113,5 +111,5 @@ function numbersOf(list: string): readonly number[] {
 }
 
 function print(text: string): void {
-  process.stdout.write(text);
+  process.stdout.write(`${text}\n`);
 }

@@ -6,6 +6,9 @@ const TICKS = 100;
 /** CPU time used so far, in seconds. */
 export type CpuTime = { readonly user: number; readonly system: number };
 
+/** Both together. */
+export const totalOf = ({ user, system }: CpuTime): number => user + system;
+
 /** The CPU time of a process and all its threads. */
 export function cpuOf(processId: number): CpuTime {
   const [, , user, system] = ticksOf(processId);
@@ -34,8 +37,7 @@ export function childrenOf(processId: number): readonly number[] {
 /** 0 for one that has just ended: it counts among its parent's ended children from then on. */
 function usedBy(processId: number): number {
   try {
-    const { user, system } = cpuOf(processId);
-    return user + system;
+    return totalOf(cpuOf(processId));
   } catch {
     return 0;
   }

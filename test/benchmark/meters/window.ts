@@ -1,4 +1,4 @@
-import { cpuOf, cpuOfFamily, cpuOfMachine } from './cpu.ts';
+import { cpuOf, cpuOfFamily, cpuOfMachine, totalOf } from './cpu.ts';
 
 /** The processes whose CPU time is told apart; `server` is missing where the load comes from within. */
 export type Watched = {
@@ -40,10 +40,10 @@ export function openWindow(watched: Watched): () => Used {
 
 function read({ server, postgres, load }: Watched) {
   const ofServer = server === undefined ? { user: 0, system: 0 } : cpuOf(server);
-  const ofLoad = load.map(cpuOf).reduce((sum, { user, system }) => sum + user + system, 0);
+  const ofLoad = load.map(cpuOf).reduce((sum, used) => sum + totalOf(used), 0);
   return {
     seconds: performance.now() / 1000,
-    server: ofServer.user + ofServer.system,
+    server: totalOf(ofServer),
     serverInKernel: ofServer.system,
     postgres: cpuOfFamily(postgres),
     load: ofLoad,
