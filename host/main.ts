@@ -1,4 +1,4 @@
-import { keepHeapSmall } from './heap.ts';
+import { fitHeap } from './heap.ts';
 import type { Host } from './host.ts';
 import { listenFault } from './listen-fault.ts';
 
@@ -20,7 +20,7 @@ async function start(): Promise<Host> {
   const settings = readSettings();
   const { startHost } = await import('./host.ts');
   const host = await startHost(settings);
-  keepHeapSmall();
+  fitHeap();
   return host;
 }
 
