@@ -14,6 +14,12 @@ test('a moment is written as Date writes it', () => {
   );
 });
 
+test('moments whose minutes are kept in one place do not meet', () => {
+  const minutes = [0, 256, 512, 1, 257, 0].flatMap((minute) => [minute, minute]);
+  const moments = minutes.map((minute, place) => minute * 60_000 + place);
+  expect(moments.map(momentText)).toEqual(moments.map((moment) => new Date(moment).toISOString()));
+});
+
 test('a user is written as JSON.stringify writes it, to the byte, whatever its texts hold', () => {
   void fc.assert(
     fc.property(anyUser, (user) => {
