@@ -137,7 +137,7 @@ test('at the exit a reader that is alive gets every line, whole', async () => {
   const requests = Array.from({ length: held }, list);
   const settled = Promise.allSettled(requests);
   // As many as there are connections for what waits for a lock; the others wait for one.
-  await untilUnderWay(6, service.database);
+  await untilUnderWay(5, service.database);
   service.signal('SIGTERM');
   await Promise.all([settled, service.exited]);
   await lock.release();

@@ -7,19 +7,33 @@ import type { Row } from './row-reader.ts';
 import { lookingWhile } from './time-limits.ts';
 import { cancelled, outOfTime, type Way } from './way.ts';
 
+type Options = {
+  /** Each for one statement at a time: the first for all, the others for what goes past it. */
+  readonly ways: readonly Way[];
+  /** How many may wait. */
+  readonly mostWaiting: number;
+};
+
 /** Somebody who waits until then: a moment of `performance.now()`. */
 type Lookup = Gathered & { readonly until: number };
 
-/** The lookups of one statement. */
+/** The lookups of one statement, which was sent this way at `sentAt`. */
+type Group = { lookups: Lookup[]; readonly way: Way; readonly sentAt: number; isLate: boolean };
+
+/** The lookups of one text. */
 type Queue = {
   readonly text: StatementText;
   waiting: Lookup[];
-  onTheirWay: readonly Lookup[];
-  isSending: boolean;
+  /** On their way. */
+  groups: readonly Group[];
+  isScheduled: boolean;
 };
 
 /** In ids: what one statement reads at most. */
 const LARGEST = 256;
+
+/** In milliseconds: a group that is on its way for longer is held up, and the next goes past it. */
+const LATE = 0.5;
 
 /**
  * Lookups, each a statement whose only value is a list of one id and whose rows have an `id`: those that come in one turn
@@ -28,10 +42,13 @@ const LARGEST = 256;
  *
  * With 64 callers it takes PostgreSQL's part of a read from 20 to 8 microseconds, and the server's from 51 to 44. Where
  * callers leave pauses, to wait for the end of the turn saves a ninth of the statements, and 5 % of the server's part.
+ *
+ * PostgreSQL's process has to wait for a processor now and then, 3 to 6 milliseconds where others have work, and all reads
+ * would wait with it. One statement may go past it, by another connection.
  */
-export function gatheringLookups(way: Way, mostWaiting: number): Way {
+export function gatheringLookups({ ways, mostWaiting }: Options): Way {
   const queues = new Map<StatementText, Queue>();
-  const startLooking = lookingWhile(giveUpTheLate);
+  const startLooking = lookingWhile(look);
   let isCancelled = false;
 
   function send(text: StatementText, values: readonly unknown[], deadline: number) {
@@ -50,49 +67,54 @@ export function gatheringLookups(way: Way, mostWaiting: number): Way {
   function queueOf(text: StatementText): Queue {
     const known = queues.get(text);
     if (known) return known;
-    const added: Queue = { text, waiting: [], onTheirWay: [], isSending: false };
+    const added: Queue = { text, waiting: [], groups: [], isScheduled: false };
     queues.set(text, added);
     return added;
   }
 
   function schedule(queue: Queue): void {
-    if (queue.isSending || queue.waiting.length === 0) return;
-    queue.isSending = true;
+    if (queue.isScheduled || queue.waiting.length === 0) return;
+    queue.isScheduled = true;
     atEndOfTurn(() => void sendGroup(queue));
   }
 
   async function sendGroup(queue: Queue): Promise<void> {
-    const group = queue.waiting.splice(0, LARGEST);
-    queue.onTheirWay = group;
-    if (group.length > 0) await answer(queue.text, group);
-    queue.onTheirWay = [];
-    queue.isSending = false;
+    queue.isScheduled = false;
+    const way = freeWay(queue.groups);
+    const lookups = way ? queue.waiting.splice(0, LARGEST) : [];
+    if (!way || lookups.length === 0) return;
+    const group = { lookups, way, sentAt: performance.now(), isLate: false };
+    queue.groups = [...queue.groups, group];
+    await answer(way, queue.text, lookups);
+    queue.groups = queue.groups.filter((other) => other !== group);
     schedule(queue);
   }
 
-  async function answer(text: StatementText, group: readonly Lookup[]): Promise<void> {
+  function freeWay(groups: readonly Group[]): Way | undefined {
+    if (!groups.every(isHeldUp)) return undefined;
+    return ways.find((way) => groups.every((group) => group.way !== way));
+  }
+
+  async function answer(way: Way, text: StatementText, group: readonly Lookup[]): Promise<void> {
     const ids = [...new Set(group.map(({ id }) => id))];
     try {
       tellRows(group, await way.send(text, [ids], Math.max(...group.map(({ until }) => until))));
     } catch (fault) {
       if (group.length === 1 || isOfAll(fault)) rejectAll(group, fault);
-      else await Promise.all(group.map((lookup) => answer(text, [lookup])));
+      else await Promise.all(group.map((lookup) => answer(way, text, [lookup])));
     }
   }
 
-  /** Gives whether others go on waiting. */
-  function giveUpTheLate(): boolean {
+  /** Gives up what is late, sends what waits, and gives whether there is more to look at. */
+  function look(): boolean {
     const now = performance.now();
     const isLate = ({ until }: Lookup) => until <= now;
     let isAnyLeft = false;
     for (const queue of queues.values()) {
-      const { waiting, onTheirWay } = queue;
-      if (waiting.some(isLate) || onTheirWay.some(isLate)) {
-        rejectAll([...waiting, ...onTheirWay].filter(isLate), outOfTime());
-        queue.waiting = waiting.filter((lookup) => !isLate(lookup));
-        queue.onTheirWay = onTheirWay.filter((lookup) => !isLate(lookup));
-      }
-      isAnyLeft ||= queue.waiting.length + queue.onTheirWay.length > 0;
+      for (const group of queue.groups) group.lookups = keptOf(group.lookups, isLate);
+      queue.waiting = keptOf(queue.waiting, isLate);
+      schedule(queue);
+      isAnyLeft ||= queue.waiting.length > 0 || queue.groups.length > 0;
     }
     return isAnyLeft;
   }
@@ -112,9 +134,24 @@ export function gatheringLookups(way: Way, mostWaiting: number): Way {
     isCrowded,
     cancel() {
       isCancelled = true;
+      for (const way of ways) way.cancel();
       for (const queue of queues.values()) rejectAll(queue.waiting.splice(0), cancelled());
     },
   };
+}
+
+/** Asked at the end of a turn. An answer that came by the end of an earlier one would have been read since. */
+function isHeldUp(group: Group): boolean {
+  const wasLate = group.isLate;
+  group.isLate ||= performance.now() - group.sentAt > LATE;
+  return wasLate;
+}
+
+/** Those that are not late; the others are rejected. */
+function keptOf(lookups: Lookup[], isLate: (lookup: Lookup) => boolean): Lookup[] {
+  if (!lookups.some(isLate)) return lookups;
+  rejectAll(lookups.filter(isLate), outOfTime());
+  return lookups.filter((lookup) => !isLate(lookup));
 }
 
 /** Whether none of the ids can be the cause; any other fault may be that of one, and the others are to be answered. */

@@ -29,6 +29,9 @@ const LEAST_TO_SHARE = 4;
 const FOR_READS = 1;
 const READS_ON_THEIR_WAY = 64;
 
+/** With as many connections as these one is for lookups that go past others. */
+const LEAST_TO_GO_PAST = 6;
+
 /** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
 const WRITES_ON_THEIR_WAY = 3;
 
@@ -52,24 +55,27 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
     poolTimeLimit: poolTimeout * 1000,
     timeLimit: timeLimitOf(settings),
   };
+  const goingPast = poolSize < LEAST_TO_GO_PAST ? [] : [open(1, session)];
   const [reads, writes, others] = [
     open(FOR_READS, session),
     open(forWrites, writing),
-    open(poolSize - FOR_READS - forWrites),
+    open(poolSize - FOR_READS - goingPast.length - forWrites),
   ];
-  const read = sharedConnections(reads, { ...options, mostSent: READS_ON_THEIR_WAY });
+  const reading = { ...options, mostSent: READS_ON_THEIR_WAY };
+  const read = sharedConnections(reads, reading);
+  const past = goingPast.map((pool) => sharedConnections(pool, reading));
   const write = sharedConnections(writes, { ...options, mostSent: WRITES_ON_THEIR_WAY });
   const long = exclusiveConnections(others, waiting);
   return {
     ways: {
       read,
-      lookup: gatheringLookups(read, waiting.mostWaiting),
+      lookup: gatheringLookups({ ways: [read, ...past], ...waiting }),
       write,
       item: gatheringWrites(write, { ...options, mostGroups: forWrites }),
       long,
     },
-    pools: [reads, writes, others],
-    shared: [read, write],
+    pools: [reads, ...goingPast, writes, others],
+    shared: [read, ...past, write],
   };
 
   function open(max: number, session = SESSION): Pool {

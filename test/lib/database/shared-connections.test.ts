@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -259,14 +259,15 @@ describe('statements that share a connection', () => {
 
 describe('lookups', () => {
   const uuid = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
-  const fault = uuid(999);
+  const [fault, slow] = [uuid(999), uuid(998)];
 
   beforeAll(async () => {
     await admin.query('CREATE TABLE named (id uuid PRIMARY KEY, name text)');
     await admin.query(`INSERT INTO named SELECT ('00000000-0000-7000-8000-' || lpad(number::text, 12, '0'))::uuid, number
       FROM generate_series(0, 99) AS number`);
     await admin.query(`CREATE FUNCTION checked(uuid) RETURNS uuid LANGUAGE plpgsql AS $$ BEGIN
-      IF $1 = '${fault}' THEN RAISE EXCEPTION 'a fault' USING ERRCODE = 'XX000'; END IF; RETURN $1; END $$`);
+      IF $1 = '${fault}' THEN RAISE EXCEPTION 'a fault' USING ERRCODE = 'XX000'; END IF;
+      IF $1 = '${slow}' THEN PERFORM pg_sleep(0.8); END IF; RETURN $1; END $$`);
     await admin.query('CREATE SEQUENCE sent');
   });
 
@@ -297,22 +298,45 @@ describe('lookups', () => {
     expect(Number(after?.count) - Number(before?.count)).toBe(2);
   });
 
-  test('that come while others are on their way are one statement', async () => {
+  test('go past one statement that is held up', async () => {
     const read = lookUp();
+    const ended: string[] = [];
+    const reading = async (id: string, name: string) => {
+      await read(id);
+      ended.push(name);
+    };
+    const heldUp = reading(slow, 'held up');
+    await nextTurn();
+    // Nothing comes after it that would have it looked after.
+    await reading(uuid(0), 'alone');
+    const others = numbers(40).map((number) => reading(uuid(number), 'together'));
+    await Promise.all([heldUp, ...others]);
+
+    expect(ended).toEqual(['alone', ...others.map(() => 'together'), 'held up']);
+  });
+
+  test('that come while as many are on their way as may be are one statement, when the first of these is answered', async () => {
+    const read = lookUp();
+    const ended: string[] = [];
+    const reading = async (id: string, name: string) => {
+      await read(id);
+      ended.push(name);
+    };
     const [before] = await admin.query("SELECT nextval('sent')::int AS count");
-    let isAnswered = false;
-    const first = read(uuid(0)).then(() => {
-      isAnswered = true;
-    });
-    const others: Promise<unknown>[] = [];
-    while (!isAnswered) {
-      await nextTurn();
-      if (!isAnswered && others.length < 100) others.push(read(uuid(others.length)));
+    const first = reading(slow, 'first');
+    await pause(100);
+    const second = reading(slow, 'second');
+    await pause(100);
+    const others: Promise<void>[] = [];
+    for (const number of numbers(20)) {
+      await pause(2);
+      others.push(reading(uuid(number), 'other'));
     }
-    await Promise.all([first, ...others]);
+    await Promise.all([first, second, ...others]);
     const [after] = await admin.query("SELECT nextval('sent')::int AS count");
 
-    expect(Number(after?.count) - Number(before?.count)).toBe(3);
+    expect(ended).toEqual(['first', ...others.map(() => 'other'), 'second']);
+    expect(Number(after?.count) - Number(before?.count)).toBe(4);
   });
 
   test('are read one by one when together they fail, so that only the one at fault fails', async () => {
