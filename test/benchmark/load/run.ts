@@ -7,6 +7,7 @@ import { type Connection, openConnection } from './connection.ts';
 import type { Job, Outcome } from './job.ts';
 import { Latencies } from './latencies.ts';
 import { startPaced, startUnpaced } from './pacing.ts';
+import { goBeforeOthers } from './precedence.ts';
 import { wireOf } from './wire.ts';
 
 /** Milliseconds between two looks at the server's memory. */
@@ -55,6 +56,7 @@ export async function runLoad(job: Job): Promise<Outcome> {
     });
   }
 
+  const goBack = job.rate ? goBeforeOthers() : undefined;
   const pacing = job.rate ? startPaced(connections, job.rate, ask) : startUnpaced(connections, ask);
   await sleep(job.warmUp * 1000);
   let memory = 0;
@@ -72,6 +74,7 @@ export async function runLoad(job: Job): Promise<Outcome> {
   clearInterval(pacing);
   if (inFlight > 0 && Object.keys(faults).length === 0) await allAnswered;
   for (const connection of connections) connection.close();
+  goBack?.();
   const [p50 = 0, p99 = 0] = counted.percentiles(0.5, 0.99);
   return { sent, answered: counted.count, p50, p99, used, memory, faults };
 }
