@@ -7,6 +7,8 @@ import type { TokenHeader } from './token-header.ts';
 import type { UsableKey } from './usable-keys.ts';
 
 const SECOND = 1000;
+/** In milliseconds. The first fetch loads Node's HTTP client, which takes 25: whoever has waited for the start is answered before. */
+const FIRST_AFTER = 10;
 const COOLDOWN = 2 * SECOND;
 const LONGEST_PAUSE = 10 * SECOND;
 const LIFETIME = 24 * 3600 * SECOND;
@@ -29,7 +31,7 @@ export type KeySet = {
   readonly age: number;
   /** How many refreshes there have been. */
   readonly refreshes: { readonly succeeded: number; readonly failed: number };
-  /** Starts the refresh in the background. */
+  /** Starts the refresh in the background, a moment later. */
   start(): void;
   /** Ends the refresh, also one under way. */
   stop(): void;
@@ -164,7 +166,7 @@ export function createKeySet({
     refreshes,
     start() {
       isStarted = true;
-      void refresh();
+      refreshIn(FIRST_AFTER);
     },
     stop() {
       isStarted = false;
