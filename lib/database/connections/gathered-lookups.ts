@@ -44,7 +44,7 @@ const LATE = 0.5;
  * callers leave pauses, to wait for the end of the turn saves a ninth of the statements, and 5 % of the server's part.
  *
  * PostgreSQL's process has to wait for a processor now and then, 3 to 6 milliseconds where others have work, and all reads
- * would wait with it. One statement may go past it, by another connection.
+ * would wait with it. Others go past it then, one statement at a time, by another connection.
  */
 export function gatheringLookups({ ways, mostWaiting }: Options): Way {
   const queues = new Map<StatementText, Queue>();
@@ -105,14 +105,13 @@ export function gatheringLookups({ ways, mostWaiting }: Options): Way {
     }
   }
 
-  /** Gives up what is late, sends what waits, and gives whether there is more to look at. */
+  /** Gives up whose time is up, sends who waits, and gives whether there is more to look at. */
   function look(): boolean {
     const now = performance.now();
-    const isLate = ({ until }: Lookup) => until <= now;
     let isAnyLeft = false;
     for (const queue of queues.values()) {
-      for (const group of queue.groups) group.lookups = keptOf(group.lookups, isLate);
-      queue.waiting = keptOf(queue.waiting, isLate);
+      for (const group of queue.groups) group.lookups = inTime(group.lookups, now);
+      queue.waiting = inTime(queue.waiting, now);
       schedule(queue);
       isAnyLeft ||= queue.waiting.length > 0 || queue.groups.length > 0;
     }
@@ -147,11 +146,15 @@ function isHeldUp(group: Group): boolean {
   return wasLate;
 }
 
-/** Those that are not late; the others are rejected. */
-function keptOf(lookups: Lookup[], isLate: (lookup: Lookup) => boolean): Lookup[] {
-  if (!lookups.some(isLate)) return lookups;
-  rejectAll(lookups.filter(isLate), outOfTime());
-  return lookups.filter((lookup) => !isLate(lookup));
+/** Those whose time is not up; the others are rejected. */
+function inTime(lookups: Lookup[], now: number): Lookup[] {
+  const isInTime = ({ until }: Lookup) => until > now;
+  if (lookups.every(isInTime)) return lookups;
+  rejectAll(
+    lookups.filter((lookup) => !isInTime(lookup)),
+    outOfTime(),
+  );
+  return lookups.filter(isInTime);
 }
 
 /** Whether none of the ids can be the cause; any other fault may be that of one, and the others are to be answered. */
