@@ -7,8 +7,11 @@ import type { TokenHeader } from './token-header.ts';
 import type { UsableKey } from './usable-keys.ts';
 
 const SECOND = 1000;
-/** In milliseconds. The first fetch loads Node's HTTP client, which takes 25: whoever has waited for the start is answered before. */
-const FIRST_AFTER = 10;
+/**
+ * In milliseconds. The first fetch loads Node's HTTP client, which takes 25, and whoever has waited for the start is
+ * answered before: within 30 where nothing else runs. A token that comes meanwhile does not wait for it.
+ */
+const FIRST_AFTER = 100;
 const COOLDOWN = 2 * SECOND;
 const LONGEST_PAUSE = 10 * SECOND;
 const LIFETIME = 24 * 3600 * SECOND;
@@ -31,7 +34,7 @@ export type KeySet = {
   readonly age: number;
   /** How many refreshes there have been. */
   readonly refreshes: { readonly succeeded: number; readonly failed: number };
-  /** Starts the refresh in the background, a moment later. */
+  /** Starts the refresh in the background, a tenth of a second later. */
   start(): void;
   /** Ends the refresh, also one under way. */
   stop(): void;
