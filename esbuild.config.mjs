@@ -50,8 +50,7 @@ const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const DESCRIPTION = {
   path: /^(\.\.\/)+package\.json$/,
   importer: /(host|lib)\/.*\.ts$/,
-  contents: JSON.stringify({ name, version }),
-  loader: 'json',
+  contents: `export default ${JSON.stringify({ name, version })};`,
 };
 
 // As an ES module it is asked for all that it has, and one of these names, WebSocket, loads undici: 25 ms of each start.
@@ -61,15 +60,15 @@ const HTTP = {
   contents: `module.exports = require('node:http');`,
 };
 
-const without = (parts) => ({
-  name: 'without-unused',
+const replacing = (parts) => ({
+  name: 'replacing',
   setup({ onResolve, onLoad }) {
-    for (const [index, { path, importer, contents, loader = 'js' }] of parts.entries()) {
-      const namespace = `unused-${index}`;
+    for (const [index, { path, importer, contents }] of parts.entries()) {
+      const namespace = `replaced-${index}`;
       onResolve({ filter: path }, (asked) =>
         importer.test(asked.importer) ? { path: asked.path, namespace } : undefined,
       );
-      onLoad({ filter: /.*/, namespace }, () => ({ contents, loader }));
+      onLoad({ filter: /.*/, namespace }, () => ({ contents }));
     }
   },
 });
@@ -97,7 +96,7 @@ await build({
   ...common,
   entryPoints: ['host/main.ts', 'host/migrate.ts', 'host/maintain.ts'],
   outdir: 'dist/host',
-  plugins: [without([GRPC, DESCRIPTION, HTTP])],
+  plugins: [replacing([GRPC, DESCRIPTION, HTTP])],
 });
 await copyAssets('dist/host/docs');
 await build({ ...common, entryPoints: ['host/development/issuer.ts'], outdir: 'dist/development' });
@@ -109,7 +108,7 @@ for (const { operationId, file } of await functions()) {
     minify: true,
     entryPoints: { index: file },
     outdir,
-    plugins: [without([...UNUSED, GRPC, DESCRIPTION])],
+    plugins: [replacing([...UNUSED, GRPC, DESCRIPTION])],
   });
   writeFileSync(`${outdir}.zip`, archive(outdir));
 }

@@ -282,6 +282,17 @@ describe('lookups', () => {
     return (id: string) => select({ ids: [id] });
   };
 
+  /** Lookups with names, and the names of those that have ended, in that order. */
+  function lookingUp() {
+    const read = lookUp();
+    const ended: string[] = [];
+    async function reading(id: string, name: string): Promise<void> {
+      await read(id);
+      ended.push(name);
+    }
+    return { reading, ended };
+  }
+
   test('that come in one turn of the event loop are one statement, and each has its own answer', async () => {
     const read = lookUp();
     const [before] = await admin.query("SELECT nextval('sent')::int AS count");
@@ -299,12 +310,7 @@ describe('lookups', () => {
   });
 
   test('go past one statement that is held up', async () => {
-    const read = lookUp();
-    const ended: string[] = [];
-    const reading = async (id: string, name: string) => {
-      await read(id);
-      ended.push(name);
-    };
+    const { reading, ended } = lookingUp();
     const heldUp = reading(slow, 'held up');
     await nextTurn();
     // Nothing comes after it that would have it looked after.
@@ -316,12 +322,7 @@ describe('lookups', () => {
   });
 
   test('that come while as many are on their way as may be are one statement, when the first of these is answered', async () => {
-    const read = lookUp();
-    const ended: string[] = [];
-    const reading = async (id: string, name: string) => {
-      await read(id);
-      ended.push(name);
-    };
+    const { reading, ended } = lookingUp();
     const [before] = await admin.query("SELECT nextval('sent')::int AS count");
     const first = reading(slow, 'first');
     await pause(100);
