@@ -35,10 +35,13 @@ type Options = {
   readonly counts: RefusalCounts;
 };
 
-/** So many are in flight before others wait at the door. */
-const IN_FLIGHT = 128;
+/** So many are in flight before others wait at the door: they keep the process busy and PostgreSQL, too. */
+const IN_FLIGHT = 64;
 
-/** So many of those are let in at a turn of the event loop, so that it comes around to probes and to answers. */
+/**
+ * So many of those are let in at a turn of the event loop, however many are in flight, so that it comes around to probes and
+ * to answers: where PostgreSQL is far away or slow turns are short, and more are in flight.
+ */
 const PER_TURN = 16;
 
 /** In milliseconds: who has waited for longer is refused, since callers commonly give up after a second. */

@@ -172,12 +172,14 @@ test('a connection with several answers is left once', async (context) => {
 
 describe('the door', () => {
   /** As in read-ahead.ts. */
-  const [FEW, MANY] = [128, 256];
-  /** One of so many is left: 0.9 of the room at first is to be served while 384 unread connections have their turn. */
-  const EXCHANGE = Math.ceil((0.9 * 4800) / 384);
+  const FEW = 16;
   /** So many are let in by the database of this test. */
-  const INSIDE = 128;
-  const CALLERS = INSIDE + MANY + 300;
+  const INSIDE = 64;
+  /** So often so many are answered while many wait, and their connections left. */
+  const TURNS = 5;
+  const CALLERS = (TURNS + 2) * INSIDE + FEW / 2;
+  /** One of so many is left later: 0.9 of the room at first is to be served while the unread connections have their turn. */
+  const EXCHANGE = Math.ceil((0.9 * 4800) / (TURNS * INSIDE));
 
   /** A server whose callers have a request each, all of them received; it answers what is let in when it is told to. */
   async function start(context: { onTestFinished(fn: () => unknown): void }) {
@@ -241,14 +243,13 @@ describe('the door', () => {
     BY_TIME,
     async (context) => {
       const { unread, received, answerAll, untilAllAnswered } = await start(context);
-      for (let turn = 0; turn < 3; turn += 1) await answerAll();
+      for (let turn = 0; turn < TURNS; turn += 1) await answerAll();
       expect(received).toHaveLength(CALLERS);
-      expect(unread.size).toBe(3 * INSIDE);
+      expect(unread.size).toBe(TURNS * INSIDE);
 
       await answerAll();
-      const fewer = FEW - (CALLERS - 5 * INSIDE);
-      const read = Array.from({ length: fewer }, (_, index) => index);
-      const staying = Array.from({ length: INSIDE }, (_, index) => 3 * INSIDE + index);
+      const read = Array.from({ length: FEW / 2 }, (_, index) => index);
+      const staying = Array.from({ length: INSIDE }, (_, index) => TURNS * INSIDE + index);
       const next = [...read, ...staying.filter((_, index) => index % EXCHANGE !== EXCHANGE - 1)];
       await until('they are received', () => received.length >= CALLERS + next.length, { every: 1 });
       expect(received.slice(CALLERS).sort()).toEqual(next.map((index) => `/second/${index}`).sort());
