@@ -8,7 +8,7 @@ import { startMixedLoad } from './load.ts';
 import { type Reading, startRecorder } from './recorder.ts';
 import { drawn, tableOf } from './report.ts';
 import { surround } from './surroundings.ts';
-import { type Finding, findingsIn } from './verdict.ts';
+import { type Finding, findingsIn, HELD_AT_REST } from './verdict.ts';
 
 /** A soak: how long, by which chance, and how many seconds from one fault to the next. */
 export type Options = {
@@ -118,7 +118,7 @@ async function untilAtRest(read: () => Promise<Reading>, before: Reading): Promi
   let last = await read();
   const isAtRest = async () => {
     last = await read();
-    return last.descriptors <= before.descriptors && last.timers <= before.timers;
+    return HELD_AT_REST.every((name) => last[name] <= before[name]);
   };
   await until('all is at rest', isAtRest, { seconds: REST, every: 5000 }).catch(() => {});
   return last;

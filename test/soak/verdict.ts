@@ -10,6 +10,9 @@ const LEAST = 1 / 3;
 /** Of what is judged, the first and the last part whose medians are compared. */
 const PART = 0.2;
 
+/** What a service holds as much of after the load as before it. */
+export const HELD_AT_REST = ['descriptors', 'threads', 'timers', 'sockets', 'sessions'] as const;
+
 /** A sentence that has to hold, and the figures that show whether it does. */
 export type Finding = { readonly sentence: string; readonly seen: string; readonly holds: boolean };
 
@@ -78,13 +81,11 @@ export function findingsIn({
           },
         ];
   const most = Math.max(...judged.map(({ sessions }) => sessions));
-  const atRest = (['descriptors', 'threads', 'timers', 'sockets', 'sessions'] as const).map(
-    (name): Finding => ({
-      sentence: `${name} at rest are as before`,
-      seen: `${before[name]} before, ${after[name]} after`,
-      holds: after[name] <= before[name],
-    }),
-  );
+  const atRest = HELD_AT_REST.map((name): Finding => ({
+    sentence: `${name} at rest are as before`,
+    seen: `${before[name]} before, ${after[name]} after`,
+    holds: after[name] <= before[name],
+  }));
   return [
     {
       sentence: 'there is a reading for nine faults in ten',
