@@ -81,11 +81,13 @@ export function findingsIn({
           },
         ];
   const most = Math.max(...judged.map(({ sessions }) => sessions));
-  const atRest = HELD_AT_REST.map((name): Finding => ({
-    sentence: `${name} at rest are as before`,
-    seen: `${before[name]} before, ${after[name]} after`,
-    holds: after[name] <= before[name],
-  }));
+  const atRest = HELD_AT_REST.map(
+    (name): Finding => ({
+      sentence: `${name} at rest are as before`,
+      seen: `${before[name]} before, ${after[name]} after`,
+      holds: after[name] <= before[name],
+    }),
+  );
   return [
     {
       sentence: 'there is a reading for nine faults in ten',
