@@ -20,11 +20,11 @@ export type TokenCacheCounts = { readonly hits: number; readonly misses: number 
 
 type VerifiedToken = { readonly principal: ServicePrincipal; readonly exp: number };
 
-/** In characters of token: some ten thousand tokens of common size. */
-const CACHE_SIZE = 8 * 1024 * 1024;
+/** In characters of token: some five thousand tokens of common size. */
+const CACHE_SIZE = 4 * 1024 * 1024;
 
 /** A principal is some times the size of its token; this bounds what the cache may hold in all. */
-const CACHE_ENTRIES = 10_000;
+const CACHE_ENTRIES = 5000;
 
 /** The checks of RFC 7519 section 7.2 and RFC 8725, each accepted token remembered until it expires. */
 export function createTokenVerifier(
