@@ -8,6 +8,7 @@ import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
 
 const cleanUps: (() => unknown)[] = [];
 
@@ -86,6 +87,7 @@ test('an identity provider that never answers does not hold up the exit', async 
   cleanUps.push(provider.stop);
   const host = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
   await host.untilEvent('database_migrated');
+  await until('the keys are asked for', () => provider.fetches > 0, { every: 5 });
   const { seconds, ...exit } = await endedBy('SIGTERM', host);
 
   expect(provider.fetches).toBe(1);

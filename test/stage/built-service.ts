@@ -10,7 +10,10 @@ type Issuer = Pick<Awaited<ReturnType<typeof startIssuer>>, 'sign'>;
 /** A running built host, with a database and an issuer of its own. */
 export type BuiltService = Awaited<ReturnType<typeof startBuiltService>>;
 
-/** Starts the built host over a database and an issuer of its own, and waits until it is ready. */
+/**
+ * Starts the built host over a database and an issuer of its own, and waits until it is ready and has fetched the keys: the
+ * fetch that a first request would need is in its trace.
+ */
 export async function startBuiltService(variables: Variables = {}, options: HostOptions = {}) {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const environment = { ...environmentOf(database, issuer), ...variables };
@@ -18,6 +21,8 @@ export async function startBuiltService(variables: Variables = {}, options: Host
   const { SVC_PORT: port } = variables;
   const url = Number(port) > 0 ? `http://127.0.0.1:${port}` : await host.untilListening();
   await untilReady(url);
+  if (environment.SVC_OAUTH_JWKS_URI === issuer.jwksUri)
+    await until('the keys are fetched', () => issuer.fetches > 0, { every: 5 });
 
   return {
     ...host,
