@@ -19,12 +19,6 @@ export type Settled = Held & {
   readonly sockets: number;
 };
 
-/**
- * V8's young generation has its largest size from the first. It is given it by the first burst that needs it, once for all
- * and nobody knows when: 16 MB half an hour after the start looked like a leak.
- */
-const YOUNG_GENERATION = '--min-semi-space-size=16';
-
 /** How a host is started so that `watch` can ask it: with V8's flags as in `npm start`, and the gauge. */
 export function watchable() {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-soak-'));
@@ -38,7 +32,7 @@ export function watchable() {
     runBy: [
       'sh',
       '-c',
-      `node=$1; shift; exec "$node" ${flags} ${YOUNG_GENERATION} --expose-gc --expose-internals --import ${GAUGE} "$@"`,
+      `node=$1; shift; exec "$node" ${flags} --expose-gc --expose-internals --import ${GAUGE} "$@"`,
       'sh',
     ],
     remove: () => rmSync(folder, { recursive: true }),
