@@ -6,14 +6,13 @@ import { endpoints } from '../handlers/index.ts';
 const root = join(import.meta.dirname, '..');
 const file = join(root, 'infra/tour.svg');
 
-/** What each check refuses a request with, or does to it else; one that is not here is an error. */
+/** What each check refuses a request with; one that is not here is an error. */
 const REFUSALS: Readonly<Record<string, string>> = {
   pathParameters: '400',
   authenticate: '401 403',
   demandPrecondition: '428',
   demandJson: '415',
   receiveBody: '413',
-  takeTurns: 'a batch waits',
   validate: '422',
 };
 

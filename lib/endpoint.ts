@@ -9,7 +9,6 @@ import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { pathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
-import { takeTurns } from './middleware/take-turns.ts';
 import { type RequestSchemas, validate } from './middleware/validate.ts';
 import { besideNeighbours, type Neighbours } from './neighbours.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, preconditionsIn } from './preconditions.ts';
@@ -38,8 +37,6 @@ export type Route = RequestSchemas &
      * `ETag` of its reply, those of a writing by the statement that writes.
      */
     readonly conditional?: 'reading' | 'writing';
-    /** Whether few of its requests are carried out at once: what each becomes is many times its body. */
-    readonly takesTurns?: true;
     /** Whether it may wait for news; a waiting request is not in flight. */
     readonly waits?: true;
     /** Whether it is there at all under these settings; else its path is unknown. */
@@ -114,7 +111,6 @@ function checksOf(route: Route, { settings, verifyToken }: ProtectedService): Mi
     ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role, settings.oauth.rolesClaim)]),
     ...(route.conditional === 'writing' && settings.requireIfMatch ? [demandPrecondition()] : []),
     ...(route.body ? [demandJson(route.method), receiveBody(settings.bodyLimit)] : []),
-    ...(route.takesTurns ? [takeTurns()] : []),
     validate(route),
   ];
 }

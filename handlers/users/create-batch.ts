@@ -21,7 +21,6 @@ export const createUsers = endpoint(
     role: 'users.write',
     headers: IdempotencyHeaders,
     body: UserBatch,
-    takesTurns: true,
     success: 201,
     reply: createdBatchReply,
     problems: [() => emailsRepeated([1]), () => emailsTaken([0]), keyInUse, createdAndGone, keyReused],
