@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { createHeavyTurns } from './heavy-turns.ts';
+import { createLine } from './line.ts';
 import { createReadAhead } from './read-ahead.ts';
 import type { RefusalBudget } from './refusal-budget.ts';
 import type { RefusalCounts } from './refusal-counts.ts';
@@ -8,6 +10,8 @@ import type { Unread } from './unread.ts';
 /** A request that is not let in at once. */
 export type Arrival = {
   readonly response: ServerResponse;
+  /** Whether what it becomes is many times its body: few of these are served at once. */
+  readonly isHeavy: boolean;
   serve(): void;
   /** Answers 503, before token and stack. */
   refuse(): void;
@@ -15,8 +19,8 @@ export type Arrival = {
 
 /** Decides which requests are served, and when: an overloaded instance goes on serving as many as it can. */
 export type Door = {
-  /** Whether a request may be served at once. */
-  readonly isOpen: boolean;
+  /** Whether a request may be served at once; it is to be, then. */
+  letsIn(response: ServerResponse, isHeavy: boolean): boolean;
   /** Lets a request wait until it may be served, or refuses it if that would be too late. */
   queue(arrival: Arrival): void;
   /** To be called after each answer: its connection is not read at once while others wait for their turn. */
@@ -55,7 +59,8 @@ const PERIOD = 100;
 
 /** The door of one instance. */
 export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts }: Options): Door {
-  const waiting: (Arrival & { readonly since: number })[] = [];
+  const heavyTurns = createHeavyTurns(goOn);
+  const waiting = createLine<Arrival>(() => heavyTurns.isFree);
   const room = createRoom();
   let isTurnScheduled = false;
   let timer: NodeJS.Timeout | undefined;
@@ -70,11 +75,23 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     isPressed: () => isPressed,
   });
 
+  function letsIn(response: ServerResponse, isHeavy: boolean): boolean {
+    if (waiting.hasNext || inFlight() - waiting.length >= IN_FLIGHT || isDatabaseCrowded()) return false;
+    if (!isHeavy) return true;
+    if (!heavyTurns.isFree) return false;
+    heavyTurns.begin(response);
+    return true;
+  }
+
   function queue(arrival: Arrival): void {
     timer ??= setInterval(supervise, PERIOD).unref();
-    if (waiting.length < room.size) waiting.push({ ...arrival, since: performance.now() });
+    if (waiting.length < room.size) waiting.add(arrival);
     else refuse(arrival, 'no_room');
     takeTurn();
+  }
+
+  function goOn(): void {
+    if (waiting.length > 0 || unread.size > 0) takeTurn();
   }
 
   function takeTurn(): void {
@@ -87,22 +104,23 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     isTurnScheduled = false;
     const most = Math.max(PER_TURN, IN_FLIGHT - inFlight() + waiting.length);
     let letIn = 0;
-    while (letIn < most && waiting.length > 0 && !isDatabaseCrowded()) {
+    while (letIn < most && waiting.hasNext && !isDatabaseCrowded()) {
       letInFirst();
       letIn += 1;
     }
     room.onLetIn(letIn);
     reading.readOn(letIn);
     // Otherwise the next answer, or the timer, goes on.
-    if ((letIn > 0 && waiting.length > 0) || reading.isReadingOn) takeTurn();
+    if ((letIn > 0 && waiting.hasNext) || reading.isReadingOn) takeTurn();
   }
 
   /** First come, first served: newest first leaves those behind to be refused, or to give up, after a long wait. */
   function letInFirst(): void {
-    const arrival = waiting.shift();
+    const arrival = waiting.takeNext();
     if (!arrival) return;
-    if (hasLeft(arrival)) refuse(arrival, 'caller_left');
-    else arrival.serve();
+    if (hasLeft(arrival)) return void refuse(arrival, 'caller_left');
+    if (arrival.isHeavy) heavyTurns.begin(arrival.response);
+    arrival.serve();
   }
 
   function refuse(arrival: Arrival, reason: Parameters<RefusalCounts['add']>[0]): void {
@@ -124,10 +142,8 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   function supervise(): void {
     const now = performance.now();
     room.measure(now);
-    for (let [first] = waiting; first && now - first.since > LONGEST_WAIT; [first] = waiting) {
-      waiting.shift();
-      refuse(first, hasLeft(first) ? 'caller_left' : 'waited_too_long');
-    }
+    for (const late of waiting.takeThoseBefore(now - LONGEST_WAIT))
+      refuse(late, hasLeft(late) ? 'caller_left' : 'waited_too_long');
     if (waiting.length === 0) unread.readFirst(room.size);
     else unread.readOld(LONG_UNREAD);
     isPressed = waiting.length + unread.size > room.size;
@@ -144,13 +160,11 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   }
 
   return {
-    get isOpen() {
-      return waiting.length === 0 && inFlight() < IN_FLIGHT && !isDatabaseCrowded();
-    },
+    letsIn,
     queue,
     onAnswered(response) {
       if (reading.isToLeave()) leave(response);
-      if (waiting.length > 0 || unread.size > 0) takeTurn();
+      goOn();
     },
     readAll() {
       isReadingAll = true;

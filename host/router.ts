@@ -10,6 +10,8 @@ export type Match = {
   readonly params: Readonly<Record<string, string | undefined>>;
   /** Probes are not counted as requests in flight. */
   readonly isProbe: boolean;
+  /** Few heavy ones are served at once. */
+  readonly isHeavy: boolean;
 };
 
 /** Finds what answers; there always is something. */
@@ -28,12 +30,17 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
     handler: unmatched(endpoints.map(({ route }) => route)).bind(service),
     params: {},
     isProbe: false,
+    isHeavy: false,
   };
   const known = new Set(endpoints.flatMap(({ route }) => methodsOf(route)));
   for (const [path, group] of Map.groupBy(endpoints, ({ route }) => route.path)) {
     const lacking = new Set(known);
     for (const { route, bind } of group) {
-      const store = { handler: bind(service), isProbe: route.kind === 'probe' };
+      const store = {
+        handler: bind(service),
+        isProbe: route.kind === 'probe',
+        isHeavy: route.isHeavy ?? false,
+      };
       for (const method of methodsOf(route)) lacking.delete(method);
       router.on(methodsOf(route), patternOf(path), () => {}, store);
     }
@@ -43,8 +50,8 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   return (method, path) => {
     const found = router.find(method as 'GET', path);
     if (!found || hasEmptySegment(found.params)) return noMatch;
-    const { handler, isProbe } = found.store as Omit<Match, 'params'>;
-    return { handler, isProbe, params: found.params };
+    const { handler, isProbe, isHeavy } = found.store as Omit<Match, 'params'>;
+    return { handler, isProbe, isHeavy, params: found.params };
   };
 }
 

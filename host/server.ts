@@ -60,11 +60,11 @@ export function createHttpServer({ service, router, door, drain, responses, shut
     if (!match.isProbe) event.inFlight = drain.enter(event);
     const fault = faultOfHostHeader(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
-    if (!oneAtATime.isToWaitFor(previous)) admit(handler, event, response);
+    if (!oneAtATime.isToWaitFor(previous)) admit(handler, event, response, match.isHeavy);
     else
       oneAtATime.follow(previous, {
         response,
-        serve: () => admit(handler, event, response),
+        serve: () => admit(handler, event, response, match.isHeavy),
         drop: () => event.inFlight?.leave(),
       });
   }
@@ -78,11 +78,12 @@ export function createHttpServer({ service, router, door, drain, responses, shut
     if (complete && exchanges.get(socket)?.response === this) exchanges.delete(socket);
   }
 
-  function admit(handler: Handler, event: RequestEvent, response: ServerResponse): void {
-    if (!event.inFlight || door.isOpen) void answer(handler, event, response);
+  function admit(handler: Handler, event: RequestEvent, response: ServerResponse, isHeavy: boolean): void {
+    if (!event.inFlight || door.letsIn(response, isHeavy)) void answer(handler, event, response);
     else
       door.queue({
         response,
+        isHeavy,
         serve: () => void answer(handler, event, response),
         refuse: () => refuse(event, response),
       });

@@ -37,6 +37,8 @@ export type Route = RequestSchemas &
      * `ETag` of its reply, those of a writing by the statement that writes.
      */
     readonly conditional?: 'reading' | 'writing';
+    /** Whether what a request becomes is many times its body: of these few are served at once. */
+    readonly isHeavy?: true;
     /** Whether it may wait for news; a waiting request is not in flight. */
     readonly waits?: true;
     /** Whether it is there at all under these settings; else its path is unknown. */

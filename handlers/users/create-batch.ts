@@ -21,6 +21,7 @@ export const createUsers = endpoint(
     role: 'users.write',
     headers: IdempotencyHeaders,
     body: UserBatch,
+    isHeavy: true,
     success: 201,
     reply: createdBatchReply,
     problems: [() => emailsRepeated([1]), () => emailsTaken([0]), keyInUse, createdAndGone, keyReused],

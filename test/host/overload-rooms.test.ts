@@ -200,10 +200,16 @@ describe('the door', () => {
     };
     const server = createServer(({ url = '' }, response) => {
       if (url === '/probe') return void response.setHeader('Content-Length', 2).end('ok');
-      const { isOpen } = door;
+      const isLetIn = door.letsIn(response, false);
       received.push(url);
-      if (isOpen) letIn.push(response);
-      else door.queue({ response, serve: () => letIn.push(response), refuse: () => answer(response) });
+      if (isLetIn) letIn.push(response);
+      else
+        door.queue({
+          response,
+          isHeavy: false,
+          serve: () => letIn.push(response),
+          refuse: () => answer(response),
+        });
     });
     const url = await listen(server, context);
     const callers = await Promise.all(Array.from({ length: CALLERS }, () => connectTo(url)));
