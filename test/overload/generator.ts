@@ -59,7 +59,7 @@ async function load({ port, requests, connections, rate, seconds }: Job): Promis
     busy.delete(caller);
     caller.sentAt = 0;
     if (status === 503) latencies.refused.push(latency);
-    else if (status === 200) {
+    else if (status >= 200 && status < 300) {
       latencies.answered.push(latency);
       const second = Math.floor((now - started) / 1000);
       if (latency <= PATIENCE) perSecond[second] = (perSecond[second] ?? 0) + 1;

@@ -9,7 +9,7 @@ import { startBare } from './bare.ts';
 import { run } from './load.ts';
 import { plot } from './plot.ts';
 import { startProbes } from './probes.ts';
-import { startStage } from './stage.ts';
+import { type Load, startStage } from './stage.ts';
 import { goodputOf, type Row, shareOf, tableHead, tableLine } from './table.ts';
 
 /**
@@ -25,6 +25,8 @@ const { values: options } = parseArgs({
     plot: { type: 'string', default: join(tmpdir(), 'user-management-overload.svg') },
     /** A command that runs the service, such as `taskset -c 0`. */
     'run-by': { type: 'string', default: '' },
+    /** What callers send: `reads-and-updates` or `batches`. */
+    load: { type: 'string', default: 'reads-and-updates' },
     /** Loads a bare node:http server in place of the service. */
     bare: { type: 'boolean', default: false },
     /** A setting of the service, `SVC_POSTGRES_POOL_SIZE=4`; may be repeated. */
@@ -40,7 +42,7 @@ const seconds = Number(options.seconds);
 const variables = Object.fromEntries(options.set.map((setting) => setting.split(/=(.*)/s, 2)));
 const stage = options.bare
   ? await startBare()
-  : await startStage(USERS, variables, options['run-by'].split(' ').filter(Boolean));
+  : await startStage(USERS, options.load as Load, variables, options['run-by'].split(' ').filter(Boolean));
 const { url, requests } = stage;
 const port = Number(new URL(url).port);
 

@@ -10,8 +10,11 @@ import { hastySettings } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
+/** What callers send: reads by id and updates, or batches of users that are there already. */
+export type Load = 'reads-and-updates' | 'batches';
+
 /** Starts the built host over a PostgreSQL of its own with so many users; `runBy` is a command that runs it. */
-export async function startStage(users: number, variables: Variables, runBy: readonly string[]) {
+export async function startStage(users: number, load: Load, variables: Variables, runBy: readonly string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'user-management-overload-'));
   const dataFolder = join(folder, 'postgres');
   const [postgres, issuer] = await Promise.all([
@@ -26,7 +29,7 @@ export async function startStage(users: number, variables: Variables, runBy: rea
 
   return {
     url,
-    requests: requestsFor(await storeUsers(postgres.url, users), token),
+    requests: REQUESTS[load](await storeUsers(postgres.url, users), token),
     events: host.events,
     isAlive: host.isAlive,
     processId: host.processId,
@@ -38,6 +41,10 @@ export async function startStage(users: number, variables: Variables, runBy: rea
     },
   };
 }
+
+const BATCH = 100;
+
+const emailOf = (number: number) => `user-${number}@example.com`;
 
 /** Rows of the table `users`; gives their ids. */
 async function storeUsers(connectionString: string, count: number): Promise<readonly string[]> {
@@ -53,13 +60,24 @@ async function storeUsers(connectionString: string, count: number): Promise<read
   return rows.map(({ id }) => id);
 }
 
-/** Four reads by id for each update of a name, as HTTP/1.1 writes them. */
-function requestsFor(ids: readonly string[], token: string): readonly string[] {
-  const head = (method: string, id: string) =>
-    `${method} /api/v1/users/${id} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n`;
-  return ids.map((id, index) => {
-    if (index % 5 > 0) return `${head('GET', id)}\r\n`;
-    const body = JSON.stringify({ full_name: `Name ${index}` });
-    return `${head('PATCH', id)}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-  });
+/** As HTTP/1.1 writes them. */
+const REQUESTS: Readonly<Record<Load, (ids: readonly string[], token: string) => readonly string[]>> = {
+  /** Four reads by id for each update of a name. */
+  'reads-and-updates': (ids, token) =>
+    ids.map((id, index) =>
+      index % 5 > 0 ? request('GET', id, token) : request('PATCH', id, token, { full_name: `Name ${index}` }),
+    ),
+  /** Of 100 users each, none of whom is stored a second time. */
+  batches: (ids, token) =>
+    Array.from({ length: Math.floor(ids.length / BATCH) }, (_, index) => {
+      const items = Array.from({ length: BATCH }, (_, n) => ({ email: emailOf(index * BATCH + n + 1) }));
+      return request('POST', 'batch', token, { mode: 'partial', items });
+    }),
+};
+
+function request(method: string, path: string, token: string, content?: object): string {
+  const head = `${method} /api/v1/users/${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n`;
+  if (!content) return `${head}\r\n`;
+  const body = JSON.stringify(content);
+  return `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
