@@ -58,7 +58,7 @@ LABEL org.opencontainers.image.title="user-management-service" \
       org.opencontainers.image.licenses="LicenseRef-Proprietary" \
       org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
 COPY --from=compiled /app /app
-ENV SVC_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=2
+ENV SVC_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
     CMD ["/nodejs/bin/node", "-e", "fetch(`http://127.0.0.1:${process.env.SVC_PORT || 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -36,7 +36,9 @@ describe('the image', () => {
   });
 
   test('is set to production, and to two arenas of memory', () => {
-    expect(image.Config.Env).toEqual(expect.arrayContaining(['SVC_ENV=production', 'MALLOC_ARENA_MAX=2']));
+    expect(image.Config.Env).toEqual(
+      expect.arrayContaining(['SVC_ENV=production', 'MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072']),
+    );
   });
 
   test('checks its health without a shell', () => {

@@ -12,11 +12,11 @@ test('the image starts the host with the options of Node.js that npm start gives
   expect(command).toEqual([...options, '/app/main.mjs']);
 });
 
-test('and with as many arenas of memory', () => {
-  const [arenas] = words.filter((word) => word.startsWith('MALLOC_ARENA_MAX='));
+test("and the C library with npm start's", () => {
+  const settings = words.filter((word) => word.startsWith('MALLOC_'));
 
-  expect(arenas).toMatch(/=\d+$/);
-  expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`^ENV .*\\b${arenas}$`, 'm'));
+  expect(settings).toEqual(['MALLOC_ARENA_MAX=2', expect.stringMatching(/^MALLOC_MMAP_THRESHOLD_=\d+$/)]);
+  expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`^ENV .*\\b${settings.join(' ')}$`, 'm'));
 });
 
 test('the young generation of the heap has the same limit wherever the host runs, and is collected by its own thread', () => {
