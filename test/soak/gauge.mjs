@@ -3,11 +3,18 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-const { SOAK_GAUGE: file } = process.env;
+const { SOAK_GAUGE: file, SOAK_KOFFI: koffiFolder } = process.env;
 
 // Node tells only of timers that keep a process alive; those that do not are in its own lists (`--expose-internals`). To
 // count them as objects (`v8.queryObjects`) stops a process for seconds.
 const { timerListMap } = createRequire(import.meta.url)('internal/timers');
+
+// What the C library tells of its memory (mallinfo2(3), of all arenas in glibc): `fordblks` is what it keeps for later.
+const koffi = createRequire(import.meta.url)(koffiFolder);
+const FIELDS = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost'.split(' ');
+const Mallinfo2 = koffi.struct(Object.fromEntries(FIELDS.map((name) => [name, 'size_t'])));
+const mallinfo2 = koffi.load('libc.so.6').func('mallinfo2', Mallinfo2, []);
+
 let readings = 0;
 
 process.on('SIGUSR2', () => {
@@ -17,7 +24,8 @@ process.on('SIGUSR2', () => {
   const { heapUsed, external } = process.memoryUsage();
   const timers = Object.values(timerListMap).reduce((sum, list) => sum + lengthOf(list), 0);
   const resources = process.getActiveResourcesInfo();
-  writeFileSync(`${file}.draft`, JSON.stringify({ readings, timers, heapUsed, external, resources }));
+  const { fordblks: kept } = mallinfo2();
+  writeFileSync(`${file}.draft`, JSON.stringify({ readings, timers, heapUsed, external, kept, resources }));
   renameSync(`${file}.draft`, file);
 });
 

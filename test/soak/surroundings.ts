@@ -7,9 +7,9 @@ import { watch, watchable } from './watched-host.ts';
 
 /** Starts the service with all that may break around it: telemetry is on, and the keys are fetched every five seconds. */
 export async function surround(stage: Stage) {
+  const { file, flags, variables, runBy, remove } = await watchable();
   const [proxy, collector] = await Promise.all([stage.proxyPostgres(), startOtlpReceiver()]);
   const pipe = createPipe();
-  const { file, flags, variables, runBy, remove } = watchable();
   for (const undo of [collector.stop, () => pipe.remove(), remove]) stage.defer(undo);
   let isStalled = false;
   const reading = setInterval(() => isStalled || pipe.read(), 50);

@@ -5,6 +5,7 @@ import { findingsIn } from './verdict.ts';
 const REST: Reading = {
   hours: 0,
   memory: 120,
+  kept: 10,
   live: 40,
   descriptors: 25,
   threads: 11,
@@ -23,7 +24,7 @@ function failures(under: (hours: number) => Partial<Reading>, atRest: Partial<Re
   }));
   const after = { ...REST, hours: 1, ...atRest };
   const record = {
-    samples: readings,
+    samples: readings.map((reading) => ({ ...reading, memory: reading.memory + reading.kept })),
     readings,
     before: REST,
     after,
@@ -55,6 +56,14 @@ test('A leak on the heap, and one beside it, are told apart.', () => {
     resident,
   ]);
   expect(failures((hours) => ({ memory: 120 + 2.5 * hours }))).toEqual([resident]);
+});
+
+test('What the C library keeps of a burst is no leak, and what else stays of it is one.', () => {
+  expect(failures((hours) => ({ kept: hours > 0.5 ? 28 : 10 }))).toEqual([]);
+  expect(failures((hours) => ({ memory: hours > 0.5 ? 138 : 120 }))).toEqual([
+    'resident memory without garbage grows by less than 2 MB an hour',
+    'resident memory with its garbage stays as it was, but for what the C library keeps',
+  ]);
 });
 
 test('A descriptor that is lost now and then is found under load and at rest.', () => {

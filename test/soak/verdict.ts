@@ -54,9 +54,7 @@ export function findingsIn({
   }
 
   function flat(name: 'descriptors' | 'timers' | 'sockets' | 'threads'): Finding {
-    const values = judged.map((reading) => reading[name]);
-    const part = Math.ceil(values.length * PART);
-    const [first, last] = [medianOf(values.slice(0, part)), medianOf(values.slice(-part))];
+    const [first, last] = endsOf(judged.map((reading) => reading[name]));
     return {
       sentence: `${name} under load are flat`,
       seen: `median ${first} at first, ${last} at last`,
@@ -65,8 +63,18 @@ export function findingsIn({
     };
   }
 
-  const memory = plain.map((sample) => sample.memory);
-  const part = Math.ceil(memory.length * PART);
+  function memoryWithGarbage(): Finding {
+    const memory = plain.map((sample) => sample.memory);
+    const [first, last] = endsOf(memory);
+    const [keptFirst, keptLast] = endsOf(judged.map(({ kept }) => kept));
+    const rounded = [first, last, Math.max(...memory), keptFirst, keptLast].map((value) => value.toFixed(0));
+    return {
+      sentence: 'resident memory with its garbage stays as it was, but for what the C library keeps',
+      seen: `median ${rounded[0]} MB at first, ${rounded[1]} at last, ${rounded[2]} at most; kept ${rounded[3]} and ${rounded[4]}`,
+      holds: last - keptLast <= first - keptFirst + 10,
+    };
+  }
+
   const [first, last] = [judged.at(0)?.hours ?? 0, judged.at(-1)?.hours ?? 0];
   const slopes =
     last - first < LEAST
@@ -74,11 +82,7 @@ export function findingsIn({
       : [
           slope('what lives on the heap and beside it grows by less than 2 MB an hour', 'live'),
           slope('resident memory without garbage grows by less than 2 MB an hour', 'memory'),
-          {
-            sentence: 'resident memory with its garbage stays as it was',
-            seen: `median ${medianOf(memory.slice(0, part)).toFixed(0)} MB at first, ${medianOf(memory.slice(-part)).toFixed(0)} at last, ${Math.max(...memory).toFixed(0)} at most`,
-            holds: medianOf(memory.slice(-part)) <= medianOf(memory.slice(0, part)) + 10,
-          },
+          memoryWithGarbage(),
         ];
   const most = Math.max(...judged.map(({ sessions }) => sessions));
   const atRest = HELD_AT_REST.map(
@@ -106,4 +110,10 @@ export function findingsIn({
     },
     ...atRest,
   ];
+}
+
+/** The medians of the first and of the last part. */
+function endsOf(values: readonly number[]): readonly [first: number, last: number] {
+  const part = Math.ceil(values.length * PART);
+  return [medianOf(values.slice(0, part)), medianOf(values.slice(-part))];
 }

@@ -1,26 +1,36 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fromNpm } from '../benchmark/targets/install.ts';
 import type { ServiceUnderFault } from '../faults/stage.ts';
 import { until } from '../stage/until.ts';
 
 const GAUGE = join(import.meta.dirname, 'gauge.mjs');
 const MEGABYTE = 1024 * 1024;
 
+/** Calls functions of the C library. */
+const KOFFI = 'koffi@3.3.4';
+
 /** What the process holds while it goes on, as the system tells; memory in megabytes. */
 export type Held = { readonly memory: number; readonly descriptors: number; readonly threads: number };
 
-/** What it holds when its garbage has been collected: objects on the heap, by what they are. */
+/**
+ * What it holds when its garbage has been collected: objects on the heap, by what they are; memory without what the C
+ * library keeps.
+ */
 export type Settled = Held & {
   /** On the heap of V8 and beside it, in megabytes. */
   readonly live: number;
+  /** What was freed, and what the C library keeps for the next who asks, resident or not; in megabytes. */
+  readonly kept: number;
   readonly timers: number;
   /** Those that are open: to PostgreSQL, and from callers. */
   readonly sockets: number;
 };
 
-/** How a host is started so that `watch` can ask it: with V8's flags as in `npm start`, and the gauge. */
-export function watchable() {
+/** How a host is started so that `watch` can ask it: with V8's flags as in `npm start`, and the gauge, which is installed. */
+export async function watchable() {
+  const koffi = join(await fromNpm([KOFFI]), 'node_modules/koffi');
   const folder = mkdtempSync(join(tmpdir(), 'user-management-soak-'));
   const file = join(folder, 'gauge');
   const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
@@ -28,7 +38,7 @@ export function watchable() {
   return {
     file,
     flags: flags.trim(),
-    variables: { SOAK_GAUGE: file },
+    variables: { SOAK_GAUGE: file, SOAK_KOFFI: koffi },
     runBy: [
       'sh',
       '-c',
@@ -65,8 +75,12 @@ export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId'
       };
       const reading = await until('the gauge is written', isWritten, { seconds: 20 });
       const { heapUsed, external, timers, resources } = reading;
+      const kept = reading.kept / MEGABYTE;
+      const { memory, ...others } = held();
       return {
-        ...held(),
+        ...others,
+        memory: memory - kept,
+        kept,
         live: (heapUsed + external) / MEGABYTE,
         timers,
         sockets: resources.filter((name: string) => name === 'TCPSocketWrap').length,
