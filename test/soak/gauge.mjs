@@ -9,7 +9,7 @@ const { SOAK_GAUGE: file, SOAK_KOFFI: koffiFolder } = process.env;
 // count them as objects (`v8.queryObjects`) stops a process for seconds.
 const { timerListMap } = createRequire(import.meta.url)('internal/timers');
 
-// What the C library tells of its memory (mallinfo2(3), of all arenas in glibc): `fordblks` is what it keeps for later.
+// What the C library tells of its heaps (mallinfo2(3), of all of them in glibc): `uordblks` is what is in use.
 const koffi = createRequire(import.meta.url)(koffiFolder);
 const FIELDS = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost'.split(' ');
 const Mallinfo2 = koffi.struct(Object.fromEntries(FIELDS.map((name) => [name, 'size_t'])));
@@ -24,8 +24,8 @@ process.on('SIGUSR2', () => {
   const { heapUsed, external } = process.memoryUsage();
   const timers = Object.values(timerListMap).reduce((sum, list) => sum + lengthOf(list), 0);
   const resources = process.getActiveResourcesInfo();
-  const { fordblks: kept } = mallinfo2();
-  writeFileSync(`${file}.draft`, JSON.stringify({ readings, timers, heapUsed, external, kept, resources }));
+  const { uordblks: inUse } = mallinfo2();
+  writeFileSync(`${file}.draft`, JSON.stringify({ readings, timers, heapUsed, external, inUse, resources }));
   renameSync(`${file}.draft`, file);
 });
 

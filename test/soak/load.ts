@@ -12,11 +12,13 @@ const LISTERS = { callers: 2, rest: 100 };
 /**
  * Starts what is asked of a service all day: callers that create, read, update and delete the same users, with and without
  * conditions and keys (the model), lists by all filters, and a reader that waits for changes, and is restarted now and
- * then.
+ * then. Without rests it is as much as they can ask.
  */
-export function startMixedLoad(service: ServiceUnderFault, random: Random) {
+export function startMixedLoad(service: ServiceUnderFault, random: Random, { isResting = true } = {}) {
   let isStopped = false;
-  const model = startModel(service, WRITERS.callers, random.branch(), WRITERS);
+  const rest = (milliseconds: number) => (isResting ? milliseconds : 0);
+  const writers = { ...WRITERS, rest: rest(WRITERS.rest) };
+  const model = startModel(service, WRITERS.callers, random.branch(), writers);
   const reader = startReader(service, random.branch(), 0.02);
   const listing = Array.from({ length: LISTERS.callers }, () => list(random.branch()));
 
@@ -24,7 +26,7 @@ export function startMixedLoad(service: ServiceUnderFault, random: Random) {
     const caller = service.caller();
     while (!isStopped) {
       await caller.read(chance.pick(QUERIES)(chance, service));
-      await sleep(chance.below(2 * LISTERS.rest));
+      await sleep(rest(chance.below(2 * LISTERS.rest)));
     }
     caller.close();
   }

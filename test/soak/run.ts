@@ -25,8 +25,11 @@ const SESSIONS = 11;
 /** In seconds: how long before the next fault is looked. */
 const LOOK_AHEAD = 2;
 
-/** In seconds: a first use opens what stays open, and what it leaves idle is closed after a minute. */
-const FIRST_USE = 10;
+/**
+ * In seconds: a first use, without rests, opens what stays open, and has V8 compile what is used often, which at the load of a
+ * usual day takes it hours; what it leaves idle is closed after a minute.
+ */
+const FIRST_USE = 30;
 const IDLE = 70;
 
 /** What is left open for a while after the last request: connections kept alive by their callers, idle sessions. */
@@ -41,7 +44,7 @@ export async function runSoak({ minutes, seed, every, only }: Options, tell: (li
     const { service, surroundings, watched, flags, keepTidy } = await surround(stage);
     tell({ seed, minutes, every, faults: faults.length, flags });
     const recorder = startRecorder(service, watched, keepTidy);
-    const once = startMixedLoad(service, stage.random.branch());
+    const once = startMixedLoad(service, stage.random.branch(), { isResting: false });
     await sleep(FIRST_USE * 1000);
     await once.stop();
     await sleep(IDLE * 1000);

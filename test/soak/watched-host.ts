@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fromNpm } from '../benchmark/targets/install.ts';
 import type { ServiceUnderFault } from '../faults/stage.ts';
 import { until } from '../stage/until.ts';
+import { residentArenas } from './arenas.ts';
 
 const GAUGE = join(import.meta.dirname, 'gauge.mjs');
 const MEGABYTE = 1024 * 1024;
@@ -21,7 +22,7 @@ export type Held = { readonly memory: number; readonly descriptors: number; read
 export type Settled = Held & {
   /** On the heap of V8 and beside it, in megabytes. */
   readonly live: number;
-  /** What was freed, and what the C library keeps for the next who asks, resident or not; in megabytes. */
+  /** Resident, and not in use: what the C library keeps for the next who asks; in megabytes. */
   readonly kept: number;
   readonly timers: number;
   /** Those that are open: to PostgreSQL, and from callers. */
@@ -75,7 +76,7 @@ export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId'
       };
       const reading = await until('the gauge is written', isWritten, { seconds: 20 });
       const { heapUsed, external, timers, resources } = reading;
-      const kept = reading.kept / MEGABYTE;
+      const kept = (residentArenas(processId) - reading.inUse) / MEGABYTE;
       const { memory, ...others } = held();
       return {
         ...others,
