@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createDoor } from '../../host/door.ts';
+import { createHeavyTurns } from '../../host/heavy-turns.ts';
 import { createLine } from '../../host/line.ts';
 import { createRefusalBudget } from '../../host/refusal-budget.ts';
 import { createRefusalCounts } from '../../host/refusal-counts.ts';
@@ -50,6 +51,30 @@ describe('the line at the door', () => {
     expect(line.takeThoseBefore(moment).map(({ name }) => name)).toEqual(['b', 'a']);
     expect(line.takeThoseBefore(moment)).toEqual([]);
     expect(line.length).toBe(2);
+  });
+});
+
+describe('of the turns', () => {
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  test('one is free in each turn of the event loop, and eight in all', async () => {
+    let told = 0;
+    const turns = createHeavyTurns(() => {
+      told += 1;
+    });
+    const responses = upTo(MOST).map(() => new ServerResponse(new IncomingMessage(new Socket())));
+    for (const [index, response] of responses.entries()) {
+      expect([turns.isFree, told]).toEqual([true, index]);
+      turns.begin(response);
+      expect(turns.isFree).toBe(false);
+      await nextTurn();
+    }
+
+    expect([turns.isFree, told]).toEqual([false, MOST]);
+    responses[0]?.destroy();
+    await nextTurn();
+    expect([turns.isFree, told]).toEqual([true, MOST + 1]);
+    for (const response of responses) response.destroy();
   });
 });
 
