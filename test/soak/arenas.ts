@@ -11,12 +11,16 @@ type Mapping = {
   readonly resident: number;
 };
 
-/** What is resident of the C library's (glibc's) heaps, used or not; in bytes, from /proc. */
-export function residentArenas(processId: number): number {
+/**
+ * What is not resident of the C library's (glibc's) heaps, because it was not used yet or has been given back; in bytes, from
+ * /proc. What the first heap gets from elsewhere, when something lies behind the program's break, is not among it: that is
+ * resident as a whole, and never given back.
+ */
+export function absentFromArenas(processId: number): number {
   const mappings = mappingsIn(readFileSync(`/proc/${processId}/smaps`, 'utf8'));
   return mappings
     .filter((mapping, index) => mapping.name === '[heap]' || isHeap(mapping, mappings[index + 1]))
-    .reduce((sum, { resident }) => sum + resident, 0);
+    .reduce((sum, { from, to, resident }) => sum + (to - from - resident), 0);
 }
 
 /** One that begins at such a multiple, and behind which the rest of it is reserved. */

@@ -18,7 +18,7 @@ const RIGHT = 800;
 const PANEL = 130;
 const GAP = 50;
 const TOP = 60;
-const COLOURS = ['#b9c9dc', '#3b6ea5', '#c0504d', '#6a9a3b'];
+const COLOURS = ['#b9c9dc', '#3b6ea5', '#c0504d', '#6a9a3b', '#8064a2'];
 
 /** So many places are told apart: an hour of seconds is more than a picture shows. */
 const PLACES = 360;

@@ -30,7 +30,7 @@ export function drawn(
 ): string {
   const sampled = (name: 'memory' | 'descriptors' | 'threads') =>
     samples.map((sample) => [sample.hours, sample[name]] as const);
-  const read = (name: 'memory' | 'live' | 'kept' | 'timers' | 'sockets' | 'descriptors') =>
+  const read = (name: 'memory' | 'live' | 'compiled' | 'kept' | 'timers' | 'sockets' | 'descriptors') =>
     readings.map((reading) => [reading.hours, reading[name]] as const);
   const sessions = samples.flatMap(({ hours, sessions }) =>
     sessions === undefined ? [] : [[hours, sessions] as const],
@@ -42,6 +42,7 @@ export function drawn(
         { title: 'resident', points: sampled('memory') },
         { title: 'without garbage', points: read('memory') },
         { title: 'heap without garbage', points: read('live') },
+        { title: 'compiled code', points: read('compiled') },
         { title: 'kept by the C library', points: read('kept') },
       ],
     },

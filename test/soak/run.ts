@@ -127,9 +127,10 @@ async function untilAtRest(read: () => Promise<Reading>, before: Reading): Promi
   return last;
 }
 
-const held = ({ memory, live, kept, descriptors, timers, sessions }: Reading) => ({
+const held = ({ memory, live, compiled, kept, descriptors, timers, sessions }: Reading) => ({
   memory_mb: Number(memory.toFixed(1)),
   heap_mb: Number(live.toFixed(2)),
+  compiled_mb: Number(compiled.toFixed(2)),
   kept_mb: Number(kept.toFixed(1)),
   descriptors,
   timers,

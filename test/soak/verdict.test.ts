@@ -6,6 +6,7 @@ const REST: Reading = {
   hours: 0,
   memory: 120,
   kept: 10,
+  compiled: 9,
   live: 40,
   descriptors: 25,
   threads: 11,
@@ -64,6 +65,11 @@ test('What the C library keeps of a burst is no leak, and what else stays of it 
     'resident memory without garbage grows by less than 2 MB an hour',
     'resident memory with its garbage stays as it was, but for what the C library keeps',
   ]);
+});
+
+test('Code that V8 goes on to compile is no leak, and code that is made again and again is one.', () => {
+  expect(failures((hours) => ({ compiled: 8 + hours }))).toEqual([]);
+  expect(failures((hours) => ({ compiled: 8 + 5 * hours }))).toEqual(['compiled code is 12 MB at most']);
 });
 
 test('A descriptor that is lost now and then is found under load and at rest.', () => {

@@ -4,6 +4,12 @@ import { leastSquares, medianOf, slopeOfMedians } from './slope.ts';
 /** Megabytes an hour. */
 const STEEPEST = 2;
 
+/**
+ * In megabytes: what V8 compiles is bounded by the functions that there are, grows for hours as one after the other is used
+ * often enough, and is some 9; code that is made anew again and again would pass any bound.
+ */
+const MOST_COMPILED = 12;
+
 /** In hours: a slope over less time is that of noise, and is not judged. */
 const LEAST = 1 / 3;
 
@@ -75,6 +81,16 @@ export function findingsIn({
     };
   }
 
+  function compiledCode(): Finding {
+    const compiled = readings.map((reading) => reading.compiled);
+    const [first, last] = endsOf(judged.map((reading) => reading.compiled));
+    return {
+      sentence: `compiled code is ${MOST_COMPILED} MB at most`,
+      seen: `median ${first.toFixed(2)} at first, ${last.toFixed(2)} at last, ${Math.max(...compiled).toFixed(2)} at most`,
+      holds: compiled.every((value) => value <= MOST_COMPILED),
+    };
+  }
+
   const [first, last] = [judged.at(0)?.hours ?? 0, judged.at(-1)?.hours ?? 0];
   const slopes =
     last - first < LEAST
@@ -99,6 +115,7 @@ export function findingsIn({
       holds: judged.length > 2 && readings.length >= 0.9 * faults,
     },
     ...slopes,
+    compiledCode(),
     flat('descriptors'),
     flat('timers'),
     flat('sockets'),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fromNpm } from '../benchmark/targets/install.ts';
 import type { ServiceUnderFault } from '../faults/stage.ts';
 import { until } from '../stage/until.ts';
-import { residentArenas } from './arenas.ts';
+import { absentFromArenas } from './arenas.ts';
 
 const GAUGE = join(import.meta.dirname, 'gauge.mjs');
 const MEGABYTE = 1024 * 1024;
@@ -16,12 +16,14 @@ const KOFFI = 'koffi@3.3.4';
 export type Held = { readonly memory: number; readonly descriptors: number; readonly threads: number };
 
 /**
- * What it holds when its garbage has been collected: objects on the heap, by what they are; memory without what the C
- * library keeps.
+ * What it holds when its garbage has been collected: objects on the heap, by what they are; memory without compiled code and
+ * what the C library keeps.
  */
 export type Settled = Held & {
-  /** On the heap of V8 and beside it, in megabytes. */
+  /** On the heap of V8 and beside it, without compiled code; in megabytes. */
   readonly live: number;
+  /** Resident of what V8 has compiled: machine code, bytecode, and what describes either; in megabytes. */
+  readonly compiled: number;
   /** Resident, and not in use: what the C library keeps for the next who asks; in megabytes. */
   readonly kept: number;
   readonly timers: number;
@@ -75,14 +77,16 @@ export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId'
         return read && read.readings >= readings && read;
       };
       const reading = await until('the gauge is written', isWritten, { seconds: 20 });
-      const { heapUsed, external, timers, resources } = reading;
-      const kept = (residentArenas(processId) - reading.inUse) / MEGABYTE;
+      const { heapUsed, external, compiledUsed, timers, resources } = reading;
+      const compiled = reading.compiledResident / MEGABYTE;
+      const kept = (reading.free - absentFromArenas(processId)) / MEGABYTE;
       const { memory, ...others } = held();
       return {
         ...others,
-        memory: memory - kept,
+        memory: memory - kept - compiled,
         kept,
-        live: (heapUsed + external) / MEGABYTE,
+        compiled,
+        live: (heapUsed + external - compiledUsed) / MEGABYTE,
         timers,
         sockets: resources.filter((name: string) => name === 'TCPSocketWrap').length,
       };
