@@ -30,7 +30,7 @@ export type Door = {
 };
 
 type Options = {
-  /** Those that wait at the door included. */
+  /** Those that wait at the door included, and not those behind others on their connection. */
   readonly inFlight: () => number;
   /** Whether more statements would only queue for connections. */
   readonly isDatabaseCrowded: () => boolean;

@@ -16,6 +16,7 @@ import { createDoor } from './door.ts';
 import { createDrain, type Drain } from './drain.ts';
 import { keepMaintained } from './keep-maintained.ts';
 import { keepMigrated } from './keep-migrated.ts';
+import { createOneAtATime } from './one-at-a-time.ts';
 import { createRefusalBudget } from './refusal-budget.ts';
 import { createRefusalCounts, type RefusalCounts } from './refusal-counts.ts';
 import { createResponseWriter } from './response-writer.ts';
@@ -70,14 +71,15 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       : endpoints;
   const router = createRouter(served, { ...service, readiness });
   const responses = createResponseWriter();
+  const oneAtATime = createOneAtATime();
   const door = createDoor({
-    inFlight: () => drain.inFlight,
+    inFlight: () => drain.inFlight - oneAtATime.waitingCount,
     isDatabaseCrowded: service.database.isCrowded,
     budget: createRefusalBudget(),
     unread: createUnread(),
     counts: refusals,
   });
-  const server = createHttpServer({ service, router, door, drain, responses, shutdown });
+  const server = createHttpServer({ service, router, oneAtATime, door, drain, responses, shutdown });
   server.on('close', refusals.flush);
   await listen(server, settings);
   // A connection that cannot be accepted, for want of a descriptor say, must not end the process.

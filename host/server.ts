@@ -9,7 +9,7 @@ import type { Door } from './door.ts';
 import type { Drain } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
 import { faultOfHostHeader } from './host-header.ts';
-import { createOneAtATime } from './one-at-a-time.ts';
+import type { OneAtATime } from './one-at-a-time.ts';
 import { preparedRefusal } from './prepared-refusal.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Router } from './router.ts';
@@ -35,6 +35,7 @@ const HALF_OPEN = { httpAllowHalfOpen: true };
 type Options = {
   readonly service: Service;
   readonly router: Router;
+  readonly oneAtATime: OneAtATime;
   readonly door: Door;
   readonly drain: Drain;
   readonly responses: ResponseWriter;
@@ -42,10 +43,17 @@ type Options = {
 };
 
 /** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
-export function createHttpServer({ service, router, door, drain, responses, shutdown }: Options): Server {
+export function createHttpServer({
+  service,
+  router,
+  oneAtATime,
+  door,
+  drain,
+  responses,
+  shutdown,
+}: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
   const connections = createConnectionClose(exchanges);
-  const oneAtATime = createOneAtATime();
   const refusal = preparedRefusal(service.settings);
 
   function receive(request: IncomingMessage, response: ServerResponse): void {

@@ -1,8 +1,11 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
 import { success } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 
@@ -49,4 +52,56 @@ test('a caller that leaves meanwhile leaves nothing in flight', async ({ onTestF
     .map(({ event }) => event)
     .filter((event) => /drain/.test(`${event}`));
   expect(drained).toEqual(['shutdown_drained']);
+});
+
+test('of a connection on which many wait no more is read, and all are answered in the end', async ({
+  onTestFinished,
+}) => {
+  const service = await startService();
+  const lock = await holdUsers(service.database);
+  onTestFinished(async () => {
+    await lock.release();
+    await service.stop();
+  });
+  const authorization = `Bearer ${await service.issuer.sign()}`;
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  let [answers, rest] = [0, ''];
+  socket.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk.toString('latin1')).split('HTTP/1.1 ');
+    answers += parts.length - 1;
+    rest = parts.at(-1)?.slice(-8) ?? '';
+  });
+  onTestFinished(() => void socket.destroy());
+  const padding = ['X-Padding', 'x'.repeat(1500)] as const;
+  // Some of them are answered before their body is read.
+  const refused = Buffer.concat([
+    written('GET /nowhere', [['Host', 'a'], padding]),
+    written(`POST ${USERS}`, [['Host', 'a'], ['Content-Length', '2'], padding], '{}'),
+  ]);
+  const pairs = 8000;
+  socket.write(
+    written(`GET ${USERS}`, [
+      ['Host', 'a'],
+      ['Authorization', authorization],
+    ]),
+  );
+  for (let count = 0; count < pairs; count += 1) socket.write(refused);
+  await sleep(1500);
+
+  // More than the kernel keeps for both sides.
+  expect(socket.writableLength).toBeGreaterThan(5_000_000);
+  await lock.release();
+  await until('all are answered', () => answers === 2 * pairs + 1, { seconds: 30 });
+});
+
+test('a caller who has sent all, and says so, is answered all of it', async ({ onTestFinished }) => {
+  const service = await startService();
+  onTestFinished(service.stop);
+  const connection = await connectTo(service.url);
+  connection.send(Buffer.concat(Array.from({ length: 100 }, () => written('GET /nowhere', [['Host', 'a']]))));
+  connection.halfClose();
+
+  for (let count = 0; count < 100; count += 1) expect((await connection.answer()).status).toBe(404);
+  expect(await connection.rest()).toBe('');
 });
