@@ -1,4 +1,4 @@
-import { unavailable } from '../problem.ts';
+import { unavailable } from './problem.ts';
 
 /**
  * Runs `run` when fewer than `most` of those that it was given are running; the others wait for their turn, so many
@@ -8,8 +8,8 @@ import { unavailable } from '../problem.ts';
  */
 type FewAtOnce = <Result>(milliseconds: number, run: () => Promise<Result>) => Promise<Result>;
 
-/** As many turns at once as `most`. */
-export function fewAtOnce(most: number): FewAtOnce {
+/** As many turns at once as `most`; `reason` is the cause in the log when there are too many. */
+export function fewAtOnce(most: number, reason: string): FewAtOnce {
   const waiting = new Set<() => void>();
   let running = 0;
 
@@ -17,7 +17,7 @@ export function fewAtOnce(most: number): FewAtOnce {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.delete(begin);
-        reject(unavailable('too many read the changes at once'));
+        reject(unavailable(reason));
       }, milliseconds);
       function begin(): void {
         clearTimeout(timer);

@@ -1,10 +1,10 @@
 import type { Statements } from '../database/statements.ts';
+import { fewAtOnce } from '../few-at-once.ts';
 import type { StandAside } from '../stand-aside.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor } from './change-cursor.ts';
 import { type ChangesQuery, positionFor, type UserChangesQuery } from './changes-query.ts';
 import { changeFeed, type Look } from './feed.ts';
-import { fewAtOnce } from './few-at-once.ts';
 import { createLongPoll } from './long-poll.ts';
 
 /** A page of changes, and where the next one is; there always is one. */
@@ -38,7 +38,7 @@ const LONGEST_TURN = 5000;
 export function changesOver(statements: Statements): Changes {
   const feed = changeFeed(statements);
   const longPoll = createLongPoll(feed);
-  const limited = fewAtOnce(READING_AT_ONCE);
+  const limited = fewAtOnce(READING_AT_ONCE, 'too many read the changes at once');
 
   function read(query: ChangesQuery, after: number | undefined): Promise<Look> {
     if (query.cursor === 'now') return feed.look({ after: undefined, limit: 0 });

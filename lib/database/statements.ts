@@ -15,6 +15,9 @@ import { type Retry, retryAfter } from './retry.ts';
  */
 export type Kind = 'read' | 'lookup' | 'write' | 'item' | 'long';
 
+/** How a statement is sent: by its kind, and `aside` once it has waited for a lock where others share its connection. */
+type WayName = Kind | 'aside';
+
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
 export type NamedStatement = {
   readonly text: StatementText & { readonly summary: string; readonly kind: Kind };
@@ -39,8 +42,8 @@ export type Statements = {
   cancel(): void;
 };
 
-/** The way of each kind of statement. */
-export type Ways = Readonly<Record<Kind, Way>>;
+/** All of them, by their names. */
+export type Ways = Readonly<Record<WayName, Way>>;
 
 /** In milliseconds, how much longer than PostgreSQL's own limit we wait: it answers first, unless it cannot. */
 const GRACE = 250;
@@ -69,8 +72,8 @@ export function createStatements(
     return send(text.kind, text, values, deadline).catch((fault) => sendAgain(fault, text, values, deadline));
   }
 
-  function send(kind: Kind, text: Text, values: readonly unknown[], deadline: number) {
-    const way = ways[kind];
+  function send(name: WayName, text: Text, values: readonly unknown[], deadline: number) {
+    const way = ways[name];
     return withinSpan
       ? withinSpan(text, () => way.send(text, values, deadline))
       : way.send(text, values, deadline);
@@ -78,11 +81,12 @@ export function createStatements(
 
   /** As long as that may help. @throws the last fault, as the answer it deserves */
   async function sendAgain(first: unknown, text: Text, values: readonly unknown[], deadline: number) {
-    let [fault, kind, attempts, prepared] = [first, text.kind, 1, 0];
+    let [fault, attempts, prepared] = [first, 1, 0];
+    let name: WayName = text.kind;
     for (;;) {
       if (isStalePlan(fault) && prepared < MOST_PREPARED) prepared += 1;
       // Others wait behind it: it goes on waiting where it is in nobody's way.
-      else if (kind !== 'long' && isLockTimeout(fault)) kind = 'long';
+      else if (name !== 'long' && name !== 'aside' && isLockTimeout(fault)) name = 'aside';
       else {
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
         if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
@@ -91,7 +95,7 @@ export function createStatements(
         if (retry.pause > 0) await sleep(retry.pause);
       }
       try {
-        return await send(kind, text, values, deadline);
+        return await send(name, text, values, deadline);
       } catch (again) {
         fault = again;
       }

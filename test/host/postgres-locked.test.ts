@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
+import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { BATCH } from '../stage/keyed.ts';
+import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
@@ -88,4 +90,35 @@ describe.concurrent('with the table locked', () => {
     expect([404, 503]).toContain(answer.status);
     expect(milliseconds).toBeLessThan(IN_TIME);
   });
+});
+
+test('a user that somebody keeps locked holds up those who change it, and nobody else', async (context) => {
+  const { expect } = context;
+  const { service } = await start(context);
+  const { id } = (await (await service.call('POST', USERS, { email: freshAddress() })).json()) as UserBody;
+  const lock = await holdUser(service.database, id);
+  const changes = Array.from({ length: 12 }, () => service.call('PATCH', USERS + id, { full_name: 'Ada' }));
+  await untilUnderWay(2, service.database, 10, 100);
+  const others = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => [
+      timed(
+        service.call(
+          'POST',
+          USERS,
+          { email: freshAddress() },
+          { headers: { 'idempotency-key': `k${index}` } },
+        ),
+      ),
+      timed(service.call('POST', BATCH, { items: [{ email: freshAddress() }] })),
+      timed(service.call('GET', '/api/v1/users/changes')),
+    ]).flat(),
+  );
+  await lock.release();
+  const changed = await Promise.all(changes);
+
+  expect(others.map(({ answer }) => answer.status)).toEqual(
+    Array.from({ length: 10 }, () => [201, 201, 200]).flat(),
+  );
+  expect(Math.max(...others.map(({ milliseconds }) => milliseconds))).toBeLessThan(1500);
+  expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
 });

@@ -4,6 +4,7 @@ import { engineOf } from '../engines.ts';
 import { clientConfig, openPool, SESSION } from '../servers/connection.ts';
 import type { Servers } from '../servers/servers.ts';
 import { timeLimitOf, type Ways } from '../statements.ts';
+import { asideOf } from './aside.ts';
 import { LONGEST_IDLE } from './borrowed.ts';
 import { exclusiveConnections } from './exclusive.ts';
 import { gatheringLookups } from './gathered-lookups.ts';
@@ -44,7 +45,11 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
     const pool = open(poolSize);
     const way = exclusiveConnections(pool, waiting);
-    return { ways: { read: way, lookup: way, write: way, item: way, long: way }, pools: [pool], shared: [] };
+    return {
+      ways: { read: way, lookup: way, write: way, item: way, long: way, aside: way },
+      pools: [pool],
+      shared: [],
+    };
   }
   const forWrites = Math.floor((poolSize - FOR_READS) / 3);
   const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
@@ -56,11 +61,8 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
     timeLimit: timeLimitOf(settings),
   };
   const goingPast = poolSize < LEAST_TO_GO_PAST ? [] : [open(1, session)];
-  const [reads, writes, others] = [
-    open(FOR_READS, session),
-    open(forWrites, writing),
-    open(poolSize - FOR_READS - goingPast.length - forWrites),
-  ];
+  const forOthers = poolSize - FOR_READS - goingPast.length - forWrites;
+  const [reads, writes, others] = [open(FOR_READS, session), open(forWrites, writing), open(forOthers)];
   const reading = { ...options, mostSent: READS_ON_THEIR_WAY };
   const read = sharedConnections(reads, reading);
   const past = goingPast.map((pool) => sharedConnections(pool, reading));
@@ -73,6 +75,11 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
       write,
       item: gatheringWrites(write, { ...options, mostGroups: forWrites }),
       long,
+      aside: asideOf(long, {
+        ...waiting,
+        longestWait: options.poolTimeLimit,
+        most: Math.floor(forOthers / 2),
+      }),
     },
     pools: [reads, ...goingPast, writes, others],
     shared: [read, ...past, write],
