@@ -7,7 +7,7 @@ import { Problem, unavailable } from '../problem.ts';
  * outcome that is not known.
  */
 const UNAVAILABLE =
-  /^(08...|53...|58...|57014|57P0.|55P03|25006|26000|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
+  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
 
 /** What pg says, without a code, of a connection that it lost, gave up or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
@@ -84,9 +84,13 @@ export function ranOutOfTime(fault: unknown): boolean {
   return isUnanswered || /^(40001|40P01|55P03|57014)$/.test(sqlStateOf(cause) ?? '');
 }
 
+/** What PostgreSQL appends to an index's name while `reindex concurrently` puts another in its place. */
+const REINDEXED = /_cc(new|old)\d*$/;
+
 /** A write refused by a unique index of this name. */
 export function violatesUnique(fault: unknown, index: string): boolean {
-  return sqlStateOf(fault) === '23505' && (fault as { constraint?: string }).constraint === index;
+  const { constraint = '' } = (fault ?? {}) as { constraint?: string };
+  return sqlStateOf(fault) === '23505' && constraint.replace(REINDEXED, '') === index;
 }
 
 /**

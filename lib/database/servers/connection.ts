@@ -10,6 +10,8 @@ type Session = Readonly<Record<string, string>>;
 
 /** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
 export const SESSION: Session = {
+  // Lists of values have null among them, whatever the role has set.
+  array_nulls: 'on',
   client_connection_check_interval: '500',
   idle_in_transaction_session_timeout: '10000',
 };
