@@ -19,13 +19,19 @@ export function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): v
     const { email } = Object(sent) as { email?: unknown };
     if (typeof email !== 'string') continue;
     const isNamed = faults.some(({ path }) => path[0] === 'email');
-    if (earlier.has(nearlyFolded(email)) && !isNamed) refuse(index, ['email'], REPEATED);
-    earlier.add(nearlyFolded(email));
+    const folded = surelyFolded(email);
+    if (earlier.has(folded) && !isNamed) refuse(index, ['email'], REPEATED);
+    earlier.add(folded);
   }
 
   function refuse(index: number, path: readonly PropertyKey[], message: string): void {
     context.addIssue({ code: 'custom', path: ['items', index, ...path], message });
   }
+}
+
+/** An address without the case of its ASCII letters: two of them that are alike so are alike for PostgreSQL, too. */
+function surelyFolded(email: string): string {
+  return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 /**
