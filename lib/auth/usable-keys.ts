@@ -10,6 +10,10 @@ export type UsableKey = { readonly jwk: JWK; readonly key: VerificationKey };
 const MIN_RSA_BITS = 2048;
 const MIN_RSA_EXPONENT = 65_537n;
 
+/** OpenSSL verifies with no larger ones. */
+const MAX_RSA_BITS = 16_384;
+const MAX_RSA_EXPONENT = 2n ** 64n - 1n;
+
 /**
  * The keys of a JWK Set (RFC 7517 section 5) that may verify a token: public, asymmetric, meant for signatures with
  * an accepted algorithm and strong enough (RFC 8725 section 3.2). All others are left out. Each key comes with the one
@@ -30,7 +34,7 @@ async function usable(key: unknown, accepted: readonly Algorithm[]): Promise<Usa
   const jwk = key as JWK;
   const alg = algorithmOf(jwk, accepted);
   if (!alg || !isForVerification(jwk)) return undefined;
-  if (jwk.kty === 'RSA' && !isStrongRsa(jwk)) return undefined;
+  if (jwk.kty === 'RSA' && !isUsableRsa(jwk)) return undefined;
   const publicKey = await imported(jwk, alg);
   return publicKey && { jwk: { ...jwk, alg }, key: verificationKey(publicKey, alg) };
 }
@@ -41,9 +45,15 @@ function isForVerification({ use, key_ops }: JWK): boolean {
   return key_ops === undefined || (Array.isArray(key_ops) && key_ops.includes('verify'));
 }
 
-function isStrongRsa({ n, e }: JWK): boolean {
+function isUsableRsa({ n, e }: JWK): boolean {
   if (typeof n !== 'string' || typeof e !== 'string') return false;
-  return bitLength(n) >= MIN_RSA_BITS && integerOf(e) >= MIN_RSA_EXPONENT;
+  const [bits, exponent] = [bitLength(n), integerOf(e)];
+  return (
+    bits >= MIN_RSA_BITS &&
+    bits <= MAX_RSA_BITS &&
+    exponent >= MIN_RSA_EXPONENT &&
+    exponent <= MAX_RSA_EXPONENT
+  );
 }
 
 const bitLength = (base64url: string): number => integerOf(base64url).toString(2).length;

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
+import { usableKeys } from '../../../lib/auth/usable-keys.ts';
 import { forged, goodParts, hmac, rs256 } from '../../stage/forge.ts';
 import { startVerifier } from '../../stage/keys.ts';
 
@@ -73,6 +74,18 @@ describe('in the JWKS a key is ignored', () => {
     const weak = rsa(2048, exponent);
 
     expect(await judged([shown(weak)], rs256(weak.privateKey), {})).toBe(401);
+  });
+
+  test.each([
+    ['modulus', 'n', 16_385],
+    ['exponent', 'e', 65],
+  ])('of RSA with a %s that OpenSSL does not verify with', async (_case, member, bits) => {
+    const value = Buffer.alloc(Math.ceil(bits / 8), 255);
+    value[0] = 1;
+    const keyWith = (odd: Buffer) => ({ keys: [shown(pair, { [member]: odd.toString('base64url') })] });
+
+    expect(await usableKeys(keyWith(value), ['RS256'])).toEqual([]);
+    expect(await usableKeys(keyWith(value.subarray(1)), ['RS256'])).toHaveLength(1);
   });
 
   test('that is symmetric', async () => {
