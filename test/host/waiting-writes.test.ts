@@ -33,7 +33,7 @@ test('updates that wait for the lock of their user let all other writes pass, an
     const { status } = await call('PATCH', USERS + id, { full_name: 'waited' });
     ended.push(status);
   });
-  await untilUnderWay(4, service.database);
+  await untilUnderWay(2, service.database);
 
   expect(await writeAll()).toEqual(ALL_WRITTEN);
   expect(ended).toEqual([]);

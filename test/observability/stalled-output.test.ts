@@ -136,8 +136,8 @@ test('at the exit a reader that is alive gets every line, whole', async () => {
   const list = () => service.call('GET', '/api/v1/users/', undefined, { headers });
   const requests = Array.from({ length: held }, list);
   const settled = Promise.allSettled(requests);
-  // As many as there are connections for what waits for a lock; the others wait for one.
-  await untilUnderWay(5, service.database);
+  // As many as may wait for a lock in PostgreSQL at once; the others wait for that.
+  await untilUnderWay(2, service.database);
   service.signal('SIGTERM');
   await Promise.all([settled, service.exited]);
   await lock.release();

@@ -29,7 +29,7 @@ async function endWithThreeHeld(variables: Variables) {
   service = await startBuiltService({ ...patient, ...variables });
   const lock = await holdUsers(service.database);
   const held = Array.from({ length: 3 }, () => service.call('GET', users));
-  await untilUnderWay(3, service.database);
+  await untilUnderWay(2, service.database);
   const ended = await endedBy('SIGTERM', service);
   const answers = await Promise.all(
     held.map(async (request) => {

@@ -19,7 +19,7 @@ export const poolExhausted: Row = {
     for (let trial = 0; trial < trials; trial += 1) {
       const lock = await holdUsers(postgres);
       const answers = Promise.all(Array.from({ length: 200 }, () => callers.read('?limit=1')));
-      await untilUnderWay(5, postgres);
+      await untilUnderWay(2, postgres);
       for (let look = 0; look < 10; look += 1) {
         await timed('/health', HEALTH);
         await timed('/ready', READY);
