@@ -7,5 +7,6 @@ export const LEFT_OUT: LeftOut = {
     'to limit a wait, and to tell what was waited for',
   'test/host/changes-order.test.ts':
     'who comes first is told by waits, and a conflict may undo whoever came first',
+  'test/host/database-upkeep.test.ts': 'to build an index anew, and options of sessions',
   'test/host/dead-connections.test.ts': 'to show which statements it runs',
 };

@@ -7,5 +7,6 @@ export const LEFT_OUT: LeftOut = {
   'test/host/{connections,dead-connections}.test.ts': 'sessions are counted, or asked about by another',
   'test/host/postgres-{refuses,locked}.test.ts':
     'what PostgreSQL says to whoever connects PgBouncer hears; its connections are fewer than ours',
+  'test/host/database-upkeep.test.ts': 'what a database has set for sessions holds for those of the pooler',
   'test/host/{several-servers,changes-postgres-away}.test.ts': 'servers of their own, without PgBouncer',
 };
