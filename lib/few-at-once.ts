@@ -1,12 +1,15 @@
 import { unavailable } from './problem.ts';
 
-/**
- * Runs `run` when fewer than `most` of those that it was given are running; the others wait for their turn, so many
- * milliseconds at most.
- *
- * @throws {Problem} service_unavailable_error when the turn has not come by then, and what `run` throws
- */
-type FewAtOnce = <Result>(milliseconds: number, run: () => Promise<Result>) => Promise<Result>;
+type FewAtOnce = {
+  /**
+   * Runs what it is given when fewer than `most` are running; the others wait for their turn, so many milliseconds at most.
+   *
+   * @throws {Problem} service_unavailable_error when the turn has not come by then, and what it runs throws
+   */
+  run<Result>(milliseconds: number, task: () => Promise<Result>): Promise<Result>;
+  /** How many wait for their turn. */
+  readonly waitingCount: number;
+};
 
 /** As many turns at once as `most`; `reason` is the cause in the log when there are too many. */
 export function fewAtOnce(most: number, reason: string): FewAtOnce {
@@ -28,15 +31,20 @@ export function fewAtOnce(most: number, reason: string): FewAtOnce {
     });
   }
 
-  return async (milliseconds, run) => {
-    if (running === most) await turn(milliseconds);
-    else running += 1;
-    try {
-      return await run();
-    } finally {
-      const [next] = waiting;
-      if (next) next();
-      else running -= 1;
-    }
+  return {
+    async run(milliseconds, task) {
+      if (running === most) await turn(milliseconds);
+      else running += 1;
+      try {
+        return await task();
+      } finally {
+        const [next] = waiting;
+        if (next) next();
+        else running -= 1;
+      }
+    },
+    get waitingCount() {
+      return waiting.size;
+    },
   };
 }

@@ -38,7 +38,7 @@ const LONGEST_TURN = 5000;
 export function changesOver(statements: Statements): Changes {
   const feed = changeFeed(statements);
   const longPoll = createLongPoll(feed);
-  const limited = fewAtOnce(READING_AT_ONCE, 'too many read the changes at once');
+  const turns = fewAtOnce(READING_AT_ONCE, 'too many read the changes at once');
 
   function read(query: ChangesQuery, after: number | undefined): Promise<Look> {
     if (query.cursor === 'now') return feed.look({ after: undefined, limit: 0 });
@@ -52,7 +52,7 @@ export function changesOver(statements: Statements): Changes {
       );
     const awaited = after === undefined ? undefined : await wait(after);
     if (awaited) return awaited;
-    const page = await limited(query.wait * 1000 + LONGEST_TURN, () => read(query, after));
+    const page = await turns.run(query.wait * 1000 + LONGEST_TURN, () => read(query, after));
     const isAtEnd = page.changes.length === 0 && page.position === page.head;
     return (isAtEnd && (await wait(page.position))) || page;
   }

@@ -15,27 +15,16 @@ type Options = {
  * row was locked for four seconds they had all of the connections that creates with a key, batches and the changes have.
  */
 export function asideOf(way: Way, { most, mostWaiting, longestWait }: Options): Way {
-  const inTurn = fewAtOnce(most, 'too many wait for locks');
-  let waitingCount = 0;
+  const turns = fewAtOnce(most, 'too many wait for locks');
 
   return {
-    send(text, values, deadline) {
-      if (waitingCount >= mostWaiting) return Promise.reject(unavailable('too many wait for locks'));
-      waitingCount += 1;
-      let isWaiting = true;
-      const turn = inTurn(Math.min(longestWait, deadline - performance.now()), () => {
-        endWait();
-        return way.send(text, values, deadline);
-      });
-      return turn.finally(endWait);
-
-      function endWait(): void {
-        if (isWaiting) waitingCount -= 1;
-        isWaiting = false;
-      }
+    async send(text, values, deadline) {
+      if (turns.waitingCount >= mostWaiting) throw unavailable('too many wait for locks');
+      const longest = Math.min(longestWait, deadline - performance.now());
+      return turns.run(longest, () => way.send(text, values, deadline));
     },
     get waitingCount() {
-      return waitingCount;
+      return turns.waitingCount;
     },
     // They are in nobody's way.
     isCrowded: () => false,
