@@ -52,8 +52,8 @@ export async function untilMigrationsAreAskedFor(database: Database): Promise<vo
 }
 
 /**
- * Waits until as many statements of the service as this, or more, have been under way in PostgreSQL for so many milliseconds,
- * or none where it is 0; for `seconds` at most. One that waits for a lock is moved to a connection of its own after 20 milliseconds.
+ * Waits until as many statements of the service as this have been under way in PostgreSQL for so many milliseconds; for
+ * `seconds` at most. One that waits for a lock is moved to a connection of its own after 20 milliseconds.
  */
 export async function untilUnderWay(
   count: number,
@@ -69,7 +69,7 @@ export async function untilUnderWay(
          AND clock_timestamp() - query_start >= $2 * interval '1 millisecond'`,
       [database.name, milliseconds],
     );
-    return count === 0 ? rows[0].count === 0 : rows[0].count >= count;
+    return rows[0].count === count;
   };
   try {
     await until(`${count} statements under way`, active, { seconds });
