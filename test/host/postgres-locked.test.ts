@@ -113,6 +113,8 @@ test('a user that somebody keeps locked holds up those who change it, and nobody
       timed(service.call('GET', '/api/v1/users/changes')),
     ]).flat(),
   );
+  // Longer than a statement waits to be sent: all of these have been sent once.
+  await sleep(1500);
   await lock.release();
   const changed = await Promise.all(changes);
 

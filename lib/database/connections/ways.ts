@@ -75,11 +75,7 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
       write,
       item: gatheringWrites(write, { ...options, mostGroups: forWrites }),
       long,
-      aside: asideOf(long, {
-        ...waiting,
-        longestWait: options.poolTimeLimit,
-        most: Math.floor(forOthers / 2),
-      }),
+      aside: asideOf(long, { ...waiting, most: Math.floor(forOthers / 2) }),
     },
     pools: [reads, ...goingPast, writes, others],
     shared: [read, ...past, write],
