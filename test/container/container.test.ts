@@ -138,8 +138,10 @@ describe('the container', () => {
   });
 });
 
+/** An empty one, also when its test is tried again. */
 async function createDatabase(name: string): Promise<void> {
   const client = await stage.connect();
+  await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   await client.query(`CREATE DATABASE ${name}`);
   await client.end();
 }
