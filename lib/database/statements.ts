@@ -15,7 +15,7 @@ import { type Retry, retryAfter } from './retry.ts';
  */
 export type Kind = 'read' | 'lookup' | 'write' | 'item' | 'long';
 
-/** How a statement is sent: by its kind, and `aside` once it has waited for a lock where others share its connection. */
+/** How a statement is sent: by its kind, and `aside` once it has waited for a lock where others wait behind it. */
 type WayName = Kind | 'aside';
 
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
@@ -86,7 +86,7 @@ export function createStatements(
     for (;;) {
       if (isStalePlan(fault) && prepared < MOST_PREPARED) prepared += 1;
       // Others wait behind it: it goes on waiting where it is in nobody's way.
-      else if (name !== 'long' && name !== 'aside' && isLockTimeout(fault)) name = 'aside';
+      else if (ways[name] !== ways.aside && isLockTimeout(fault)) name = 'aside';
       else {
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
         if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { BATCH } from '../stage/keyed.ts';
-import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
@@ -11,6 +11,8 @@ const USERS = '/api/v1/users/';
 
 /** Five seconds, and what a busy machine adds. */
 const IN_TIME = 6500;
+
+type Service = Awaited<ReturnType<typeof startService>>;
 
 /** A service, and two connections that can take its table from it. */
 async function start({ onTestFinished }: TestContext) {
@@ -92,35 +94,56 @@ describe.concurrent('with the table locked', () => {
   });
 });
 
-test('a user that somebody keeps locked holds up those who change it, and nobody else', async (context) => {
-  const { expect } = context;
-  const { service } = await start(context);
-  const { id } = (await (await service.call('POST', USERS, { email: freshAddress() })).json()) as UserBody;
-  const lock = await holdUser(service.database, id);
-  const changes = Array.from({ length: 12 }, () => service.call('PATCH', USERS + id, { full_name: 'Ada' }));
-  await untilUnderWay(2, service.database, 10, 100);
+/** Ten of each that has a connection for itself: are they answered with success, and soon? */
+async function expectOthersServed({ expect }: TestContext, service: Service): Promise<void> {
   const others = await Promise.all(
     Array.from({ length: 10 }, (_, index) => [
-      timed(
-        service.call(
-          'POST',
-          USERS,
-          { email: freshAddress() },
-          { headers: { 'idempotency-key': `k${index}` } },
-        ),
-      ),
+      timed(createUnder(service, `other${index}`)),
       timed(service.call('POST', BATCH, { items: [{ email: freshAddress() }] })),
       timed(service.call('GET', '/api/v1/users/changes')),
     ]).flat(),
   );
-  // Longer than a statement waits to be sent: all of these have been sent once.
-  await sleep(1500);
-  await lock.release();
-  const changed = await Promise.all(changes);
 
   expect(others.map(({ answer }) => answer.status)).toEqual(
     Array.from({ length: 10 }, () => [201, 201, 200]).flat(),
   );
   expect(Math.max(...others.map(({ milliseconds }) => milliseconds))).toBeLessThan(1500);
-  expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
+}
+
+function createUnder(service: Service, key: string, email = freshAddress()): Promise<Response> {
+  return service.call('POST', USERS, { email }, { headers: { 'idempotency-key': key } });
+}
+
+describe.concurrent('what somebody keeps locked holds up those who need it, and nobody else:', () => {
+  test('a user', async (context) => {
+    const { service } = await start(context);
+    const { id } = (await (await service.call('POST', USERS, { email: freshAddress() })).json()) as UserBody;
+    const lock = await holdUser(service.database, id);
+    const changes = Array.from({ length: 12 }, () => service.call('PATCH', USERS + id, { full_name: 'Ada' }));
+    await untilUnderWay(2, service.database, 10, 100);
+    await expectOthersServed(context, service);
+    // Longer than a statement waits to be sent: all of these have been sent once.
+    await sleep(1500);
+    await lock.release();
+
+    const changed = await Promise.all(changes);
+    context.expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
+  });
+
+  test('an address', async (context) => {
+    const { service } = await start(context);
+    const email = freshAddress();
+    const lock = await holdEmail(service.database, email);
+    const creates = Array.from({ length: 6 }, (_, index) => [
+      createUnder(service, `key${index}`, email),
+      service.call('POST', BATCH, { items: [{ email }, { email: freshAddress() }] }),
+    ]).flat();
+    await untilUnderWay(2, service.database, 10, 100);
+    await expectOthersServed(context, service);
+    await sleep(1500);
+    await lock.commit();
+
+    const created = await Promise.all(creates);
+    context.expect(created.map(({ status }) => status)).toEqual(created.map(() => 409));
+  });
 });

@@ -1,6 +1,7 @@
 import { fewAtOnce } from '../../few-at-once.ts';
 import { unavailable } from '../../problem.ts';
-import type { Way } from './way.ts';
+import type { ExclusiveConnections } from './exclusive.ts';
+import { outOfTime, type Way } from './way.ts';
 
 type Options = {
   /** How many are on the way at once. */
@@ -9,20 +10,23 @@ type Options = {
   readonly mostWaiting: number;
 };
 
-/** In milliseconds: with less time left it is not sent any more, for PostgreSQL would go on when we have given up. */
-const LEAST_LEFT = 500;
+/** In milliseconds: with less time left it is not sent any more, for it would hardly be answered. */
+const LEAST_LEFT = 300;
 
 /**
- * A part of another way, for statements that wait for a lock that somebody keeps: with five callers who change a user whose
- * row was locked for four seconds they had all of the connections that creates with a key, batches and the changes have.
+ * A part of these connections, for statements that wait for a lock that somebody keeps: with five callers who changed a user
+ * whose row was locked for four seconds, or created one with an address that somebody had written and not committed, they had
+ * all of the connections that creates with a key, batches and the changes have.
  */
-export function asideOf(way: Way, { most, mostWaiting }: Options): Way {
+export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }: Options): Way {
   const turns = fewAtOnce(most, 'too many wait for locks');
 
   return {
     async send(text, values, deadline) {
       if (turns.waitingCount >= mostWaiting) throw unavailable('too many wait for locks');
-      return turns.run(deadline - LEAST_LEFT - performance.now(), () => way.send(text, values, deadline));
+      const longest = deadline - LEAST_LEFT - performance.now();
+      if (longest <= 0) throw outOfTime();
+      return turns.run(longest, () => connections.sendPatiently(text, values, deadline));
     },
     get waitingCount() {
       return turns.waitingCount;
@@ -30,6 +34,6 @@ export function asideOf(way: Way, { most, mostWaiting }: Options): Way {
     // They are in nobody's way.
     isCrowded: () => false,
     // Whoever has waited is sent then, and rejected.
-    cancel: way.cancel,
+    cancel: connections.cancel,
   };
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../problem.ts';
-import { withTimeLeft } from '../time-left.ts';
+import { lockTimeoutIn, withTimeLeft } from '../time-left.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
-import type { StatementText } from './pipeline.ts';
+import type { Pipeline, StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { cancelled, outOfTime, type Way } from './way.ts';
 
@@ -12,14 +12,24 @@ type Options = {
   readonly areNamed: boolean;
   /** How many may wait for a connection. */
   readonly mostWaiting: number;
+  /** `lock_timeout` of the sessions, in milliseconds; 0, for none, when it is left out. */
+  readonly lockTimeout?: number;
 };
 
-/** Statements of which each has a connection for itself alone, so that it holds up nobody, whatever it waits for. */
-export function exclusiveConnections(pool: Pool, options: Options): Way {
+/** A way for statements of which each has a connection for itself alone, so that it holds up nobody behind it. */
+export type ExclusiveConnections = Way & {
+  /** As `send`, whatever the `lock_timeout` of the sessions: it waits for a lock until its time is up. */
+  readonly sendPatiently: Way['send'];
+};
+
+const SET_LOCK_TIMEOUT = { sql: "select set_config('lock_timeout', $1, false)", name: 'lock_timeout' };
+
+/** Connections of this pool. */
+export function exclusiveConnections(pool: Pool, options: Options): ExclusiveConnections {
   const borrow = borrowingFrom(pool, options);
   const busy = new ChurningSet<Borrowed>();
   const waiting = new ChurningSet<(reason: Error) => void>();
-  const { mostWaiting } = options;
+  const { mostWaiting, lockTimeout = 0 } = options;
   let isCancelled = false;
 
   /** A connection that comes too late is given back. */
@@ -46,21 +56,29 @@ export function exclusiveConnections(pool: Pool, options: Options): Way {
     });
   }
 
-  async function send(text: StatementText, values: readonly unknown[], deadline: number) {
-    if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
-    const borrowed = await borrowUntil(deadline);
-    busy.add(borrowed);
-    const left = Math.max(deadline - performance.now(), 1);
-    try {
-      return await answerWithin(left, borrowed, text, withTimeLeft(values, left));
-    } finally {
-      busy.delete(borrowed);
-      borrowed.release();
-    }
+  function sending({ isPatient }: { readonly isPatient: boolean }): Way['send'] {
+    return async (text, values, deadline) => {
+      if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
+      const borrowed = await borrowUntil(deadline);
+      busy.add(borrowed);
+      const left = Math.max(deadline - performance.now(), 1);
+      const longest = lockTimeoutIn(left);
+      const limit = isPatient || lockTimeout === 0 ? longest : Math.min(lockTimeout, longest);
+      try {
+        if (isPatient) setLockTimeout(borrowed.pipeline, limit);
+        const answer = answerWithin(left, borrowed, text, withTimeLeft(values, limit));
+        if (isPatient) setLockTimeout(borrowed.pipeline, lockTimeout);
+        return await answer;
+      } finally {
+        busy.delete(borrowed);
+        borrowed.release();
+      }
+    };
   }
 
   return {
-    send,
+    send: sending({ isPatient: false }),
+    sendPatiently: sending({ isPatient: true }),
     get waitingCount() {
       return pool.waitingCount;
     },
@@ -71,6 +89,11 @@ export function exclusiveConnections(pool: Pool, options: Options): Way {
       for (const refuse of waiting) refuse(cancelled());
     },
   };
+}
+
+/** In one write with the statement behind it, or before it, which is told when the connection fails. */
+function setLockTimeout(pipeline: Pipeline, milliseconds: number): void {
+  pipeline.send({ text: SET_LOCK_TIMEOUT, values: [String(milliseconds)], resolve() {}, reject() {} });
 }
 
 /** PostgreSQL notices that the connection is gone, and stops the statement. */
