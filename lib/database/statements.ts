@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WithinDatabaseSpan } from '../observability/database-span.ts';
+import { Problem } from '../problem.ts';
 import { currentRequest, type RequestScope } from '../request-scope.ts';
 import type { Settings } from '../settings.ts';
 import type { StatementText } from './connections/pipeline.ts';
@@ -15,7 +16,7 @@ import { type Retry, retryAfter } from './retry.ts';
  */
 export type Kind = 'read' | 'lookup' | 'write' | 'item' | 'long';
 
-/** How a statement is sent: by its kind, and `aside` once it has waited for a lock where others wait behind it. */
+/** How a statement is sent: by its kind, and `aside` once it has waited for a lock where others share its connection. */
 type WayName = Kind | 'aside';
 
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
@@ -86,7 +87,7 @@ export function createStatements(
     for (;;) {
       if (isStalePlan(fault) && prepared < MOST_PREPARED) prepared += 1;
       // Others wait behind it: it goes on waiting where it is in nobody's way.
-      else if (ways[name] !== ways.aside && isLockTimeout(fault)) name = 'aside';
+      else if (name !== 'long' && name !== 'aside' && isLockTimeout(fault)) name = 'aside';
       else {
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
         if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
@@ -97,7 +98,8 @@ export function createStatements(
       try {
         return await send(name, text, values, deadline);
       } catch (again) {
-        fault = again;
+        // Whoever was not sent again, or not answered, fails for the lock that he has waited for.
+        if (!(again instanceof Problem && isLockTimeout(fault))) fault = again;
       }
     }
   }

@@ -4,16 +4,17 @@
  */
 export const TIME_LEFT = Symbol('time left');
 
-/** In milliseconds: PostgreSQL's refusal has to come before the request's time is up. */
-const LOCK_GRACE = 200;
+/** In milliseconds: PostgreSQL's refusal has to come so long before the request's time is up. */
+export const LOCK_GRACE = 200;
 
 /** For how long a statement may wait for a lock when it has so much time left; both in milliseconds. */
 export function lockTimeoutIn(left: number): number {
   return Math.max(Math.floor(left - LOCK_GRACE), 1);
 }
 
-/** The values, with so many milliseconds as the time that is left. */
+/** The values, with the time that is left: so many milliseconds. */
 export function withTimeLeft(values: readonly unknown[], milliseconds: number): readonly unknown[] {
   if (!values.includes(TIME_LEFT)) return values;
-  return values.map((value) => (value === TIME_LEFT ? String(milliseconds) : value));
+  const limit = String(lockTimeoutIn(milliseconds));
+  return values.map((value) => (value === TIME_LEFT ? limit : value));
 }

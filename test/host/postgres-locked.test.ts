@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, type TestContext, test } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { BATCH } from '../stage/keyed.ts';
@@ -110,17 +110,22 @@ async function expectOthersServed({ expect }: TestContext, service: Service): Pr
   expect(Math.max(...others.map(({ milliseconds }) => milliseconds))).toBeLessThan(1500);
 }
 
-function createUnder(service: Service, key: string, email = freshAddress()): Promise<Response> {
-  return service.call('POST', USERS, { email }, { headers: { 'idempotency-key': key } });
+function createUnder(service: Service, key: string): Promise<Response> {
+  return service.call('POST', USERS, { email: freshAddress() }, { headers: { 'idempotency-key': key } });
+}
+
+async function createUser(service: Service): Promise<string> {
+  const created = await service.call('POST', USERS, { email: freshAddress() });
+  return ((await created.json()) as UserBody).id;
 }
 
 describe.concurrent('what somebody keeps locked holds up those who need it, and nobody else:', () => {
   test('a user', async (context) => {
     const { service } = await start(context);
-    const { id } = (await (await service.call('POST', USERS, { email: freshAddress() })).json()) as UserBody;
+    const id = await createUser(service);
     const lock = await holdUser(service.database, id);
     const changes = Array.from({ length: 12 }, () => service.call('PATCH', USERS + id, { full_name: 'Ada' }));
-    await untilUnderWay(2, service.database, 10, 100);
+    await untilUnderWay(2, service.database, 10, 30);
     await expectOthersServed(context, service);
     // Longer than a statement waits to be sent: all of these have been sent once.
     await sleep(1500);
@@ -134,16 +139,36 @@ describe.concurrent('what somebody keeps locked holds up those who need it, and 
     const { service } = await start(context);
     const email = freshAddress();
     const lock = await holdEmail(service.database, email);
-    const creates = Array.from({ length: 6 }, (_, index) => [
-      createUnder(service, `key${index}`, email),
-      service.call('POST', BATCH, { items: [{ email }, { email: freshAddress() }] }),
-    ]).flat();
-    await untilUnderWay(2, service.database, 10, 100);
+    const creates = Array.from({ length: 12 }, () => service.call('POST', USERS, { email }));
+    await untilUnderWay(2, service.database, 10, 30);
     await expectOthersServed(context, service);
     await sleep(1500);
     await lock.commit();
 
     const created = await Promise.all(creates);
     context.expect(created.map(({ status }) => status)).toEqual(created.map(() => 409));
+  });
+
+  test.each([['10'], ['4']])('not even those who wait for a moment: a pool of %s', async (size) => {
+    const service = await startService({ SVC_POSTGRES_POOL_SIZE: size });
+    const [kept, brief] = await Promise.all([createUser(service), createUser(service)]);
+    const lock = await holdUser(service.database, kept);
+    const changes = Array.from({ length: 12 }, () =>
+      service.call('PATCH', USERS + kept, { full_name: 'Ada' }),
+    );
+    // All have been tried as often as they are until their time is up.
+    await sleep(2500);
+    const briefly = await holdUser(service.database, brief);
+    const waiting = timed(service.call('PATCH', USERS + brief, { full_name: 'Bea' }));
+    await sleep(80);
+    await briefly.release();
+    const { answer, milliseconds } = await waiting;
+    await lock.release();
+    const changed = await Promise.all(changes);
+    await service.stop();
+
+    expect(answer.status).toBe(200);
+    expect(milliseconds).toBeLessThan(1000);
+    expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
   });
 });

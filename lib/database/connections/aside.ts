@@ -1,22 +1,28 @@
 import { fewAtOnce } from '../../few-at-once.ts';
 import { unavailable } from '../../problem.ts';
+import { isLockTimeout } from '../faults.ts';
+import { LOCK_GRACE } from '../time-left.ts';
 import type { ExclusiveConnections } from './exclusive.ts';
 import { outOfTime, type Way } from './way.ts';
 
 type Options = {
   /** How many are on the way at once. */
   readonly most: number;
-  /** How many may wait for that, nearly until their time is up: they have been sent before. */
+  /** How many may wait for that, until their time is up: they have been sent before. */
   readonly mostWaiting: number;
 };
 
-/** In milliseconds: with less time left it is not sent any more, for it would hardly be answered. */
-const LEAST_LEFT = 300;
+/** In milliseconds: for so long a statement waits for its lock at first, and at last, before it lets others have a try. */
+const FIRST_TRY = 50;
+const LONGEST_TRY = 200;
 
 /**
- * A part of these connections, for statements that wait for a lock that somebody keeps: with five callers who changed a user
- * whose row was locked for four seconds, or created one with an address that somebody had written and not committed, they had
- * all of the connections that creates with a key, batches and the changes have.
+ * A part of these connections, for short statements that wait for a lock that somebody keeps: with five callers who changed a
+ * user whose row was locked for four seconds they had all of the connections that creates with a key, batches and the
+ * changes have.
+ *
+ * They take turns, whoever has tried least often first, so that nobody whose lock is free in a moment waits for those whose
+ * locks are kept. (What may take long waits on, for it may have a key meanwhile, and would give it away.)
  */
 export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }: Options): Way {
   const turns = fewAtOnce(most, 'too many wait for locks');
@@ -24,9 +30,17 @@ export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }
   return {
     async send(text, values, deadline) {
       if (turns.waitingCount >= mostWaiting) throw unavailable('too many wait for locks');
-      const longest = deadline - LEAST_LEFT - performance.now();
-      if (longest <= 0) throw outOfTime();
-      return turns.run(longest, () => connections.sendPatiently(text, values, deadline));
+      for (let patience = FIRST_TRY; ; patience = Math.min(patience * 2, LONGEST_TRY)) {
+        const left = deadline - performance.now();
+        if (left <= 0) throw outOfTime();
+        const tryOnce = () => connections.sendWaiting(patience, text, values, deadline);
+        try {
+          return await turns.run(left, tryOnce, patience);
+        } catch (fault) {
+          const isTooLate = deadline - performance.now() <= LOCK_GRACE;
+          if (isTooLate || !isLockTimeout(fault)) throw fault;
+        }
+      }
     },
     get waitingCount() {
       return turns.waitingCount;

@@ -12,24 +12,23 @@ type Options = {
   readonly areNamed: boolean;
   /** How many may wait for a connection. */
   readonly mostWaiting: number;
-  /** `lock_timeout` of the sessions, in milliseconds; 0, for none, when it is left out. */
-  readonly lockTimeout?: number;
 };
 
-/** A way for statements of which each has a connection for itself alone, so that it holds up nobody behind it. */
+/** A way for statements of which each has a connection for itself alone, so that it holds up nobody, whatever it waits for. */
 export type ExclusiveConnections = Way & {
-  /** As `send`, whatever the `lock_timeout` of the sessions: it waits for a lock until its time is up. */
-  readonly sendPatiently: Way['send'];
+  /** As `send`; it waits for a lock for so many milliseconds at most. */
+  sendWaiting(milliseconds: number, ...sent: Parameters<Way['send']>): ReturnType<Way['send']>;
 };
 
-const SET_LOCK_TIMEOUT = { sql: "select set_config('lock_timeout', $1, false)", name: 'lock_timeout' };
+const SET_LOCK_TIMEOUT = { sql: "select set_config('lock_timeout', $1, false)", name: 'set lock_timeout' };
+const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeout' };
 
 /** Connections of this pool. */
 export function exclusiveConnections(pool: Pool, options: Options): ExclusiveConnections {
   const borrow = borrowingFrom(pool, options);
   const busy = new ChurningSet<Borrowed>();
   const waiting = new ChurningSet<(reason: Error) => void>();
-  const { mostWaiting, lockTimeout = 0 } = options;
+  const { mostWaiting } = options;
   let isCancelled = false;
 
   /** A connection that comes too late is given back. */
@@ -56,29 +55,29 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
     });
   }
 
-  function sending({ isPatient }: { readonly isPatient: boolean }): Way['send'] {
-    return async (text, values, deadline) => {
-      if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
-      const borrowed = await borrowUntil(deadline);
-      busy.add(borrowed);
-      const left = Math.max(deadline - performance.now(), 1);
-      const longest = lockTimeoutIn(left);
-      const limit = isPatient || lockTimeout === 0 ? longest : Math.min(lockTimeout, longest);
-      try {
-        if (isPatient) setLockTimeout(borrowed.pipeline, limit);
-        const answer = answerWithin(left, borrowed, text, withTimeLeft(values, limit));
-        if (isPatient) setLockTimeout(borrowed.pipeline, lockTimeout);
-        return await answer;
-      } finally {
-        busy.delete(borrowed);
-        borrowed.release();
-      }
-    };
+  async function sendBy<Rows>(deadline: number, sendOn: (borrowed: Borrowed, left: number) => Promise<Rows>) {
+    if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
+    const borrowed = await borrowUntil(deadline);
+    busy.add(borrowed);
+    try {
+      return await sendOn(borrowed, Math.max(deadline - performance.now(), 1));
+    } finally {
+      busy.delete(borrowed);
+      borrowed.release();
+    }
   }
 
   return {
-    send: sending({ isPatient: false }),
-    sendPatiently: sending({ isPatient: true }),
+    send: (text, values, deadline) =>
+      sendBy(deadline, (borrowed, left) => answerWithin(left, borrowed, text, withTimeLeft(values, left))),
+    sendWaiting: (milliseconds, text, values, deadline) =>
+      sendBy(deadline, (borrowed, left) => {
+        const limit = Math.min(milliseconds, lockTimeoutIn(left));
+        change(borrowed.pipeline, SET_LOCK_TIMEOUT, [String(limit)]);
+        const answer = answerWithin(left, borrowed, text, values);
+        change(borrowed.pipeline, RESET_LOCK_TIMEOUT);
+        return answer;
+      }),
     get waitingCount() {
       return pool.waitingCount;
     },
@@ -91,9 +90,12 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
   };
 }
 
-/** In one write with the statement behind it, or before it, which is told when the connection fails. */
-function setLockTimeout(pipeline: Pipeline, milliseconds: number): void {
-  pipeline.send({ text: SET_LOCK_TIMEOUT, values: [String(milliseconds)], resolve() {}, reject() {} });
+/** Changes the session, in one write with the statement behind it or before it; else the connection is of no more use. */
+function change(pipeline: Pipeline, text: StatementText, values: readonly string[] = []): void {
+  const reject = () => {
+    pipeline.isBroken = true;
+  };
+  pipeline.send({ text, values, resolve() {}, reject });
 }
 
 /** PostgreSQL notices that the connection is gone, and stops the statement. */

@@ -62,16 +62,12 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   };
   const goingPast = poolSize < LEAST_TO_GO_PAST ? [] : [open(1, session)];
   const forOthers = poolSize - FOR_READS - goingPast.length - forWrites;
-  const [reads, writes, others] = [
-    open(FOR_READS, session),
-    open(forWrites, writing),
-    open(forOthers, session),
-  ];
+  const [reads, writes, others] = [open(FOR_READS, session), open(forWrites, writing), open(forOthers)];
   const reading = { ...options, mostSent: READS_ON_THEIR_WAY };
   const read = sharedConnections(reads, reading);
   const past = goingPast.map((pool) => sharedConnections(pool, reading));
   const write = sharedConnections(writes, { ...options, mostSent: WRITES_ON_THEIR_WAY });
-  const long = exclusiveConnections(others, { ...waiting, lockTimeout: LOCK_TIMEOUT });
+  const long = exclusiveConnections(others, waiting);
   return {
     ways: {
       read,

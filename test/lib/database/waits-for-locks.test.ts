@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../../lib/database/database.ts';
 import { prepare } from '../../../lib/database/prepared.ts';
-import { TIME_LEFT } from '../../../lib/database/time-left.ts';
+import type { Kind } from '../../../lib/database/statements.ts';
 import { readSettings } from '../../../lib/settings.ts';
 import { hold, untilUnderWay } from '../../stage/locks.ts';
 import { createDatabase } from '../../stage/postgres.ts';
@@ -16,7 +17,9 @@ let opened: Database;
 
 beforeAll(async () => {
   [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  opened = openDatabase(readSettings(environmentOf(database, issuer)).postgres);
+  opened = openDatabase(
+    readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_STATEMENT_TIMEOUT: '4' }).postgres,
+  );
   await inDatabase(database, 'CREATE TABLE kept ()');
 });
 
@@ -25,42 +28,45 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** In milliseconds. */
+/** In milliseconds; 0 for none. */
 type Limit = { readonly limit: number };
 const limit = sql`(select setting::int from pg_settings where name = 'lock_timeout')`;
 
-test('a statement that may take long waits for a lock on part of their connections, with a limit of its own there', async () => {
-  const read = prepare<Record<string, never>, Limit>(
+/** The limit on the wait, of a statement that needs the table. */
+const needing = (kind: Kind) =>
+  prepare<Record<string, never>, Limit>(
     opened.statements,
     'SELECT kept',
-    () => sql`select ${limit} as "limit", (select count(*) from kept)`,
+    () => sql`select ${limit} as "limit", (select count(*) from kept) from pg_sleep(0.1)`,
+    kind,
   );
+
+test('short statements wait for a kept lock in turns, for a little longer each time', async () => {
+  const read = needing('read');
   const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
   const waiting = Array.from({ length: 5 }, () => read({}));
-  await untilUnderWay(2, database, 10, 100);
+  await untilUnderWay(2, database, 10, 30);
+  expect(opened.connections().waitedFor).toBe(3);
+  await sleep(2000);
   await table.release();
 
   const rows = (await Promise.all(waiting)).flat();
-  // What is left of the time of a request, of 5 seconds.
-  expect(rows.map((row) => row.limit > 3000 && row.limit <= 5000)).toEqual(Array(5).fill(true));
+  expect(rows.map((row) => row.limit)).toEqual(Array(5).fill(200));
 });
 
-test('every connection has its own limit again after that', async () => {
-  const read = prepare<Record<string, never>, Limit>(
-    opened.statements,
-    'SELECT pg_sleep',
-    () => sql`select ${limit} as "limit" from pg_sleep(0.2)`,
-  );
+test('no connection keeps the limit of such a wait', async () => {
+  const read = needing('long');
   const five = await Promise.all(Array.from({ length: 5 }, () => read({})));
 
-  expect(five.flat()).toEqual(Array(5).fill({ limit: 20 }));
+  expect(five.flat()).toEqual(Array(5).fill({ limit: 0, count: '0' }));
 });
 
-test('so has what a statement is told', async () => {
-  const read = prepare<{ told: unknown }, Limit>(
-    opened.statements,
-    'SELECT',
-    ({ told }) => sql`select ${told}::int as "limit"`,
-  );
-  expect(await read({ told: TIME_LEFT })).toEqual([{ limit: 20 }]);
+test('whose turn does not come fails for the lock that he has waited for', async () => {
+  const read = needing('read');
+  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const faults = await Promise.all(Array.from({ length: 12 }, () => read({}).catch((fault) => fault)));
+  await table.release();
+
+  expect(faults.map(({ cause }) => cause?.code)).toEqual(Array(12).fill('55P03'));
+  await untilUnderWay(0, database);
 });
