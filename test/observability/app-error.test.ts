@@ -158,17 +158,17 @@ describe('app_error', () => {
     const requestId = response.headers.get('x-request-id');
 
     expect(response.status).toBe(503);
-    expect(await response.text()).not.toMatch(/57014|PostgreSQL|stack/);
+    expect(await response.text()).not.toMatch(/55P03|PostgreSQL|stack/);
     expect(await eventsOf(requestId)).toEqual([
       {
         ...warning(requestId, { status_code: 503, path: users }),
         level: 'error',
-        message: expect.stringContaining('57014'),
+        message: expect.stringContaining('55P03'),
         cause: {
           name: 'error',
-          code: '57014',
-          message: 'canceling statement due to statement timeout',
-          stack: expect.stringMatching(/canceling statement due to statement timeout\n +at /),
+          code: '55P03',
+          message: 'canceling statement due to lock timeout',
+          stack: expect.stringMatching(/canceling statement due to lock timeout\n +at /),
         },
       },
     ]);
