@@ -96,10 +96,12 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
       /** Somebody who calls this service, over so many connections. */
       caller: (connections = 1) => createCaller({ ...caller, connections }),
       startLoad: (writers: number) => startLoad({ ...caller, writers, random: random.branch() }),
-      /** Sends creates in doubt again, then holds its ledger, or that of all, against the table and the changes. */
+      /** Sends creates in doubt again, then holds its ledger, or that of all, against its table and its changes. */
       async checkBooks(books = ledger): Promise<void> {
         figures.settled += await settle({ ...caller, ledger: books });
-        const stored = await storedUsers(postgres);
+        const stored = await storedUsers({
+          query: (sql) => postgres.query(sql, environment.SVC_POSTGRES_DB),
+        });
         const changes = await allChanges(caller);
         const found = [...faultsInTable(books, stored), ...faultsInHistory(books, changes, stored)];
         figures.lost += found.length;

@@ -85,6 +85,7 @@ export const tooManyConnections: Row = {
         };
       });
     }
+    await service.checkBooks();
   },
 };
 
@@ -100,6 +101,7 @@ export const accountRefused: Row = {
         return () => stage.postgres.query('ALTER ROLE service LOGIN');
       });
     }
+    await service.checkBooks();
   },
 };
 
@@ -121,5 +123,6 @@ export const databaseMissing: Row = {
         return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
       });
     }
+    await service.checkBooks();
   },
 };

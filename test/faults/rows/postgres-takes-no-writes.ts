@@ -89,5 +89,6 @@ export const diskFull: Row = {
         return () => rm(filling);
       });
     }
+    await service.checkBooks();
   },
 };
