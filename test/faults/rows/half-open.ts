@@ -5,8 +5,8 @@ import type { Row } from '../run-row.ts';
 import type { Stage } from '../stage.ts';
 
 const CALLERS = 30;
-/** Of the connections that writes share, those that can be on their way at once. */
-const WRITES_ON_THEIR_WAY = 12;
+/** Three on each of the three connections that writes share. */
+const WRITES_ON_THEIR_WAY = 9;
 
 /** In milliseconds. */
 const LONGEST = 5000;
