@@ -3,15 +3,18 @@ import { encoded, forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
 import type { Random } from './random.ts';
 
-type Parts = { readonly key: IssuerKey; readonly header: object; readonly claims: object };
+type Parts = {
+  readonly key: IssuerKey;
+  readonly header: object;
+  readonly claims: object;
+  /** Where an attacker would have keys fetched from. */
+  readonly elsewhere: string;
+};
 type Forge = (parts: Parts, random: Random) => string;
 
 const attacker = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const attackerJwk = attacker.publicKey.export({ format: 'jwk' });
 const byAttacker = rs256(attacker.privateKey);
-
-/** Where an attacker would have keys fetched from; nobody listens there. */
-const ELSEWHERE = 'http://127.0.0.1:9/keys';
 
 const inSomeCase = (text: string, random: Random) =>
   [...text].map((letter) => (random.chance(0.5) ? letter.toUpperCase() : letter)).join('');
@@ -43,12 +46,12 @@ export const FORGERIES: Readonly<Record<string, Forge>> = {
   'embedded key': (parts, random) =>
     withHeader(parts, { jwk: attackerJwk, ...random.pick([{}, { kid: undefined }]) }, byAttacker),
   'remote key': (parts, random) =>
-    withHeader(parts, { [random.pick(['jku', 'x5u'])]: ELSEWHERE }, byAttacker),
+    withHeader(parts, { [random.pick(['jku', 'x5u'])]: parts.elsewhere }, byAttacker),
   'certificate in the header': (parts) => withHeader(parts, { x5c: [encoded('certificate')] }, byAttacker),
   'kid injection': (parts, random) =>
     withHeader(
       parts,
-      { kid: random.pick(['../../dev/null', "' OR '1'='1", '$(id)', '__proto__', '*', '', ELSEWHERE]) },
+      { kid: random.pick(['../../dev/null', "' OR '1'='1", '$(id)', '__proto__', '*', '', parts.elsewhere]) },
       random.pick([byAttacker, rs256(parts.key)]),
     ),
   'critical header': (parts, random) =>
@@ -144,8 +147,11 @@ export const FORGERIES: Readonly<Record<string, Forge>> = {
   },
 };
 
-/** The parts of a good token, valid for an hour. */
-export function goodTokenParts(issuer: Parameters<typeof goodParts>[0]['issuer']): Parts {
+/** The parts of a good token, valid for an hour; nobody listens elsewhere unless told where somebody does. */
+export function goodTokenParts(
+  issuer: Parameters<typeof goodParts>[0]['issuer'],
+  elsewhere = 'http://127.0.0.1:9/keys',
+): Parts {
   const good = goodParts({ issuer });
-  return { ...good, claims: { ...good.claims, exp: good.claims.exp + 3600 } };
+  return { ...good, claims: { ...good.claims, exp: good.claims.exp + 3600 }, elsewhere };
 }

@@ -1,5 +1,6 @@
 import { createCaller } from '../caller.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
+import { startKeyServer } from '../key-server.ts';
 import type { Row } from '../run-row.ts';
 import { sideBySide } from '../side-by-side.ts';
 
@@ -11,12 +12,14 @@ const MAINTENANCE = 2;
 export const forgedTokens: Row = {
   name: 'forged-tokens',
   promise:
-    'Of forged tokens of every published class none is accepted, and beside each class the good one is.',
+    'Of forged tokens of every published class none is accepted, none has keys fetched from where it says, and beside each class the good one is accepted.',
   trials: 20_000,
   brief: 2000,
-  async run({ startService, issuer, trials, claim, tried, random }) {
+  async run({ startService, issuer, trials, claim, tried, random, defer }) {
     const service = await startService();
-    const parts = goodTokenParts(issuer as never);
+    const elsewhere = await startKeyServer();
+    defer(elsewhere.stop);
+    const parts = goodTokenParts(issuer as never, elsewhere.jwksUri);
     const classes = Object.entries(FORGERIES);
     const fetches = issuer.fetches;
     const begun = performance.now();
@@ -37,6 +40,7 @@ export const forgedTokens: Row = {
     }
     const seconds = (performance.now() - begun) / 1000;
     claim('the keys are fetched now and then alone', issuer.fetches - fetches <= seconds / 2 + 2);
+    claim('no key is fetched from elsewhere', elsewhere.fetches === 0, elsewhere.fetches);
   },
 };
 
