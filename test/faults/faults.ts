@@ -29,9 +29,9 @@ if (![seed, minutes ?? 1, Number(values.trials ?? 1)].every(Number.isFinite)) {
 const unknown = values.row?.find((name) => rows.every((row) => row.name !== name));
 if (unknown) throw new Error(`there is no row ${unknown}: ${rows.map(({ name }) => name).join(', ')}`);
 const isShort = minutes !== undefined && !values.row;
-const chosen = rows.filter(({ name, brief }) =>
-  values.row ? values.row.includes(name) : minutes === undefined || brief !== undefined,
-);
+const asked = rows.filter(({ name }) => values.row?.includes(name) ?? true);
+const chosen = isShort ? asked.filter(({ brief }) => brief !== undefined) : asked;
+const leftToTheWholeRun = asked.filter((row) => !chosen.includes(row)).map(({ name }) => name);
 
 /** In a run that is not whole, as many as fit. */
 function trialsOf({ trials, brief }: Row): number {
@@ -86,6 +86,7 @@ for (const outcome of outcomes) {
 }
 for (const { row, faults } of outcomes) for (const fault of faults) print(`failed: ${row}: ${fault}`);
 const passed = outcomes.filter((outcome) => outcome.passed).length;
+if (leftToTheWholeRun.length > 0) print(`left to the whole run: ${leftToTheWholeRun.join(', ')}`);
 if (leftOut.length > 0) print(`left out, for the time was up: ${leftOut.join(', ')}`);
 const minutesTaken = outcomes.reduce((sum, { seconds }) => sum + seconds, 0) / 60;
 print(`seed ${seed}, ${minutesTaken.toFixed(1)} minutes`);
