@@ -8,16 +8,24 @@ import type { ServiceUnderFault, Stage } from '../stage.ts';
 const DRAIN = 1;
 const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
 
+type State = {
+  readonly variables?: Record<string, string>;
+  /** Whether the signal comes before anybody can call, as soon as the process hears it. */
+  readonly isEarly?: boolean;
+  enter?(service: ServiceUnderFault, stage: Stage): Promise<(() => unknown) | undefined>;
+};
+
+/** Sends the process the signal when it begins to listen for it, which is before the host is loaded. */
+const SIGNAL_EARLY = `process.on('newListener', (name) => {
+  if (name === 'SIGTERM') setImmediate(() => process.kill(process.pid, 'SIGTERM'));
+});`;
+
 /** States in which a signal may find the process, each with what ends them, and the settings they need. */
-const STATES: Readonly<
-  Record<
-    string,
-    {
-      variables?: Record<string, string>;
-      enter?(service: ServiceUnderFault, stage: Stage): Promise<(() => unknown) | undefined>;
-    }
-  >
-> = {
+const STATES: Readonly<Record<string, State>> = {
+  'before listening': {
+    variables: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SIGNAL_EARLY)}` },
+    isEarly: true,
+  },
   idle: {},
   'under load': {
     async enter(service) {
@@ -66,26 +74,40 @@ export const terminated: Row = {
   trials: 8,
   brief: 1,
   async run(stage) {
-    const { startService, trials, claim, tried, recovered, figures } = stage;
+    const { trials, claim, tried, recovered, figures } = stage;
     for (let trial = 0; trial < trials; trial += 1) {
-      for (const [name, { variables, enter }] of Object.entries(STATES)) {
-        const drain = { SVC_SHUTDOWN_DRAIN_TIMEOUT: String(DRAIN) };
-        const service = await startService({ ...drain, ...variables }, { isOnItsOwn: true });
-        const leave = await enter?.(service, stage);
-        const { code, seconds } = await endedBy('SIGTERM', service);
-        await leave?.();
+      for (const [name, state] of Object.entries(STATES)) {
+        const { host, code, seconds } = await (state.isEarly ? endedEarly : endedIn)(state, stage);
         recovered(seconds);
         figures.exits += 1;
         claim(`${name}: gone in time`, seconds <= DRAIN + 2, seconds);
         claim(`${name}: exit code 0`, code === 0, code);
-        const drains = drainEvents(service).map(({ event }) => event);
+        const drains = drainEvents(host).map(({ event }) => event);
         claim(`${name}: one drain event`, drains.length === 1, drains);
-        claim(`${name}: nothing on standard error`, service.errors() === '', service.errors());
+        claim(`${name}: nothing on standard error`, host.errors() === '', host.errors());
         tried();
       }
     }
   },
 };
+
+const SHORT_DRAIN = { SVC_SHUTDOWN_DRAIN_TIMEOUT: String(DRAIN) };
+
+async function endedIn({ variables, enter }: State, stage: Stage) {
+  const service = await stage.startService({ ...SHORT_DRAIN, ...variables }, { isOnItsOwn: true });
+  const leave = await enter?.(service, stage);
+  const ended = await endedBy('SIGTERM', service);
+  await leave?.();
+  return { host: service, ...ended };
+}
+
+/** The seconds are those since it was started. */
+async function endedEarly({ variables }: State, stage: Stage) {
+  const begun = performance.now();
+  const host = await stage.startHostWith({ ...SHORT_DRAIN, ...variables });
+  const ended = await host.exited;
+  return { host, ...ended, seconds: (performance.now() - begun) / 1000 };
+}
 
 const SETTINGS: readonly Record<string, string | undefined>[] = [
   { SVC_OAUTH_ISSUER: undefined },
