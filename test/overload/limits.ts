@@ -1,0 +1,70 @@
+import { type Row, shareOf } from './table.ts';
+
+/** Of the peak. */
+export const GOAL = 0.8;
+
+/** What is held against every load. */
+type Limit = {
+  readonly sentence: string;
+  /** Whether the run fails by it; otherwise it is told alone. */
+  readonly decides: boolean;
+  isKept(row: Row): boolean;
+  /** What is told of a load that has not kept it. */
+  figure(row: Row): string;
+};
+
+const share = (row: Row) => `${(100 * shareOf(row)).toFixed(1)} %`;
+
+export const LIMITS: readonly Limit[] = [
+  {
+    sentence: `Goodput is at least ${100 * GOAL} % of the peak`,
+    decides: true,
+    isKept: (row) => shareOf(row) >= GOAL,
+    figure: share,
+  },
+  {
+    sentence: 'All is normal two seconds after',
+    decides: true,
+    isKept: ({ isNormalAfter }) => isNormalAfter,
+    figure: () => 'not normal',
+  },
+  {
+    sentence: 'Every probe is answered 200',
+    decides: true,
+    isKept: ({ probes }) => probes.failed === 0,
+    figure: ({ probes }) => `${probes.failed} of ${probes.asked} not`,
+  },
+  {
+    sentence: '/ready is answered within 1,000 ms',
+    decides: true,
+    isKept: ({ probes }) => probes.longestReady <= 1000,
+    figure: ({ probes }) => `${probes.longestReady} ms`,
+  },
+  // Many connections that are opened at the same moment are accepted one at a turn, and a probe among them.
+  {
+    sentence: '/health is answered within 100 ms',
+    decides: false,
+    isKept: ({ probes }) => probes.longestHealth <= 100,
+    figure: ({ probes }) => `${probes.longestHealth} ms`,
+  },
+  {
+    sentence: '99 of 100 refusals come within 100 ms',
+    decides: false,
+    isKept: ({ outcome }) => outcome.refusalLatency.p99 <= 100,
+    figure: ({ outcome }) => `${outcome.refusalLatency.p99} ms`,
+  },
+];
+
+/** The loads that have not kept it. */
+export const brokenBy = ({ isKept }: Limit, rows: readonly Row[]): readonly Row[] =>
+  rows.filter((row) => !isKept(row));
+
+/** A line that names the loads that have not kept it, with their figures. */
+export function verdictOn(limit: Limit, rows: readonly Row[]): string {
+  const broken = brokenBy(limit, rows).map(
+    (row) => `${row.connections} connections, ${row.factor} x: ${limit.figure(row)}`,
+  );
+  if (broken.length === 0) return `kept: ${limit.sentence}.`;
+  const weight = limit.decides ? 'FAILED' : 'not kept, which decides nothing';
+  return `${weight}: ${limit.sentence}: ${broken.join('; ')}.`;
+}
