@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isInDoubt } from './ledger.ts';
-import { openStage, type Stage } from './stage.ts';
+import type { Ledger } from './ledger.ts';
+import { openStage, type Stage, type Totals } from './stage.ts';
 
 /** A fault, and what must be seen while and after it is brought about. */
 export type Row = {
@@ -77,29 +77,40 @@ async function refuseAfter(minutes: number): Promise<never> {
   throw new Error(`the row has not ended after ${Math.round(minutes * 60)} seconds`);
 }
 
-function outcomeOf({ name }: Row, { figures, faults, ledgers, seed }: Stage, seconds: number) {
-  const entries = ledgers.flatMap((ledger) => ledger.entries);
+function outcomeOf({ name }: Row, { figures, faults, ledgers, totals, seed }: Stage, seconds: number) {
+  const counted = [...ledgers.map(totalsOf), ...totals];
+  const sum = (of: (one: Totals) => number) => counted.reduce((total, one) => total + of(one), 0);
   const refused: Record<string, number> = {};
-  for (const ledger of ledgers) {
-    for (const [status, count] of Object.entries(ledger.refusedByStatus())) {
-      refused[status] = (refused[status] ?? 0) + count;
+  for (const { refused_by_status } of counted) {
+    for (const [status, count] of Object.entries(refused_by_status)) {
+      if (count > 0) refused[status] = (refused[status] ?? 0) + count;
     }
   }
   return {
     row: name,
     seed,
     trials: figures.trials,
-    sent: entries.length,
-    ok: entries.filter(({ status }) => status >= 200 && status < 300).length,
+    sent: sum(({ sent }) => sent),
+    ok: sum(({ ok }) => ok),
     refused_by_status: refused,
-    lost: figures.lost,
-    in_doubt: entries.filter(isInDoubt).length,
+    lost: figures.lost + sum(({ lost = 0 }) => lost),
+    in_doubt: ledgers.reduce((total, ledger) => total + ledger.inDoubt.length, 0),
     recovery_seconds: rounded(figures.recoverySeconds, 3),
-    longest_answer_ms: rounded(Math.max(0, ...ledgers.map((ledger) => ledger.longestAnswer())), 0),
+    longest_answer_ms: rounded(Math.max(0, ...counted.map((one) => one.longest_answer_ms)), 0),
     memory_change_mb: rounded(figures.memoryChange, 1),
     exits: figures.exits,
     seconds: rounded(seconds, 1),
     faults: faults as readonly string[],
+  };
+}
+
+/** What is lost is found when the books are checked. */
+function totalsOf(ledger: Ledger): Totals {
+  return {
+    sent: ledger.entries.length,
+    ok: ledger.entries.filter(({ status }) => status >= 200 && status < 300).length,
+    refused_by_status: ledger.refusedByStatus(),
+    longest_answer_ms: ledger.longestAnswer(),
   };
 }
 

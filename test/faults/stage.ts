@@ -21,6 +21,17 @@ export type Stage = Awaited<ReturnType<typeof openStage>>;
 /** A service under test. */
 export type ServiceUnderFault = Awaited<ReturnType<Stage['startService']>>;
 
+/** What was counted by somebody else than a ledger, as it is printed of a row. */
+export type Totals = {
+  readonly sent: number;
+  readonly ok: number;
+  /** 0 is no answer. */
+  readonly refused_by_status: Readonly<Record<string, number>>;
+  /** Where somebody has looked. */
+  readonly lost?: number;
+  readonly longest_answer_ms: number;
+};
+
 type Options = {
   readonly seed: number;
   readonly trials: number;
@@ -44,6 +55,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
   const suspects: (() => Promise<string[]>)[] = [];
   const cleanUps: (() => unknown)[] = [];
   const ledgers: Ledger[] = [];
+  const totals: Totals[] = [];
   const pools: (() => number)[] = [];
   const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
   let closed: Promise<readonly string[]> | undefined;
@@ -136,6 +148,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     figures,
     faults,
     ledgers,
+    totals,
     startService,
     /** Books of their own, for callers or services that are counted apart. */
     openLedger,
@@ -158,6 +171,10 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     /** What is to be undone at the end, the latest first. */
     defer(cleanUp: () => unknown): void {
       cleanUps.push(cleanUp);
+    },
+    /** What a command with callers of its own has counted. */
+    counted(told: Totals): void {
+      totals.push(told);
     },
     /** One more trial has been made. */
     tried(): void {

@@ -11,11 +11,11 @@ import { run } from './load.ts';
 import { plot } from './plot.ts';
 import { startProbes } from './probes.ts';
 import { type Load, startStage } from './stage.ts';
-import { goodputOf, type Row, shareOf, tableHead, tableLine } from './table.ts';
+import { goodputOf, type Row, shareOf, tableHead, tableLine, totalsOf } from './table.ts';
 
 /**
  * Loads the built host with several times what it can answer, whatever becomes of the answers; prints a table of what was
- * answered in time, and which limits were kept; writes the same as a plot. Ends with exit code
+ * answered in time, which limits were kept, and at last the totals as JSON; writes the same as a plot. Ends with exit code
  * 1 when a limit that decides was not kept.
  */
 const { values: options } = parseArgs({
@@ -88,6 +88,7 @@ async function areLimitsKept(): Promise<boolean> {
   for (const limit of LIMITS) print(verdictOn(limit, rows));
   const isAlive = stage.isAlive();
   if (!isAlive) print('FAILED: The process has ended.');
+  print(JSON.stringify(totalsOf(rows)));
   return isAlive && LIMITS.every((limit) => !limit.decides || brokenBy(limit, rows).length === 0);
 }
 

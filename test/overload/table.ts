@@ -51,6 +51,21 @@ export const goodputOf = (outcome: Outcome): number => outcome.answered / outcom
 /** What was answered in time as a share of the peak. */
 export const shareOf = ({ outcome, peak }: Row): number => goodputOf(outcome) / peak;
 
+/** Of all loads together, in milliseconds; 0 is whoever gave up, or whose connection broke. What was written is not read again. */
+export function totalsOf(rows: readonly Row[]) {
+  const sum = (of: (outcome: Outcome) => number) => rows.reduce((total, row) => total + of(row.outcome), 0);
+  return {
+    sent: sum(({ sent }) => sent),
+    ok: sum(({ answered, late }) => answered + late),
+    refused_by_status: {
+      0: sum(({ givenUp, broken }) => givenUp + broken),
+      503: sum(({ refused }) => refused),
+      other: sum(({ other }) => other),
+    },
+    longest_answer_ms: Math.max(...rows.map(({ outcome }) => outcome.answerLatency.longest)),
+  };
+}
+
 const lineOf = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
 
 const aSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);

@@ -2,20 +2,47 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
+import type { Stage, Totals } from '../stage.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-/** Runs a command of the project that has figures of its own; what it prints goes on, and its end is the outcome. */
-async function command({ claim, tried }: Stage, script: string): Promise<void> {
+/** What a command prints last, as JSON. */
+type Told = Totals & {
+  /** Of what was acknowledged, what the table does not have, or otherwise, or beside it. */
+  readonly missing?: number;
+  readonly different?: number;
+  readonly unknown?: number;
+};
+
+/**
+ * Runs a command of the project that judges by itself: its end is the outcome, what it prints goes on, and its totals
+ * are those of the row.
+ */
+async function command({ claim, tried, counted }: Stage, script: string): Promise<void> {
   const child = spawn('npm', ['run', '--silent', script], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  child.stdout.pipe(process.stderr);
-  const [code] = await once(child, 'exit');
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    printed += chunk;
+    process.stderr.write(chunk);
+  });
+  const [code] = await once(child, 'close');
   claim(`npm run ${script} ends with 0`, code === 0, code);
+  const told = lastLineOf(printed);
+  claim(`npm run ${script} tells what it has sent`, (told?.sent ?? 0) > 0, printed.slice(-200));
+  if (told) {
+    const { lost = 0, missing = 0, different = 0, unknown = 0 } = told;
+    counted({ ...told, lost: lost + missing + different + unknown });
+  }
   tried();
+}
+
+/** Undefined when the command did not get as far. */
+function lastLineOf(printed: string): Told | undefined {
+  const line = printed.trimEnd().split('\n').at(-1) ?? '';
+  return line.startsWith('{') ? JSON.parse(line) : undefined;
 }
 
 export const rollingRestarts: Row = {
@@ -28,7 +55,8 @@ export const rollingRestarts: Row = {
 
 export const overload: Row = {
   name: 'overload',
-  promise: 'At 1, 2, 5 and 10 times the capacity goodput is at least 80 % of the peak.',
+  promise:
+    'At 1, 2, 5 and 10 times the capacity goodput is at least 80 % of the peak, /ready is 200 within a second, and all is normal two seconds after.',
   trials: 1,
   minutes: 25,
   run: (stage) => command(stage, 'test:overload'),
