@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
 import { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';
+import { createCaller } from '../caller.ts';
+import { Ledger } from '../ledger.ts';
+import { percentile } from '../percentile.ts';
 import type { Row } from '../run-row.ts';
 import type { ServiceUnderFault, Stage } from '../stage.ts';
 
@@ -153,37 +156,71 @@ export const badSettings: Row = {
 /** What a collector can be like: away, hanging, failing. */
 const COLLECTORS = ['away', 'hanging', 'failing'] as const;
 
+/** How often p99 is taken in turn from the service without its collector, and from one with it. */
+const TURNS = 20;
+
+/** What it may cost, and by how much two processes alike may differ for as long as they run. */
+const COSTS = 1.05 * 1.06;
+
 export const collectorAway: Row = {
   name: 'collector-away',
-  promise: 'The trace collector is away, hangs or fails: every request is served, and memory is flat.',
+  promise:
+    'The trace collector is away, hangs or fails: every request is served, memory is flat, and p99 is no more than 5 % longer (beyond the 6 % by which two processes alike differ) than with a collector; of 20 turns, fifteen above that are too many.',
   trials: COLLECTORS.length,
   async run({ startService, openLedger, trials, claim, tried, defer, figures }) {
-    const receiver = await startOtlpReceiver();
+    const [receiver, wellReceiver] = [await startOtlpReceiver(), await startOtlpReceiver()];
     defer(receiver.stop);
+    defer(wellReceiver.stop);
+    const traced = (endpoint: string) => ({
+      SVC_OTEL_ENABLED: 'true',
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    });
     // Of all of them, since each finds what those before have written.
     const ledger = openLedger();
+    const well = await startService(traced(wellReceiver.endpoint), { ledger });
     for (const mood of COLLECTORS.slice(0, trials)) {
       receiver.answer((response) => {
         if (mood === 'failing') response.writeHead(500).end();
       });
       const endpoint = mood === 'away' ? 'http://127.0.0.1:9' : receiver.endpoint;
-      const variables = {
-        SVC_OTEL_ENABLED: 'true',
-        OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-        OTEL_BSP_SCHEDULE_DELAY: '100',
-      };
-      const service = await startService(variables, { ledger });
-      const load = service.startLoad(8);
+      const service = await startService(traced(endpoint), { ledger });
+      // Both, so that one is as warm as the other.
+      const loads = [service, well].map((one) => one.startLoad(8));
       await sleep(3000);
       const warm = service.memoryGrowth();
       await sleep(12_000);
-      await load.stop();
+      await Promise.all(loads.map((load) => load.stop()));
       const grown = service.memoryGrowth() - warm;
       figures.memoryChange = Math.max(figures.memoryChange, grown);
       claim(`every request is served while it is ${mood}`, service.ledger.refusedAfter(0) === 0);
       claim(`memory is flat while it is ${mood}`, grown < 60, grown);
       await service.checkBooks();
+      const ratios: number[] = [];
+      for (let turn = 0; turn < TURNS; turn += 1) {
+        const p99 = await p99Of(service);
+        ratios.push(p99 / (await p99Of(well)));
+      }
+      // One turn is chance on a machine that is shared; that three of four are above it is not.
+      const isAbove = ratios.filter((ratio) => ratio > COSTS).length >= 0.75 * TURNS;
+      claim(`p99 is no longer while it is ${mood}`, !isAbove, ratios);
       tried();
     }
   },
 };
+
+/** What eight callers see for half a second. */
+async function p99Of({ url, token }: ServiceUnderFault): Promise<number> {
+  const ledger = new Ledger();
+  const callers = createCaller({ url, token, ledger, connections: 8 });
+  const end = performance.now() + 500;
+  const call = async () => {
+    while (performance.now() < end) await callers.read('?limit=1');
+  };
+  await Promise.all(Array.from({ length: 8 }, call));
+  callers.close();
+  return percentile(
+    ledger.entries.map(({ sent, answered }) => answered - sent),
+    0.99,
+  );
+}
