@@ -12,9 +12,9 @@ const GROWTH = 60;
  * lives. One in three was collecting six times a second then, for six times as long, and served a quarter less.
  *
  * The heap is kept close to what lives in it. V8 lets it grow to several times that, before it collects: under batches of
- * 100 from 64 callers the process took 230 MB, and takes 136 to 143. While all of these were under way at once, they cost
- * an eighth to a third more CPU time, and nothing else did; since they take turns (`heavy-turns.ts`) they cost a quarter
- * less than that.
+ * 100 from 64 callers the process took 230 MB, and takes 136 to 143. While all of these were under way at once, they
+ * cost an eighth to a third more CPU time, and nothing else did; since they take turns (`heavy-turns.ts`) they cost a
+ * quarter less than that.
  */
 export function fitHeap(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
