@@ -15,6 +15,13 @@ const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connect
 const READ_ONLY = '25006';
 
 /**
+ * What PostgreSQL or a pooler ends the session with: connection exceptions, no room for it, the account refused, the
+ * database missing, idle for too long, the server ended. By code: how grave it is PostgreSQL says in the language of its
+ * messages (`FEHLER` for `ERROR`), and pg keeps no other word of it.
+ */
+const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
+
+/**
  * A serialization failure or a deadlock: nothing was written, so the statement may be sent again. What was written after
  * 40003 (statement completion unknown) nobody knows: that one never.
  */
@@ -44,8 +51,7 @@ export function isLockTimeout(fault: unknown): boolean {
  */
 export function isOfOneItem(fault: unknown): boolean {
   if (isLockTimeout(fault)) return true;
-  const isRefusal = (fault as { severity?: string } | undefined)?.severity === 'ERROR';
-  return isRefusal && !isStalePlan(fault) && !UNAVAILABLE.test(sqlStateOf(fault) ?? '');
+  return isOfPostgres(fault) && !isStalePlan(fault) && !UNAVAILABLE.test(sqlStateOf(fault) ?? '');
 }
 
 /** The table does not exist (yet). */
@@ -94,13 +100,17 @@ export function violatesUnique(fault: unknown, index: string): boolean {
 }
 
 /**
- * Whether the connection is of no more use: it may be in any state after this, unless it was an error of PostgreSQL's
- * below FATAL; and a server that has become read-only is not the primary any more, which the next connection finds.
+ * Whether the connection is of no more use: it may be in any state after this, unless PostgreSQL has refused a statement
+ * and goes on; and a server that has become read-only is not the primary any more, which the next connection finds.
  */
 export function breaksConnection(fault: unknown): boolean {
-  return (
-    (fault as { severity?: string } | undefined)?.severity !== 'ERROR' || sqlStateOf(fault) === READ_ONLY
-  );
+  const code = sqlStateOf(fault) ?? '';
+  return !isOfPostgres(fault) || ENDS_SESSION.test(code) || code === READ_ONLY;
+}
+
+/** Said by PostgreSQL, or a pooler before it; not by pg of its connection. */
+export function isOfPostgres(fault: unknown): boolean {
+  return (fault as { severity?: string } | undefined)?.severity !== undefined;
 }
 
 /** The connection has ended before the answer came. */

@@ -1,11 +1,16 @@
 import type { Transform } from 'node:stream';
 import { through } from '../stage/proxy.ts';
 
-/** What PostgreSQL's messages begin with: of a statement that is complete, and of one that may follow. */
+/** What PostgreSQL's messages begin with: of a statement that is complete, of one that failed, and of one that may follow. */
 const COMMAND_COMPLETE = 'C';
+export const ERROR_RESPONSE = 'E';
 export const READY_FOR_QUERY = 'Z';
 
 const HEAD = 5;
+
+/** AuthenticationOk, and AuthenticationCleartextPassword. */
+export const AUTHENTICATION_OK = Buffer.from('R\0\0\0\x08\0\0\0\0');
+export const ASKS_FOR_PASSWORD = Buffer.from('R\0\0\0\x08\0\0\0\x03');
 
 /**
  * Takes what PostgreSQL sends apart into its messages; each is passed on as `pass` returns it, or not at all.
@@ -34,7 +39,7 @@ export function isCreated(type: string, message: Buffer): boolean {
 export function errorResponse(sqlState: string): Buffer {
   const fields = Buffer.from(`SERROR\0VERROR\0C${sqlState}\0Mfault\0\0`);
   const head = Buffer.alloc(HEAD);
-  head.write('E');
+  head.write(ERROR_RESPONSE);
   head.writeInt32BE(fields.length + 4, 1);
   return Buffer.concat([head, fields]);
 }

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { breaksConnection, isStalePlan } from '../faults.ts';
+import { breaksConnection, isOfPostgres, isStalePlan } from '../faults.ts';
 import { abandon } from '../servers/connection.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 import { MessageWriter } from './message-writer.ts';
@@ -139,7 +139,7 @@ export class Pipeline {
     if (head) this.#forgetUnprepared(head, fault);
     if (breaksConnection(fault)) this.isBroken = true;
     // What PostgreSQL says is of one statement; if it ends the connection then, pg says so next.
-    if ((fault as { severity?: string }).severity !== undefined) this.#awaitAnswer();
+    if (isOfPostgres(fault)) this.#awaitAnswer();
     else for (const { statement } of this.#sent.splice(0)) statement.reject(fault);
   }
 

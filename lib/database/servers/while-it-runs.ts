@@ -1,5 +1,6 @@
 import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
+import { isOfPostgres } from '../faults.ts';
 import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
 
@@ -64,7 +65,7 @@ async function isRunning(postgres: Settings['postgres'], statement: string): Pro
     return rowCount !== 0;
   } catch (fault) {
     // PostgreSQL, or a pooler, is there, though it has nothing left for the question.
-    return isInReach || (fault as { severity?: string }).severity !== undefined;
+    return isInReach || isOfPostgres(fault);
   } finally {
     clearTimeout(limit);
     abandon(client);

@@ -1,0 +1,55 @@
+import { beforeAll, expect, inject, test } from 'vitest';
+import { ERROR_RESPONSE, messagesThrough } from '../faults/postgres-messages.ts';
+import { freshAddress, refusal } from '../stage/answers.ts';
+import { startProxy } from '../stage/proxy.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+const CALLERS = 30;
+
+let proxy: Awaited<ReturnType<typeof startProxy>>;
+
+// As PostgreSQL does where `lc_messages` is German; field V stays as it is, and pg does not keep it.
+beforeAll(async () => {
+  proxy = await startProxy(inject('postgres'));
+  proxy.answersThrough(() =>
+    messagesThrough((type, message) => (type === ERROR_RESPONSE ? translated(message) : message)),
+  );
+  return () => proxy.stop();
+});
+
+function translated(message: Buffer): Buffer {
+  const german = Buffer.from(message.toString('latin1').replace('SERROR\0', 'SFEHLER\0'), 'latin1');
+  german.writeInt32BE(german.length - 1, 1);
+  return german;
+}
+
+const { call, createUser } = serviceUnderTest(() => ({
+  SVC_POSTGRES_HOST: proxy.host,
+  SVC_POSTGRES_PORT: String(proxy.port),
+}));
+
+test('whatever the language of its messages, an error is that of one caller, and ends no connection', async () => {
+  const users = await Promise.all(Array.from({ length: CALLERS }, () => createUser()));
+  const [{ id: culprit } = { id: '' }, { email } = { email: '' }, ...others] = users;
+  const change = () =>
+    Promise.all([
+      ...others.map(({ id }) => call('PATCH', USERS + id, { full_name: freshAddress() })),
+      call('PATCH', USERS + culprit, { email }),
+    ]);
+  // Connections are opened as they are needed.
+  await until('no more connections are opened', async () => {
+    const before = proxy.accepted;
+    await change();
+    return proxy.accepted === before;
+  });
+  const before = proxy.accepted;
+
+  for (let count = 0; count < 10; count += 1) {
+    const answers = await change();
+    expect(answers.pop()).toEqual(refusal('conflict_error', USERS + culprit));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  }
+  expect(proxy.accepted).toBe(before);
+});
