@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../faults/postgres-messages.ts';
 import { administer } from '../stage/administration.ts';
 import { freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { startProxy } from '../stage/proxy.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -79,4 +81,38 @@ test('while PostgreSQL is read-only, writes are 503 and reads 200, and writing r
   // Sessions keep what they began with, as those at a server do that is no longer the primary.
   await admin.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`);
   await untilServed();
+});
+
+describe('while PostgreSQL asks for a password that cannot be read', () => {
+  let proxy: Awaited<ReturnType<typeof startProxy>>;
+
+  beforeAll(async () => {
+    proxy = await startProxy(inject('postgres'));
+    return () => proxy.stop();
+  });
+
+  const service = serviceUnderTest(() => ({
+    SVC_POSTGRES_HOST: proxy.host,
+    SVC_POSTGRES_PORT: String(proxy.port),
+    SVC_POSTGRES_PASSWORD_FROM: '/nowhere/password',
+  }));
+
+  test('a user operation is 503, no connection is left open, and it recovers by itself', async () => {
+    // It waits for the password then, and says no more.
+    proxy.answersThrough(() =>
+      messagesThrough((_type, message) =>
+        message.equals(AUTHENTICATION_OK) ? ASKS_FOR_PASSWORD : undefined,
+      ),
+    );
+    proxy.cutAll();
+    const before = proxy.accepted;
+
+    for (let count = 0; count < 20; count += 1)
+      expect(await service.call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
+    expect(proxy.accepted - before).toBeGreaterThanOrEqual(20);
+    await until('all are closed', () => proxy.open === 0);
+
+    await proxy.pass();
+    await until('users are listed', async () => (await service.call('GET', USERS)).status === 200);
+  });
 });

@@ -77,6 +77,10 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     get accepted() {
       return accepted;
     },
+    /** How many connections to the service or from it are open. */
+    get open() {
+      return sockets.size;
+    },
     async pass() {
       // What stalled has lost its place: it is cut, as a firewall that forgot it would.
       if (mode !== 'pass' || onAnswers || onRequests) cutAll();

@@ -11,4 +11,21 @@ export class Client extends PgClient {
     const { options } = config;
     Object.assign(this.connectionParameters, { options, replication: undefined });
   }
+
+  /**
+   * As pg's, but a connection that comes to nothing is closed. Without a password to give pg leaves it open, and while a
+   * secret could not be read PostgreSQL had all its connections taken, each for the minute of `authentication_timeout`.
+   */
+  override connect(): Promise<this>;
+  override connect(done: (error?: Error) => void): void;
+  override connect(done?: (error?: Error) => void): Promise<this> | undefined {
+    const { stream } = this.connection;
+    const connected = super.connect().catch((fault) => {
+      stream.destroy();
+      throw fault;
+    });
+    if (!done) return connected;
+    connected.then(() => done(), done);
+    return undefined;
+  }
 }
