@@ -48,10 +48,17 @@ export async function connectForMigrations(
   signal?.throwIfAborted();
   const { hasAdvisoryLocks, hasTransactionalDdl } = engineOf(postgres);
   const client = new Client(clientConfig(found, CONNECT_TIMEOUT, SESSION));
-  const close = () => abandon(client);
+  const giveUp = () => abandon(client);
+  const close = () => {
+    signal?.removeEventListener('abort', giveUp);
+    giveUp();
+  };
   client.on('error', () => {});
-  signal?.addEventListener('abort', close, { once: true });
-  await client.connect();
+  signal?.addEventListener('abort', giveUp, { once: true });
+  await client.connect().catch((fault) => {
+    close();
+    throw fault;
+  });
 
   const send: Send = async ({ sql, parameters }) => {
     const text = parameters.length === 0 && hasTransactionalDdl ? withLockTimeout(sql) : sql;
@@ -69,10 +76,7 @@ export async function connectForMigrations(
       const { rows } = await send({ sql: 'select pg_try_advisory_lock($1) as is_ours', parameters: [LOCK] });
       return rows[0].is_ours;
     },
-    close() {
-      signal?.removeEventListener('abort', close);
-      close();
-    },
+    close,
   };
 }
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import pg from 'pg';
@@ -217,4 +218,17 @@ test('a network that forgets the connection of a run is no reason to wait for it
   expect(await admin.query('SELECT name FROM kysely_migration ORDER BY name')).toEqual(
     Object.keys(migrations).map((name) => ({ name })),
   );
+});
+
+test('a run that does not get to the server leaves nothing behind that waits for the end of the service', async () => {
+  const { settings } = await emptyDatabase();
+  const proxy = await startProxy(settings.servers[0]);
+  onTestFinished(proxy.stop);
+  const away = { ...settings, servers: [{ host: proxy.host, port: proxy.port }] as const };
+  const { signal } = new AbortController();
+  await proxy.refuse();
+
+  for (let count = 0; count < 3; count += 1)
+    await expect(runMigrations(away, { signal })).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
