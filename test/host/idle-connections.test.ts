@@ -1,10 +1,12 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import { queryObjects, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requestText } from '../faults/raw-client.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -69,5 +71,24 @@ test('nor of the request itself, once that is answered', async () => {
   }
 
   expect(alive()).toEqual(before);
+  for (const connection of connections) connection.close();
+});
+
+test('nor of one that was refused before its body was there', async () => {
+  const head = requestText('POST /api/v1/users/', {
+    'Content-Type': 'application/json',
+    'Content-Length': String(body.length),
+  });
+  const before = alive();
+
+  const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+  for (const [index, connection] of connections.entries()) {
+    // Of every other one the body comes after the answer.
+    connection.send(index % 2 === 0 ? Buffer.concat([Buffer.from(head), body]) : head);
+    expect(await connection.answer()).toMatchObject({ status: 401 });
+    if (index % 2 === 1) connection.send(body);
+  }
+
+  await until('all is received and forgotten', () => isDeepStrictEqual(alive(), before));
   for (const connection of connections) connection.close();
 });
