@@ -4,6 +4,8 @@ import type { Socket } from 'node:net';
 /** A request that may have to wait until those before it on its connection are answered. */
 export type Turn = {
   readonly response: ServerResponse;
+  /** Whether it is in flight meanwhile; probes are not. */
+  readonly isInFlight: boolean;
   serve(): void;
   /** Its connection has gone meanwhile. */
   drop(): void;
@@ -15,7 +17,7 @@ export type OneAtATime = {
   isToWaitFor(previous: ServerResponse | undefined): previous is ServerResponse;
   /** Serves a request once that is answered. */
   follow(previous: ServerResponse, turn: Turn): void;
-  /** How many wait so on all connections. */
+  /** How many of those in flight wait so, on all connections. */
   readonly waitingCount: number;
 };
 
@@ -40,11 +42,11 @@ export function createOneAtATime(): OneAtATime {
   function serveBehind(previous: ServerResponse, turns: Turn[], socket: Socket): void {
     previous.once('close', () => {
       if (socket.destroyed) {
-        waitingCount -= turns.length;
+        waitingCount -= turns.filter(({ isInFlight }) => isInFlight).length;
         return turns.forEach(({ drop }) => void drop());
       }
       const next = turns.shift();
-      if (next) waitingCount -= 1;
+      if (next?.isInFlight) waitingCount -= 1;
       if (next && turns.length > 0) serveBehind(next.response, turns, socket);
       else behind.delete(socket);
       if (turns.length === FEW && socket.isPaused()) socket.resume();
@@ -69,7 +71,7 @@ export function createOneAtATime(): OneAtATime {
       const { socket } = turn.response.req;
       const turns = behind.get(socket) ?? [];
       turns.push(turn);
-      waitingCount += 1;
+      if (turn.isInFlight) waitingCount += 1;
       if (turns.length === MANY) socket.on('resume', pauseWhileMany).pause();
       if (turns.length > 1) return;
       behind.set(socket, turns);

@@ -1,6 +1,9 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
+import { createOneAtATime } from '../../host/one-at-a-time.ts';
 import { success } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
@@ -104,4 +107,36 @@ test('a caller who has sent all, and says so, is answered all of it', async ({ o
 
   for (let count = 0; count < 100; count += 1) expect((await connection.answer()).status).toBe(404);
   expect(await connection.rest()).toBe('');
+});
+
+test('probes that wait behind a request are not counted as requests that wait', async ({
+  onTestFinished,
+}) => {
+  const oneAtATime = createOneAtATime();
+  const responses: ServerResponse[] = [];
+  const server = createServer((_request, response) => {
+    const previous = responses.at(-1);
+    responses.push(response);
+    const isInFlight = responses.length % 2 === 0;
+    const serve = () => response.end('served');
+    if (oneAtATime.isToWaitFor(previous))
+      oneAtATime.follow(previous, { response, isInFlight, serve, drop() {} });
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const ask = written('GET /', [['Host', 'service.test']]);
+  const ways = ['answered', 'gone'] as const;
+
+  for (const way of ways) {
+    responses.length = 0;
+    const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    connection.send(Buffer.concat(Array.from({ length: 6 }, () => ask)));
+    await until('all have been received', () => responses.length === 6);
+    expect(oneAtATime.waitingCount).toBe(3);
+
+    if (way === 'gone') connection.abort();
+    else responses[0]?.end('first');
+    await until('none waits', () => oneAtATime.waitingCount === 0);
+    connection.close();
+  }
 });
