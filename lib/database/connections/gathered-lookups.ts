@@ -5,17 +5,19 @@ import { type Gathered, rejectAll, tellRows } from './gathered.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { lookingWhile } from './time-limits.ts';
-import { cancelled, outOfTime, type Way } from './way.ts';
+import { cancelled, noAnswer, noConnection, type Way } from './way.ts';
 
 type Options = {
   /** Each for one statement at a time: the first for all, the others for what goes past it. */
   readonly ways: readonly Way[];
   /** How many may wait. */
   readonly mostWaiting: number;
+  /** For how long a lookup waits before it is sent, in milliseconds. */
+  readonly poolTimeLimit: number;
 };
 
-/** Somebody who waits until then: a moment of `performance.now()`. */
-type Lookup = Gathered & { readonly until: number };
+/** Somebody who waits: `until` it has to be sent, and then until its deadline; moments of `performance.now()`. */
+type Lookup = Gathered & { readonly deadline: number; readonly until: number };
 
 /** The lookups of one statement, which was sent this way at `sentAt`. */
 type Group = { lookups: Lookup[]; readonly way: Way; readonly sentAt: number; isLate: boolean };
@@ -46,7 +48,7 @@ const LATE = 0.5;
  * PostgreSQL's process has to wait for a processor now and then, 3 to 6 milliseconds where others have work, and all reads
  * would wait with it. Others go past it then, one statement at a time, by another connection.
  */
-export function gatheringLookups({ ways, mostWaiting }: Options): Way {
+export function gatheringLookups({ ways, mostWaiting, poolTimeLimit }: Options): Way {
   const queues = new Map<StatementText, Queue>();
   const startLooking = lookingWhile(look);
   let isCancelled = false;
@@ -58,7 +60,8 @@ export function gatheringLookups({ ways, mostWaiting }: Options): Way {
       if (queue.waiting.length >= mostWaiting)
         return reject(unavailable('too many requests wait for a connection'));
       const [[id = '']] = values as [string[]];
-      queue.waiting.push({ id: id.toLowerCase(), until: deadline, resolve, reject });
+      const until = Math.min(deadline, performance.now() + poolTimeLimit);
+      queue.waiting.push({ id: id.toLowerCase(), deadline, until, resolve, reject });
       startLooking();
       schedule(queue);
     });
@@ -98,7 +101,7 @@ export function gatheringLookups({ ways, mostWaiting }: Options): Way {
   async function answer(way: Way, text: StatementText, group: readonly Lookup[]): Promise<void> {
     const ids = [...new Set(group.map(({ id }) => id))];
     try {
-      tellRows(group, await way.send(text, [ids], Math.max(...group.map(({ until }) => until))));
+      tellRows(group, await way.send(text, [ids], Math.max(...group.map(({ deadline }) => deadline))));
     } catch (fault) {
       if (group.length === 1 || isOfAll(fault)) rejectAll(group, fault);
       else await Promise.all(group.map((lookup) => answer(way, text, [lookup])));
@@ -110,8 +113,8 @@ export function gatheringLookups({ ways, mostWaiting }: Options): Way {
     const now = performance.now();
     let isAnyLeft = false;
     for (const queue of queues.values()) {
-      for (const group of queue.groups) group.lookups = inTime(group.lookups, now);
-      queue.waiting = inTime(queue.waiting, now);
+      for (const group of queue.groups) group.lookups = inTime(group.lookups, 'deadline', now);
+      queue.waiting = inTime(queue.waiting, 'until', now);
       schedule(queue);
       isAnyLeft ||= queue.waiting.length > 0 || queue.groups.length > 0;
     }
@@ -147,12 +150,12 @@ function isHeldUp(group: Group): boolean {
 }
 
 /** Those whose time is not up; the others are rejected. */
-function inTime(lookups: Lookup[], now: number): Lookup[] {
-  const isInTime = ({ until }: Lookup) => until > now;
+function inTime(lookups: Lookup[], limit: 'deadline' | 'until', now: number): Lookup[] {
+  const isInTime = (lookup: Lookup) => lookup[limit] > now;
   if (lookups.every(isInTime)) return lookups;
   rejectAll(
     lookups.filter((lookup) => !isInTime(lookup)),
-    outOfTime(),
+    limit === 'until' ? noConnection() : noAnswer(),
   );
   return lookups.filter(isInTime);
 }

@@ -71,7 +71,7 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   return {
     ways: {
       read,
-      lookup: gatheringLookups({ ways: [read, ...past], ...waiting }),
+      lookup: gatheringLookups({ ways: [read, ...past], ...options }),
       write,
       item: gatheringWrites(write, { ...options, mostGroups: forWrites }),
       long,

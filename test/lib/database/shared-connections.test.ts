@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { type RawBuilder, sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Database, openDatabase } from '../../../lib/database/database.ts';
 import { prepare, prepareBinary } from '../../../lib/database/prepared.ts';
 import type { Kind } from '../../../lib/database/statements.ts';
@@ -338,6 +338,35 @@ describe('lookups', () => {
 
     expect(ended).toEqual(['first', ...others.map(() => 'other'), 'second']);
     expect(Number(after?.count) - Number(before?.count)).toBe(4);
+  });
+
+  test('that wait to be sent for longer than SVC_POSTGRES_POOL_TIMEOUT are refused', async () => {
+    const { postgres } = readSettings({
+      ...environmentOf(database, issuer),
+      SVC_POSTGRES_POOL_TIMEOUT: '0.3',
+    });
+    const short = openDatabase(postgres);
+    onTestFinished(() => short.close(1));
+    const select = prepare<{ ids: readonly [string] }, unknown>(
+      short.statements,
+      'SELECT named',
+      ({ ids }) => sql`select checked(id) as id from unnest(${ids}::uuid[]) as id`,
+      'lookup',
+    );
+    const read = (id: string) => select({ ids: [id] });
+    await read(uuid(1));
+    const onTheirWay = [read(slow)];
+    await pause(50);
+    onTheirWay.push(read(slow));
+    await pause(50);
+    const waiting = read(uuid(1));
+    const first = Promise.race([
+      ...onTheirWay.map((one) => one.then(() => 'answered')),
+      waiting.catch(() => 'refused'),
+    ]);
+
+    expect(await first).toBe('refused');
+    expect(await endsOf([waiting, ...onTheirWay])).toEqual([unavailable, [{ id: slow }], [{ id: slow }]]);
   });
 
   test('are read one by one when together they fail, so that only the one at fault fails', async () => {
