@@ -8,7 +8,7 @@ import { outOfTime, type Way } from './way.ts';
 type Options = {
   /** How many are on the way at once. */
   readonly most: number;
-  /** How many may wait for that, until their time is up: they have been sent before. */
+  /** With so many that wait for that, until their time is up, no more are taken: they have been sent before. */
   readonly mostWaiting: number;
 };
 
@@ -21,8 +21,8 @@ const LONGEST_TRY = 200;
  * user whose row was locked for four seconds they had all of the connections that creates with a key, batches and the
  * changes have.
  *
- * They take turns, whoever has tried least often first, so that nobody whose lock is free in a moment waits for those whose
- * locks are kept. (What may take long waits on, for it may have a key meanwhile, and would give it away.)
+ * They take turns, whoever is to have the shortest first, so that nobody whose lock is free in a moment waits for those
+ * whose locks are kept. (What may take long waits on, for it may have a key meanwhile, and would give it away.)
  */
 export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }: Options): Way {
   const turns = fewAtOnce(most, 'too many wait for locks');

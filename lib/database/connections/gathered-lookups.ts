@@ -10,7 +10,7 @@ import { cancelled, noAnswer, noConnection, type Way } from './way.ts';
 type Options = {
   /** Each for one statement at a time: the first for all, the others for what goes past it. */
   readonly ways: readonly Way[];
-  /** How many may wait. */
+  /** How many may wait for each statement. */
   readonly mostWaiting: number;
   /** For how long a lookup waits before it is sent, in milliseconds. */
   readonly poolTimeLimit: number;

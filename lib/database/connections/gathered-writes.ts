@@ -12,7 +12,7 @@ import { partsOf, takeGroup, valuesOf, type WaitingWrite } from './write-group.t
 type Options = {
   /** How many groups of one statement may be on their way. */
   readonly mostGroups: number;
-  /** How many may wait. */
+  /** How many may wait for each statement. */
   readonly mostWaiting: number;
   /** For how long a write waits before it is sent, in milliseconds. */
   readonly poolTimeLimit: number;

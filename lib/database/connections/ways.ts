@@ -36,7 +36,7 @@ const LEAST_TO_GO_PAST = 6;
 /** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
 const WRITES_ON_THEIR_WAY = 3;
 
-/** How many connections of a pool reads share, and how many writes; the others are for one statement each. */
+/** Opens the pools and the ways over them: reads share a connection, writes a third of them; the others are for one statement each. */
 export function openWays(settings: Settings['postgres'], Client: Servers['Client']): Opened {
   const { poolSize, pooler, poolTimeout } = settings;
   const { hasSessionOptions, limitsLockWaits } = engineOf(settings);
