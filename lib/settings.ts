@@ -71,7 +71,9 @@ const Shape = z.object({
   SVC_POSTGRES_POOL_SIZE: whole(1, 200)
     .default(10)
     .describe('Maximum number of connections of an instance; the default is 1 in AWS Lambda.'),
-  SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60).default(1).describe('Maximum time to wait for a connection.'),
+  SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60)
+    .default(1)
+    .describe('Maximum time that a statement waits before it is sent.'),
   SVC_POSTGRES_STATEMENT_TIMEOUT: seconds(0.01, 600).default(4).describe('Maximum duration of a statement.'),
   SVC_REQUIRE_IF_MATCH: flag()
     .default(false)
