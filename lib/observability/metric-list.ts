@@ -12,7 +12,8 @@ export const METRICS = {
   'http.server.request.duration': {
     kind: 'histogram',
     unit: 's',
-    attributes: '`http.request.method`, `http.route`, `http.response.status_code`',
+    attributes:
+      '`http.request.method`, `url.scheme`, `http.route`, `http.response.status_code`, of a 5xx `error.type`',
     meaning: 'Duration of requests; their number is its count.',
   },
   'http.server.active_requests': {
