@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings.ts';
+import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../faults/postgres-messages.ts';
 import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startProxy, through } from '../stage/proxy.ts';
@@ -185,3 +186,29 @@ describe('when a standby takes over', () => {
     expect((await service.call('GET', USERS + randomUUID())).status).toBe(404);
   });
 });
+
+test.each([
+  ['one server', 1],
+  ['a list of servers', 2],
+])(
+  'with %s, sessions that end in the bytes with which they begin are 503, and end nothing else',
+  async (_case, count) => {
+    const proxies = await Promise.all([one, other].slice(0, count).map((postgres) => startProxy(postgres)));
+    onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
+    const service = await serviceOver(proxies);
+    onTestFinished(service.stop);
+    for (const proxy of proxies) {
+      proxy.answersThrough(() =>
+        messagesThrough((type, message) =>
+          type === READY_FOR_QUERY ? Buffer.concat([message, errorResponse('57P01')]) : message,
+        ),
+      );
+      proxy.cutAll();
+    }
+
+    for (let asked = 0; asked < 5; asked += 1)
+      expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+    for (const proxy of proxies) await proxy.pass();
+    await service.untilWritten();
+  },
+);

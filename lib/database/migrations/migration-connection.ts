@@ -53,7 +53,6 @@ export async function connectForMigrations(
     signal?.removeEventListener('abort', giveUp);
     giveUp();
   };
-  client.on('error', () => {});
   signal?.addEventListener('abort', giveUp, { once: true });
   await client.connect().catch((fault) => {
     close();

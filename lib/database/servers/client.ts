@@ -10,22 +10,11 @@ export class Client extends PgClient {
     super(config);
     const { options } = config;
     Object.assign(this.connectionParameters, { options, replication: undefined });
-  }
-
-  /**
-   * As pg's, but a connection that comes to nothing is closed. Without a password to give pg leaves it open, and while a
-   * secret could not be read PostgreSQL had all its connections taken, each for the minute of `authentication_timeout`.
-   */
-  override connect(): Promise<this>;
-  override connect(done: (error?: Error) => void): void;
-  override connect(done?: (error?: Error) => void): Promise<this> | undefined {
-    const { stream } = this.connection;
-    const connected = super.connect().catch((fault) => {
-      stream.destroy();
-      throw fault;
-    });
-    if (!done) return connected;
-    connected.then(() => done(), done);
-    return undefined;
+    // Whoever waits for an answer is told. Without a listener the error would end the process, and one may come in the
+    // same bytes with which PostgreSQL says that the session has begun.
+    this.on('error', () => {});
+    // Without a password to give pg leaves the connection open. While a secret could not be read PostgreSQL had all of its
+    // connections taken, each for the minute of `authentication_timeout`.
+    this.connection.on('error', () => this.connection.stream.destroy());
   }
 }

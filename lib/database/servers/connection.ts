@@ -56,10 +56,8 @@ function optionsOf(session: Session): string {
 /** A pool of such clients that outlives its connections. */
 export function openPool(config: PoolConfig, Client: Servers['Client']): Pool {
   const pool = new PgPool({ ...config, Client });
-  // The pool takes its own listener off a connection while it is in use: without these two a restart
-  // of PostgreSQL would end the process.
+  // Without it a restart of PostgreSQL would end the process.
   pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 

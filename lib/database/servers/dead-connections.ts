@@ -93,7 +93,6 @@ async function runningAmong(
   const [{ host, port }] = clients as unknown as [{ host: string; port: number }];
   const client = new Client(clientConfig({ ...postgres, servers: [{ host, port }] }, TIME_LIMIT));
   const limit = setTimeout(() => abandon(client), TIME_LIMIT * 1000);
-  client.on('error', () => {});
   try {
     await client.connect();
     const { rows } = await client.query(

@@ -67,7 +67,6 @@ async function askWhetherItWrites(postgres: Postgres): Promise<boolean> {
   const timeout = Math.max(postgres.poolTimeout, CONNECT_TIMEOUT);
   const client = new ReportingClient(clientConfig(postgres, timeout));
   const giveUp = setTimeout(() => abandon(client), timeout * 1000);
-  client.on('error', () => {});
   try {
     await client.connect();
     if (client.takesWrites !== undefined) return client.takesWrites;

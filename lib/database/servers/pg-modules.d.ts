@@ -8,7 +8,9 @@ declare module 'pg/lib/client.js' {
 
   export default class Client extends PgClient {
     constructor(config: ClientConfig);
-    readonly connection: EventEmitter<{ parameterStatus: [ParameterStatus] }> & { readonly stream: Duplex };
+    readonly connection: EventEmitter<{ parameterStatus: [ParameterStatus]; error: [Error] }> & {
+      readonly stream: Duplex;
+    };
     protected readonly connectionParameters: object;
     connect(): Promise<this>;
     connect(callback: (error: Error) => void): void;

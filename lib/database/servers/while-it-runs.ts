@@ -52,7 +52,6 @@ async function isRunning(postgres: Settings['postgres'], statement: string): Pro
   const client = new Client(clientConfig(postgres, TIME_LIMIT / 1000));
   const limit = setTimeout(() => abandon(client), TIME_LIMIT);
   let isInReach = false;
-  client.on('error', () => {});
   try {
     await client.connect();
     isInReach = true;
