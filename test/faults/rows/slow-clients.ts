@@ -14,8 +14,10 @@ const LISTS = 40;
 /** In seconds: how long a slow client may last. */
 const LASTS = 12;
 
+type Kind = 'headers' | 'body' | 'reading';
+
 /** What a slow client does, by what it is slow with. */
-export const SLOW: Readonly<Record<string, (url: string, authorization: string) => Promise<RawClient>>> = {
+export const SLOW: Readonly<Record<Kind, (url: string, authorization: string) => Promise<RawClient>>> = {
   async headers(url) {
     const client = await rawClient(url);
     client.send('GET /health HTTP/1.1\r\nHost: a\r\nX-Drip: ');
@@ -36,6 +38,16 @@ export const SLOW: Readonly<Record<string, (url: string, authorization: string) 
   },
 };
 
+/** One of so many reads slowly, since each of those costs the service whole lists. */
+const READER_AMONG = 21;
+
+/** Of 1,400: 667 headers, 667 bodies, 66 that read slowly. */
+function kindOf(n: number): Kind {
+  const place = n % READER_AMONG;
+  if (place === READER_AMONG - 1) return 'reading';
+  return place % 2 === 0 ? 'headers' : 'body';
+}
+
 function drip(client: RawClient): void {
   const timer = setInterval(() => {
     if (client.isOver) clearInterval(timer);
@@ -46,8 +58,8 @@ function drip(client: RawClient): void {
 export const slowClients: Row = {
   name: 'slow-clients',
   promise:
-    '2,000 clients are slow with headers, bodies or reading: gone in 12 seconds, and others do not notice.',
-  trials: 2000,
+    '1,400 clients are slow with headers (667), bodies (667) or reading (66): gone in 12 seconds, for 60 MB at most; of the requests of others 99.9 % succeed, with a p99 at most doubled or within 50 ms.',
+  trials: 1400,
   async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
     await postgres.query(
@@ -57,16 +69,14 @@ export const slowClients: Row = {
     const authorization = `Bearer ${await token()}`;
     const calm = await normalRequests(service, 5);
     // What V8 keeps for making lists is no cost of those who do not read them.
-    await readLists(service, Math.ceil(trials / 30));
+    await readLists(service, Math.ceil(trials / READER_AMONG));
     const before = service.memoryGrowth();
-    const kinds = Object.entries(SLOW);
-    const clients: { readonly kind: string; readonly client: RawClient }[] = [];
+    const clients: { readonly kind: Kind; readonly client: RawClient }[] = [];
     defer(() => clients.forEach(({ client }) => void client.abort()));
     for (let n = 0; n < trials; n += 1) {
-      const [kind = '', open] = kinds[n % kinds.length] ?? [];
-      // A reader costs the service whole lists: they come one by one.
-      if (open && (kind !== 'reading' || n % 30 === 2))
-        clients.push({ kind, client: await open(service.url, authorization) });
+      const kind = kindOf(n);
+      // One after the other, so that the lists of those who read slowly do not come all at once.
+      clients.push({ kind, client: await SLOW[kind](service.url, authorization) });
       tried();
     }
     const begun = performance.now();
@@ -82,7 +92,7 @@ export const slowClients: Row = {
       claim(`the clients slow with ${kind} are gone`, left === 0, left);
     }
     claim('at least 99.9 % of the normal requests succeed', busy.ok >= busy.sent * 0.999, busy);
-    claim('p99 is at most doubled', busy.p99 <= Math.max(2 * calm.p99, 50), { calm, busy });
+    claim('p99 is at most doubled, or within 50 ms', busy.p99 <= Math.max(2 * calm.p99, 50), { calm, busy });
     const healthy = await fetch(`${service.url}/health`);
     claim('the process lives', healthy.ok);
   },
