@@ -22,18 +22,18 @@ export class BodyReader {
    */
   async read(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;
-    // Its caller left before anybody asked for it: it tells no end any more.
-    if (this.#request.destroyed) throw bodyBrokenOff();
+    // Its caller left before anybody asked for it: it tells no end any more. A request without a body has ended, too.
+    if (this.#request.destroyed && !this.#request.readableEnded) throw bodyBrokenOff();
     const { headers } = this.#request;
     if (Number(headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit);
     if (this.#isWaitedFor()) this.#response.writeContinue();
     return this.#collect(limit);
   }
 
-  /** HTTP/1.0 knows no 100 (RFC 9110 section 10.1.1). */
+  /** HTTP/1.0 knows no 100, and without a body there is nothing to go on with (RFC 9110 section 10.1.1). */
   #isWaitedFor(): boolean {
-    const { headers, httpVersion } = this.#request;
-    return httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue';
+    const { headers, httpVersion, readableEnded } = this.#request;
+    return !readableEnded && httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue';
   }
 
   /** Whether the client may still be sending it. */

@@ -280,3 +280,28 @@ test('a body on a request that takes none is ignored', async () => {
   expect((await connection.answer()).status).toBe(200);
   expect(await connection.rest()).toBe('');
 });
+
+describe('no body is an empty one', () => {
+  test.each([
+    ['by its length', [['Content-Length', '0']]],
+    ['without a word of it', []],
+    ['to a caller that waits for 100', [['Expect', '100-continue']]],
+  ] as const)('%s', async (_case, fields) => {
+    const connection = await connectTo(service.url);
+    const head = [
+      ['Host', 'service.test'],
+      ['Authorization', authorization],
+      ['Content-Type', 'application/json'],
+      ...fields,
+    ] as const;
+    for (const [method, to] of [
+      ['POST', USERS],
+      ['PATCH', path],
+      ['POST', `${USERS}batch`],
+    ] as const) {
+      connection.send(written(`${method} ${to}`, head));
+      expect(await connection.answer()).toEqual(refusal('validation_error', to, { errors: 'any' }));
+    }
+    connection.close();
+  });
+});
