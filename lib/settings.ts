@@ -223,12 +223,13 @@ export function readSettings(environment: Variables = process.env, defaults: Var
 }
 
 /**
- * Runs `make` as if no variable with such a name were set: for libraries that read the environment by themselves, and
- * would do so behind the settings' back.
+ * Runs `make` as if no variable with such a name were set, and these were where they are not: for libraries that read the
+ * environment by themselves, and would do so behind the settings' back.
  */
-export function withoutVariables<Made>(named: RegExp, make: () => Made): Made {
+export function withoutVariables<Made>(named: RegExp, make: () => Made, defaults: Variables = {}): Made {
   const { env } = process;
-  process.env = Object.fromEntries(Object.entries(env).filter(([name]) => !named.test(name)));
+  const given = Object.entries(env).filter(([name, value]) => value !== '' && !named.test(name));
+  process.env = { ...defaults, ...Object.fromEntries(given) };
   try {
     return make();
   } finally {

@@ -36,7 +36,7 @@ export type Telemetry = {
 };
 
 /** What the SDK and its own log are made from. */
-export type TelemetrySettings = Pick<Settings, 'otel' | 'logLevel' | 'environment'>;
+export type TelemetrySettings = Pick<Settings, 'otel' | 'logLevel' | 'environment' | 'host'>;
 
 /** In milliseconds; a collector that is away must not hold up the exit. */
 const LAST_EXPORT = 1000;
@@ -63,6 +63,8 @@ export function startTelemetry(settings: TelemetrySettings, write: WriteLine): T
           spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
         }),
       }),
+    // The exporter's own default is loopback, where nothing outside a container reaches it.
+    { OTEL_EXPORTER_PROMETHEUS_HOST: settings.host },
   );
   sdk.start();
   const describe = otel.limitsAttributes ? describeWithinLimits : describeAtOnce;

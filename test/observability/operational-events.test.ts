@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
@@ -183,6 +184,28 @@ test('a port for Prometheus that is taken is one metrics_not_served with the cau
     },
   });
   expect((await fetch(`${built.url}/ready`)).status).toBe(200);
+});
+
+test('Prometheus finds the metrics at every address at which the service is found', async () => {
+  const [own] = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ family, internal }) => family === 'IPv4' && !internal);
+  const address = own?.address ?? '127.0.0.2';
+  const port = await freePort();
+  const built = await startBuiltService({
+    SVC_HOST: '0.0.0.0',
+    SVC_OTEL_ENABLED: 'true',
+    OTEL_TRACES_EXPORTER: 'none',
+    OTEL_METRICS_EXPORTER: 'prometheus',
+    OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+  });
+  onTestFinished(built.remove);
+
+  for (const [at, path] of [
+    [new URL(built.url).port, '/health'],
+    [port, '/metrics'],
+  ] as const)
+    expect((await fetch(`http://${address}:${at}${path}`)).status).toBe(200);
 });
 
 test('nothing is printed on standard error, however often /ready is asked', async () => {
