@@ -132,6 +132,6 @@ export function createHttpServer({
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   answerClientErrors(server, service, router, exchanges);
-  closeSilent(server, { isBusy: (socket) => exchanges.has(socket) });
-  return server;
+  const { destroyAll } = closeSilent(server, { isBusy: (socket) => exchanges.has(socket) });
+  return Object.assign(server, { closeAllConnections: destroyAll });
 }

@@ -1,14 +1,17 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
+import { endedBy } from '../stage/shutdown.ts';
 
 const USERS = 1000;
 const REQUESTS = 5;
 
-test('answers that the client has not taken yet are sent whole before the exit', async () => {
-  const service = await startBuiltService();
+/** A service with as many users as a list may have, and a client that has asked for the lists and reads no answer. */
+async function startWithUnread(after = '') {
+  const service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
+  onTestFinished(service.remove);
   const client = new pg.Client({ ...service.database, ssl: false });
   await client.connect();
   await client.query(`
@@ -23,15 +26,34 @@ test('answers that the client has not taken yet are sent whole before the exit',
     'Host: localhost',
     `Authorization: Bearer ${await service.issuer.sign()}`,
   ];
-  socket.write(`${request.join('\r\n')}\r\n\r\n`.repeat(REQUESTS));
+  socket.write(`${request.join('\r\n')}\r\n\r\n`.repeat(REQUESTS) + after);
   await sleep(1500);
+  return { service, socket };
+}
+
+test('answers that the client has not taken yet are sent whole before the exit', async () => {
+  const { service, socket } = await startWithUnread();
   service.signal('SIGTERM');
   await sleep(100);
   const received = Buffer.concat(await socket.toArray()).toString();
   const exit = await service.exited;
-  await service.remove();
 
   const bodies = received.split(/HTTP\/1\.1 200 OK\r\n[^[]*\r\n\r\n/).slice(1);
   expect(bodies.map((body) => JSON.parse(body).length)).toEqual(Array(REQUESTS).fill(USERS));
   expect(exit).toEqual({ code: 0, signal: null });
 });
+
+test.each([
+  ['nothing', ''],
+  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
+])(
+  'a client that never takes them does not hold up the exit, with %s sent behind them',
+  async (_case, after) => {
+    const { service, socket } = await startWithUnread(after);
+    onTestFinished(() => void socket.destroy());
+    const { seconds, ...exit } = await endedBy('SIGTERM', service);
+
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(seconds).toBeLessThan(2.5);
+  },
+);
