@@ -61,7 +61,7 @@ COPY --from=compiled /app /app
 ENV SVC_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
-    CMD ["/nodejs/bin/node", "-e", "fetch(`http://127.0.0.1:${process.env.SVC_PORT || 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+    CMD ["/nodejs/bin/node", "-e", "const { SVC_HOST: host, SVC_PORT: port } = process.env; const own = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '::': '::1' }[host ?? ''] ?? host; fetch(`http://${own.includes(':') ? `[${own}]` : own}:${port || 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # The source maps lie beside the bundle. Reading them makes the start half as long again, so they are read on demand:
 # with NODE_OPTIONS=--enable-source-maps.
 CMD ["--max-semi-space-size=16", "--no-parallel-scavenge", "/app/main.mjs"]
