@@ -61,10 +61,13 @@ const bitLength = (base64url: string): number => integerOf(base64url).toString(2
 const integerOf = (base64url: string): bigint =>
   BigInt(`0x0${Buffer.from(base64url, 'base64url').toString('hex')}`);
 
-/** A point that is not on its curve, say, is found by the import alone. */
+/**
+ * A point that is not on its curve, say, is found by the import alone. WebCrypto takes a public key for nothing but `verify`:
+ * what else it is for has been judged.
+ */
 async function imported(jwk: JWK, algorithm: Algorithm): Promise<KeyObject | undefined> {
   try {
-    const key = await importJWK(jwk, algorithm, { extractable: true });
+    const key = await importJWK({ ...jwk, key_ops: ['verify'] }, algorithm, { extractable: true });
     return key instanceof Uint8Array || key.type !== 'public' ? undefined : KeyObject.from(key);
   } catch {
     return undefined;
