@@ -5,7 +5,7 @@ import { keepsChanges } from './changes/keeps-changes.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { engineOf } from './database/engines.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
-import { followServers } from './database/servers/servers.ts';
+import { Hosts } from './database/servers/hosts.ts';
 import { carryingOutOnce } from './idempotency/carry-out-once.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
@@ -57,11 +57,8 @@ export type Services = {
 export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
-export function composeProbes(
-  base: BaseService,
-  servers = followServers(base.settings.postgres),
-): ProbeService {
-  return { ...base, readiness: createReadiness(base.settings.postgres, servers) };
+export function composeProbes(base: BaseService, hosts = new Hosts(base.settings.postgres)): ProbeService {
+  return { ...base, readiness: createReadiness(base.settings.postgres, hosts) };
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */
@@ -79,8 +76,8 @@ export const composeChanges = (base: BaseService): ChangeService => withChanges(
 function composeProtected(base: BaseService): ProtectedService {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
-  const servers = followServers(postgres);
-  const database = openDatabase(postgres, servers, tracing);
+  const hosts = new Hosts(postgres);
+  const database = openDatabase(postgres, hosts, tracing);
   const keySet = createKeySet({
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,
@@ -88,7 +85,7 @@ function composeProtected(base: BaseService): ProtectedService {
     onRefresh: refreshLog(log),
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
-  return { ...composeProbes(base, servers), verifyToken, tokenCache: counts, keySet, database };
+  return { ...composeProbes(base, hosts), verifyToken, tokenCache: counts, keySet, database };
 }
 
 function withUsers(service: ProtectedService): UserService {

@@ -3,7 +3,7 @@ import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { openWays } from './connections/ways.ts';
 import { giveUpTheDead } from './servers/dead-connections.ts';
-import { followServers } from './servers/servers.ts';
+import { Hosts } from './servers/hosts.ts';
 import { createStatements, type Statements } from './statements.ts';
 
 /** The database of the service, as the statements that it is sent. */
@@ -22,15 +22,16 @@ export type Database = {
 /** Opens nothing yet: the first statement connects. */
 export function openDatabase(
   settings: Settings['postgres'],
-  servers = followServers(settings),
+  hosts = new Hosts(settings),
   tracing?: Tracing,
 ): Database {
-  const { ways, pools, shared } = openWays(settings, servers.Client);
+  const { ways, pools, shared } = openWays(settings, hosts);
   giveUpTheDead(pools, settings);
   const statements = createStatements(
     ways,
     settings,
-    tracing?.databaseSpans(settings.database, servers.inUse),
+    hosts,
+    tracing?.databaseSpans(settings.database, () => hosts.inUse),
   );
   return { statements, connections, isCrowded: statements.isCrowded, cancel: statements.cancel, close };
 

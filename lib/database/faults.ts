@@ -14,6 +14,12 @@ const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connect
 
 const READ_ONLY = '25006';
 
+/** The server accepts no session at all: it starts, recovers from a crash, or shuts down. */
+const CANNOT_CONNECT_NOW = '57P03';
+
+/** System errors of a host that cannot be connected to. */
+const NOT_REACHED = /^E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|ADDRNOTAVAIL)/;
+
 /**
  * What PostgreSQL or a pooler ends the session with: connection exceptions, no room for it, the account refused, the
  * database missing, idle for too long, the server ended. By code: how grave it is PostgreSQL says in the language of its
@@ -99,13 +105,19 @@ export function violatesUnique(fault: unknown, index: string): boolean {
   return sqlStateOf(fault) === '23505' && constraint.replace(REINDEXED, '') === index;
 }
 
-/**
- * Whether the connection is of no more use: it may be in any state after this, unless PostgreSQL has refused a statement
- * and goes on; and a server that has become read-only is not the primary any more, which the next connection finds.
- */
+/** Whether the session cannot be used again: PostgreSQL ended it, or did not answer. */
 export function breaksConnection(fault: unknown): boolean {
-  const code = sqlStateOf(fault) ?? '';
-  return !isOfPostgres(fault) || ENDS_SESSION.test(code) || code === READ_ONLY;
+  return !isOfPostgres(fault) || ENDS_SESSION.test(sqlStateOf(fault) ?? '');
+}
+
+/**
+ * The host cannot be reached, or accepts no session at all, so that it accepts no writes either. A host that refuses a
+ * session for another reason (53300, an account) may still accept the writes of others.
+ */
+export function isUnreachable(fault: unknown): boolean {
+  const code = sqlStateOf(fault);
+  if (isOfPostgres(fault)) return code === CANNOT_CONNECT_NOW;
+  return code === undefined ? CONNECTION_LOST.test(messageOf(fault)) : NOT_REACHED.test(code);
 }
 
 /** Said by PostgreSQL, or a pooler before it; not by pg of its connection. */
@@ -116,7 +128,7 @@ export function isOfPostgres(fault: unknown): boolean {
 /** The connection has ended before the answer came. */
 export function hasLostConnection(fault: unknown): boolean {
   const isTime = fault instanceof Error && /timeout/i.test(fault.message);
-  return !(fault instanceof Problem) && !isTime && breaksConnection(fault) && sqlStateOf(fault) !== READ_ONLY;
+  return !(fault instanceof Problem) && !isTime && breaksConnection(fault);
 }
 
 /** A fault of the database, as the answer it deserves; the cause goes to the log and nowhere else. */

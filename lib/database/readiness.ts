@@ -2,9 +2,9 @@ import { unavailable } from '../problem.ts';
 import type { Settings } from '../settings.ts';
 import { isMissingTable } from './faults.ts';
 import { latestMigration } from './migrations/names.ts';
-import type { Client } from './servers/client.ts';
 import { abandon, clientConfig } from './servers/connection.ts';
-import type { Servers } from './servers/servers.ts';
+import type { Hosts } from './servers/hosts.ts';
+import type { Session } from './servers/session.ts';
 
 /** Whether the database is connected and has the tables that this version needs. */
 export type Readiness = {
@@ -23,39 +23,43 @@ const isMigrated = {
 };
 
 /** Asks over a connection of its own, which no load on the pool can keep from it. One question at a time. */
-export function createReadiness(settings: Settings['postgres'], servers: Servers): Readiness {
-  let connected: Client | undefined;
+export function createReadiness(settings: Settings['postgres'], hosts: Hosts): Readiness {
+  let session: Promise<Session> | undefined;
   let asking: Promise<void> | undefined;
 
+  /** A session that needs longer than the time limit of a check is there for the next check. */
   async function ask(): Promise<void> {
-    const client = connected ?? connection();
-    const giveUp = setTimeout(() => abandon(client), TIME_LIMIT);
+    session ??= open();
+    let opened: Session | undefined;
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      if (opened) abandon(opened);
+      reject(new Error('PostgreSQL did not answer in time'));
+    }, TIME_LIMIT);
     try {
-      if (client !== connected) await client.connect();
-      connected = client;
-      const { rowCount } = await client.query(isMigrated);
+      opened = await Promise.race([session, late]);
+      const { rowCount } = await Promise.race([opened.query(isMigrated), late]);
       if (rowCount === 0) throw NOT_MIGRATED;
     } catch (cause) {
-      forget(client);
-      abandon(client);
+      if (opened && !isUnmigrated(cause)) abandon(opened);
       throw notReady(cause);
     } finally {
-      clearTimeout(giveUp);
+      clearTimeout(timer);
     }
   }
 
-  function connection(): Client {
-    const client = new servers.Client(clientConfig(settings, 1));
-    client.on('error', () => {
-      forget(client);
-      if (!asking) void client.end();
+  function open(): Promise<Session> {
+    const opening = new hosts.Session(clientConfig(settings));
+    const opened = opening.connect();
+    const forget = () => {
+      if (session === opened) session = undefined;
+    };
+    opened.catch(forget);
+    opening.once('end', forget).on('error', () => {
+      forget();
+      if (!asking) void opening.end();
     });
-    client.once('end', () => forget(client));
-    return client;
-  }
-
-  function forget(client: Client): void {
-    if (connected === client) connected = undefined;
+    return opened;
   }
 
   return {
@@ -66,7 +70,7 @@ export function createReadiness(settings: Settings['postgres'], servers: Servers
       return asking;
     },
     async close() {
-      if (connected) abandon(connected);
+      void session?.then(abandon, () => {});
     },
   };
 }

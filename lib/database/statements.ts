@@ -6,8 +6,9 @@ import type { Settings } from '../settings.ts';
 import type { StatementText } from './connections/pipeline.ts';
 import type { Row } from './connections/row-reader.ts';
 import type { Way } from './connections/way.ts';
-import { isLockTimeout, isStalePlan, problemOfFault } from './faults.ts';
+import { isLockTimeout, isReadOnly, isStalePlan, problemOfFault } from './faults.ts';
 import { type Retry, retryAfter } from './retry.ts';
+import type { Hosts } from './servers/hosts.ts';
 
 /**
  * What a statement does to others on its connection: `read` and `write` are short and share connections with their like,
@@ -61,6 +62,7 @@ export function timeLimitOf({ statementTimeout }: Settings['postgres']): number 
 export function createStatements(
   ways: Ways,
   settings: Settings['postgres'],
+  hosts: Pick<Hosts, 'onReadOnly'>,
   withinSpan?: WithinDatabaseSpan,
 ): Statements {
   const all = [...new Set(Object.values(ways))];
@@ -89,6 +91,7 @@ export function createStatements(
       // Others wait behind it: it goes on waiting where it is in nobody's way.
       else if (name !== 'long' && name !== 'aside' && isLockTimeout(fault)) name = 'aside';
       else {
+        if (isReadOnly(fault)) hosts.onReadOnly();
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
         if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
         attempts += 1;

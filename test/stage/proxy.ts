@@ -105,6 +105,14 @@ export async function startProxy({ host, port }: { readonly host: string; readon
       mode = 'close';
       for (const socket of sockets) socket.end();
     },
+    /** Closes the port; the connections that are there live on. */
+    async refuseMore() {
+      await new Promise((resolve) => {
+        server.close(resolve);
+        // `close` waits for the connections, the port is closed at once.
+        setImmediate(resolve);
+      });
+    },
     async refuse() {
       const closed = once(server, 'close');
       server.close();
@@ -134,6 +142,16 @@ export const late = (milliseconds: number) => () =>
     await sleep(milliseconds);
     push(chunk);
   });
+
+/** Passes the first chunk on so many milliseconds late, and all others at once. */
+export const lateAtFirst = (milliseconds: number) => () => {
+  let wait = milliseconds;
+  return through(async (chunk, push) => {
+    if (wait > 0) await sleep(wait);
+    wait = 0;
+    push(chunk);
+  });
+};
 
 /** Passes one byte at a time, with a pause of so many milliseconds after each. */
 export const byteByByte = (milliseconds: number) => () =>

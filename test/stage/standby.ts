@@ -4,8 +4,14 @@ import { join } from 'node:path';
 import { accountFor, runAs } from '../../host/development/postgres/account.ts';
 import { type DisposablePostgres, startDisposablePostgres } from './disposable-postgres.ts';
 
-/** Starts a hot standby of a PostgreSQL, which restarts meanwhile: a copy of its files that follows its log of writes. */
-export async function startStandby(primary: DisposablePostgres): Promise<DisposablePostgres> {
+/**
+ * Starts a hot standby of a PostgreSQL, which restarts meanwhile: a copy of its files that follows its write-ahead log.
+ * `settings` are added to its configuration, `recovery_min_apply_delay` for example.
+ */
+export async function startStandby(
+  primary: DisposablePostgres,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<DisposablePostgres> {
   const dataFolder = await mkdtemp(join(tmpdir(), 'user-management-disposable-'));
   const account = await accountFor(dataFolder);
   await primary.shutDown();
@@ -20,6 +26,6 @@ export async function startStandby(primary: DisposablePostgres): Promise<Disposa
   const { host, port, user } = primary;
   return startDisposablePostgres({
     dataFolder,
-    settings: { primary_conninfo: `host=${host} port=${port} user=${user}` },
+    settings: { primary_conninfo: `host=${host} port=${port} user=${user}`, ...settings },
   });
 }

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { unavailable } from '../../problem.ts';
 import { abandon } from '../servers/connection.ts';
+import type { Hosts } from '../servers/hosts.ts';
 import { Pipeline } from './pipeline.ts';
 import { closed } from './way.ts';
 
@@ -20,8 +21,22 @@ export const LONGEST_IDLE = 60_000;
 /** Borrows a connection, for whoever calls back; rejects with the reason why there is none. */
 export type Borrow = () => Promise<Borrowed>;
 
+type BorrowOptions = {
+  /** Whether statements are prepared by name: not behind a pooler, where the next transaction has another session. */
+  readonly areNamed: boolean;
+  readonly hosts: Hosts;
+};
+
 /** Borrows from this pool, each connection with the statements that it knows already. */
-export function borrowingFrom(pool: Pool, { areNamed }: { readonly areNamed: boolean }): Borrow {
+export function borrowingFrom(pool: Pool, { areNamed, hosts }: BorrowOptions): Borrow {
+  const { max } = pool.options;
+  let open = 0;
+  pool.on('connect', () => {
+    open += 1;
+  });
+  pool.on('remove', () => {
+    open -= 1;
+  });
   const pipelines = new WeakMap<PoolClient, Pipeline>();
   const idleSince = new WeakMap<PoolClient, number>();
 
@@ -35,6 +50,8 @@ export function borrowingFrom(pool: Pool, { areNamed }: { readonly areNamed: boo
 
   return async () => {
     for (;;) {
+      // Rather than for a session that the host refuses, a statement waits for one that there is.
+      pool.options.max = hosts.refusesSessions && open > 0 ? open : max;
       const client = await connected(pool);
       const pipeline = pipelineOf(client);
       const isFresh = Date.now() - (idleSince.get(client) ?? Date.now()) <= LONGEST_IDLE;
@@ -51,7 +68,6 @@ export function borrowingFrom(pool: Pool, { areNamed }: { readonly areNamed: boo
   };
 }
 
-/** The pool itself waits no longer than SVC_POSTGRES_POOL_TIMEOUT. */
 async function connected(pool: Pool): Promise<PoolClient> {
   if (pool.ending) throw closed();
   try {

@@ -5,13 +5,13 @@ import { lockTimeoutIn, withTimeLeft } from '../time-left.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { Pipeline, StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
-import { cancelled, outOfTime, type Way } from './way.ts';
+import { cancelled, noConnection, outOfTime, type Way } from './way.ts';
 
-type Options = {
-  /** Whether statements are prepared by name: not behind a pooler, where a session is somebody else's next. */
-  readonly areNamed: boolean;
+type Options = Parameters<typeof borrowingFrom>[1] & {
   /** How many may wait for a connection. */
   readonly mostWaiting: number;
+  /** For how long a statement waits before it is sent, in milliseconds. */
+  readonly poolTimeLimit: number;
 };
 
 /** A way for statements of which each has a connection for itself alone, so that it holds up nobody, whatever it waits for. */
@@ -28,7 +28,7 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
   const borrow = borrowingFrom(pool, options);
   const busy = new ChurningSet<Borrowed>();
   const waiting = new ChurningSet<(reason: Error) => void>();
-  const { mostWaiting } = options;
+  const { mostWaiting, poolTimeLimit } = options;
   let isCancelled = false;
 
   /** A connection that comes too late is given back. */
@@ -37,7 +37,7 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
       if (isCancelled) return reject(cancelled());
       const left = deadline - performance.now();
       if (left <= 0) return reject(outOfTime());
-      const timer = setTimeout(() => refuse(outOfTime()), left);
+      const timer = setTimeout(() => refuse(noConnection()), Math.min(left, poolTimeLimit));
       const settle = () => {
         clearTimeout(timer);
         return waiting.delete(refuse);
@@ -56,7 +56,7 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
   }
 
   async function sendBy<Rows>(deadline: number, sendOn: (borrowed: Borrowed, left: number) => Promise<Rows>) {
-    if (pool.waitingCount >= mostWaiting) throw unavailable('too many requests wait for a connection');
+    if (waiting.size >= mostWaiting) throw unavailable('too many requests wait for a connection');
     const borrowed = await borrowUntil(deadline);
     busy.add(borrowed);
     try {
@@ -79,9 +79,9 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
         return answer;
       }),
     get waitingCount() {
-      return pool.waitingCount;
+      return waiting.size;
     },
-    isCrowded: () => pool.waitingCount >= mostWaiting / 2,
+    isCrowded: () => waiting.size >= mostWaiting / 2,
     cancel() {
       isCancelled = true;
       for (const { pipeline } of busy) pipeline.abandon();

@@ -13,7 +13,7 @@ export type SharedConnections = Way & {
   close(): void;
 };
 
-type Options = {
+type Options = Pick<Parameters<typeof borrowingFrom>[1], 'hosts'> & {
   /** How many statements may be on their way on one connection. */
   readonly mostSent: number;
   /** How many may wait beside those that are on their way. */
@@ -34,8 +34,8 @@ type Used = Borrowed & { answered: number; changedAt: number };
  * up costs its neighbours nothing: its answer comes all the same, and is thrown away.
  */
 export function sharedConnections(pool: Pool, options: Options): SharedConnections {
-  const { mostSent, mostWaiting, poolTimeLimit, timeLimit } = options;
-  const borrow = borrowingFrom(pool, { areNamed: true });
+  const { hosts, mostSent, mostWaiting, poolTimeLimit, timeLimit } = options;
+  const borrow = borrowingFrom(pool, { hosts, areNamed: true });
   const most = pool.options.max ?? 1;
   const queue = new ChurningSet<Waiting>();
   const limits = createTimeLimits(look);
@@ -111,7 +111,7 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
 
   /** Unless there are as many as may be. */
   function opensAnother(): boolean {
-    if (used.length + opening >= most) return false;
+    if (used.length + opening >= most || (used.length > 0 && hosts.refusesSessions)) return false;
     opening += 1;
     borrow()
       .finally(() => {
@@ -126,9 +126,10 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
           sendQueued();
         },
         (reason) => {
-          // Others may have a connection.
-          if (used.length === 0) for (const waiting of queue) waiting.reject(reason);
-          if (used.length === 0) queue.clear();
+          // Without a connection they would wait in vain; else they share those that there are.
+          if (used.length > 0) return sendQueued();
+          for (const waiting of queue) waiting.reject(reason);
+          queue.clear();
         },
       );
     return true;

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
 import { clientConfig, openPool, SESSION } from '../servers/connection.ts';
-import type { Servers } from '../servers/servers.ts';
+import type { Hosts } from '../servers/hosts.ts';
 import { timeLimitOf, type Ways } from '../statements.ts';
 import { asideOf } from './aside.ts';
 import { LONGEST_IDLE } from './borrowed.ts';
@@ -30,21 +30,25 @@ const LEAST_TO_SHARE = 4;
 const FOR_READS = 1;
 const READS_ON_THEIR_WAY = 64;
 
-/** With as many connections as these one is for lookups that go past others. */
-const LEAST_TO_GO_PAST = 6;
-
 /** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
 const WRITES_ON_THEIR_WAY = 3;
 
 /** Opens the pools and the ways over them: reads share a connection, writes a third of them; the others are for one statement each. */
-export function openWays(settings: Settings['postgres'], Client: Servers['Client']): Opened {
+export function openWays(settings: Settings['postgres'], hosts: Hosts): Opened {
   const { poolSize, pooler, poolTimeout } = settings;
   const { hasSessionOptions, limitsLockWaits } = engineOf(settings);
-  const waiting = { areNamed: pooler === 'none', mostWaiting: poolSize * WAITING_PER_CONNECTION };
+  const { Session } = hosts;
+  const options = {
+    hosts,
+    areNamed: pooler === 'none',
+    mostWaiting: poolSize * WAITING_PER_CONNECTION,
+    poolTimeLimit: poolTimeout * 1000,
+    timeLimit: timeLimitOf(settings),
+  };
   // Without a limit on waits for locks one that waits would hold up the others.
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
     const pool = open(poolSize);
-    const way = exclusiveConnections(pool, waiting);
+    const way = exclusiveConnections(pool, options);
     return {
       ways: { read: way, lookup: way, write: way, item: way, long: way, aside: way },
       pools: [pool],
@@ -55,40 +59,32 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
   // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
   const writing = { ...session, enable_seqscan: 'off' };
-  const options = {
-    mostWaiting: waiting.mostWaiting,
-    poolTimeLimit: poolTimeout * 1000,
-    timeLimit: timeLimitOf(settings),
-  };
-  const goingPast = poolSize < LEAST_TO_GO_PAST ? [] : [open(1, session)];
-  const forOthers = poolSize - FOR_READS - goingPast.length - forWrites;
+  const forOthers = poolSize - FOR_READS - forWrites;
   const [reads, writes, others] = [open(FOR_READS, session), open(forWrites, writing), open(forOthers)];
-  const reading = { ...options, mostSent: READS_ON_THEIR_WAY };
-  const read = sharedConnections(reads, reading);
-  const past = goingPast.map((pool) => sharedConnections(pool, reading));
+  const read = sharedConnections(reads, { ...options, mostSent: READS_ON_THEIR_WAY });
   const write = sharedConnections(writes, { ...options, mostSent: WRITES_ON_THEIR_WAY });
-  const long = exclusiveConnections(others, waiting);
+  const long = exclusiveConnections(others, options);
   return {
     ways: {
       read,
-      lookup: gatheringLookups({ ways: [read, ...past], ...options }),
+      lookup: gatheringLookups(read, options),
       write,
       item: gatheringWrites(write, { ...options, mostGroups: forWrites }),
       long,
-      aside: asideOf(long, { ...waiting, most: Math.floor(forOthers / 2) }),
+      aside: asideOf(long, { ...options, most: Math.floor(forOthers / 3) }),
     },
-    pools: [reads, ...goingPast, writes, others],
-    shared: [read, ...past, write],
+    pools: [reads, writes, others],
+    shared: [read, write],
   };
 
   function open(max: number, session = SESSION): Pool {
     const config = {
-      ...clientConfig(settings, poolTimeout, session),
+      ...clientConfig(settings, session),
       ...(hasSessionOptions && { statement_timeout: settings.statementTimeout * 1000 }),
       max,
       idleTimeoutMillis: LONGEST_IDLE,
       maxLifetimeSeconds: 1800,
     };
-    return openPool(config, Client);
+    return openPool(config, Session);
   }
 }

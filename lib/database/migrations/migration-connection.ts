@@ -1,13 +1,13 @@
 import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
 import type { Send } from '../queries.ts';
-import { Client } from '../servers/client.ts';
 import { abandon, clientConfig } from '../servers/connection.ts';
-import { findServer } from '../servers/find-server.ts';
+import { Hosts } from '../servers/hosts.ts';
+import { Session } from '../servers/session.ts';
 import { whileItRuns } from '../servers/while-it-runs.ts';
 
-/** In seconds. */
-const CONNECT_TIMEOUT = 2;
+/** In milliseconds. */
+const CONNECT_TIME_LIMIT = 2000;
 
 /** In milliseconds: whoever uses a table queues behind a change of it that waits for its lock. */
 const LOCK_TIMEOUT = 900;
@@ -44,17 +44,17 @@ export async function connectForMigrations(
   postgres: Settings['postgres'],
   signal?: AbortSignal,
 ): Promise<MigrationConnection> {
-  const found = { ...postgres, servers: [await findServer(postgres)] as const };
+  const found = { ...postgres, servers: [await new Hosts(postgres).find()] as const };
   signal?.throwIfAborted();
   const { hasAdvisoryLocks, hasTransactionalDdl } = engineOf(postgres);
-  const client = new Client(clientConfig(found, CONNECT_TIMEOUT, SESSION));
+  const client = new Session(clientConfig(found, SESSION), found);
   const giveUp = () => abandon(client);
   const close = () => {
     signal?.removeEventListener('abort', giveUp);
     giveUp();
   };
   signal?.addEventListener('abort', giveUp, { once: true });
-  await client.connect().catch((fault) => {
+  await client.openInTime(CONNECT_TIME_LIMIT).catch((fault) => {
     close();
     throw fault;
   });
@@ -63,7 +63,7 @@ export async function connectForMigrations(
     const text = parameters.length === 0 && hasTransactionalDdl ? withLockTimeout(sql) : sql;
     const answer = client.query({ text, values: [...parameters] });
     // Several statements in one text have several results.
-    const results = [await whileItRuns(found, text, answer, close)].flat();
+    const results = [await whileItRuns(found, client.identity, answer, close)].flat();
     return results[results.length - 1] ?? { rows: [], rowCount: 0 };
   };
 

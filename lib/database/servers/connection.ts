@@ -2,8 +2,8 @@ import type { ClientBase, ClientConfig, Pool, PoolConfig } from 'pg';
 import PgPool from 'pg-pool';
 import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
+import type { Hosts } from './hosts.ts';
 import { readPassword } from './password.ts';
-import type { Servers } from './servers.ts';
 
 /** Parameters of PostgreSQL, for a session. */
 type Session = Readonly<Record<string, string>>;
@@ -16,12 +16,8 @@ export const SESSION: Session = {
   idle_in_transaction_session_timeout: '10000',
 };
 
-/** What every connection has in common, here to the first server; `connectTimeout` is in seconds. Nothing may wait for ever. */
-export function clientConfig(
-  postgres: Settings['postgres'],
-  connectTimeout: number,
-  session = SESSION,
-): ClientConfig {
+/** What every connection has in common, here to the first host. */
+export function clientConfig(postgres: Settings['postgres'], session = SESSION): ClientConfig {
   const { user, database, sslMode } = postgres;
   const { hasSessionOptions, isolation } = engineOf(postgres);
   const [{ host, port }] = postgres.servers;
@@ -35,7 +31,6 @@ export function clientConfig(
     sslnegotiation: 'postgres',
     ssl: sslMode !== 'disable' && { rejectUnauthorized: sslMode === 'verify-full' },
     application_name: 'user-management-service',
-    connectionTimeoutMillis: connectTimeout * 1000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     // Nothing rests on what a stricter isolation would give, so none is taken over from the role or the database: it
@@ -53,9 +48,9 @@ function optionsOf(session: Session): string {
     .join(' ');
 }
 
-/** A pool of such clients that outlives its connections. */
-export function openPool(config: PoolConfig, Client: Servers['Client']): Pool {
-  const pool = new PgPool({ ...config, Client });
+/** A pool of sessions at the host in use. It outlives its connections. */
+export function openPool(config: PoolConfig, Session: Hosts['Session']): Pool {
+  const pool = new PgPool({ ...config, Client: Session });
   // Without it a restart of PostgreSQL would end the process.
   pool.on('error', () => {});
   return pool;

@@ -1,35 +1,31 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import type { Settings } from '../../settings.ts';
-import { engineOf } from '../engines.ts';
-import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
+import { Session } from './session.ts';
 
-/** In milliseconds: so often it is looked who waits, so long one may wait, and so long it is until others are asked for. */
+/** In milliseconds: how often connections are looked at, how long one may be silent, and how often PostgreSQL is asked. */
 const LOOK_EVERY = 100;
 const SILENT = 250;
 const ASK_EVERY = 500;
 
-/** In milliseconds: an answer that has come may not have been read yet. */
+/** In milliseconds: an answer that has arrived may not have been read yet. */
 const UNREAD = 20;
 
-/** In seconds. */
-const TIME_LIMIT = 0.5;
+/** In milliseconds. */
+const TIME_LIMIT = 500;
 
 /** A connection: when bytes last came, since when an answer has been awaited, and whether it is known to be alive since. */
 type Watched = { heardAt: number; awaitsSince: number | undefined; isRunning: boolean };
 
 /**
- * A network may forget a connection without telling either end. So when an answer does not come, PostgreSQL is asked by
- * another connection whether it runs the statement: if not, the connection is dead and is given up at once, and with it
- * all that have been silent for as long, so that they are not tried one after the other.
+ * A network may forget a connection without a word to either end. So when an answer does not come, PostgreSQL is asked by
+ * another connection whether it runs the statement. If it does not, the connection is dead and is closed at once, together
+ * with all that have been silent for as long: they are not tried one after the other.
  */
 export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgres']): void {
-  // A pooler gives other numbers to its sessions than PostgreSQL.
-  if (!engineOf(postgres).showsSessions || postgres.pooler !== 'none') return;
-
-  const all = new Map<PoolClient, Watched>();
+  const all = new Map<Session, Watched>();
   let timer: NodeJS.Timeout | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
   // Of no request.
@@ -37,14 +33,16 @@ export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgr
 
   for (const pool of pools) {
     pool.on('connect', (client) => {
+      const session = client as unknown as Session;
+      if (!session.identity) return;
       const watched: Watched = { heardAt: performance.now(), awaitsSince: undefined, isRunning: false };
-      all.set(client, watched);
-      streamOf(client).on('data', () => {
+      all.set(session, watched);
+      session.connection.stream.on('data', () => {
         watched.heardAt = performance.now();
         watched.isRunning = false;
       });
     });
-    pool.on('remove', (client) => all.delete(client));
+    pool.on('remove', (client) => all.delete(client as unknown as Session));
     pool.on('acquire', () => {
       timer ??= setInterval(lookOutside, LOOK_EVERY).unref();
     });
@@ -52,8 +50,8 @@ export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgr
 
   function look(): void {
     const now = performance.now();
-    for (const [client, watched] of all) {
-      watched.awaitsSince = awaitsAnswer(client) ? (watched.awaitsSince ?? now) : undefined;
+    for (const [session, watched] of all) {
+      watched.awaitsSince = awaitsAnswer(session) ? (watched.awaitsSince ?? now) : undefined;
     }
     if (pools.every(({ totalCount, idleCount }) => totalCount === idleCount)) {
       clearInterval(timer);
@@ -64,58 +62,60 @@ export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgr
     const suspects = [...all].filter(([, watched]) => isSuspect(watched));
     if (suspects.length === 0 || now - askedAt < ASK_EVERY) return;
     askedAt = now;
-    void giveUp(new Map(suspects), now);
+    for (const some of Map.groupBy(suspects, ([{ host, port }]) => `${host}:${port}`).values())
+      void giveUp(new Map(some), now);
   }
 
-  async function giveUp(suspects: ReadonlyMap<PoolClient, Watched>, since: number): Promise<void> {
-    const running = await runningAmong([...suspects.keys()], postgres);
-    for (const [client, watched] of suspects) watched.isRunning = running?.has(idOf(client)) === true;
+  async function giveUp(suspects: ReadonlyMap<Session, Watched>, since: number): Promise<void> {
+    const idle = await idleAmong([...suspects.keys()], postgres);
+    for (const [session, watched] of suspects) watched.isRunning = !idle.has(session);
     await sleep(UNREAD);
     const dead = [...suspects].filter(
-      ([client, { heardAt }]) => heardAt < since && awaitsAnswer(client) && !running?.has(idOf(client)),
+      ([session, { heardAt }]) => heardAt < since && awaitsAnswer(session) && idle.has(session),
     );
-    if (!running || dead.length === 0) return;
-    for (const [client, { heardAt }] of all) {
-      if (awaitsAnswer(client) || heardAt > since - SILENT) continue;
-      // The pool takes an error for the end of a connection that lies idle.
-      client.emit('error', new Error('the connection is dead'));
-      abandon(client);
+    if (dead.length === 0) return;
+    for (const [session, { heardAt }] of all) {
+      if (awaitsAnswer(session) || heardAt > since - SILENT) continue;
+      // The pool takes an error for the end of an idle connection.
+      session.emit('error', new Error('the connection is dead'));
+      abandon(session);
     }
-    for (const [client] of dead) abandon(client);
+    for (const [session] of dead) abandon(session);
   }
 }
 
-/** The sessions of these that PostgreSQL runs a statement for; undefined when it cannot be asked. */
-async function runningAmong(
-  clients: readonly PoolClient[],
+/**
+ * The sessions of these, all at one host, for which PostgreSQL runs no statement. Only PostgreSQL itself can say so: a name
+ * may lead to several servers, so that nothing is concluded from the answer of one that started at another time.
+ */
+async function idleAmong(
+  sessions: readonly Session[],
   postgres: Settings['postgres'],
-): Promise<ReadonlySet<number> | undefined> {
-  const [{ host, port }] = clients as unknown as [{ host: string; port: number }];
-  const client = new Client(clientConfig({ ...postgres, servers: [{ host, port }] }, TIME_LIMIT));
-  const limit = setTimeout(() => abandon(client), TIME_LIMIT * 1000);
+): Promise<ReadonlySet<Session>> {
+  const [{ host, port }] = sessions as readonly [Session];
+  const asking = new Session(clientConfig({ ...postgres, servers: [{ host, port }] }), postgres);
+  const limit = setTimeout(() => abandon(asking), TIME_LIMIT);
   try {
-    await client.connect();
-    const { rows } = await client.query(
+    await asking.openInTime(TIME_LIMIT);
+    const { rows } = await asking.query(
       "select pid from pg_stat_activity where pid = any($1) and state <> 'idle'",
-      [clients.map(idOf)],
+      [sessions.map(({ identity }) => identity?.processId)],
     );
-    return new Set(rows.map(({ pid }) => Number(pid)));
+    const busy = new Set(rows.map(({ pid }) => Number(pid)));
+    return new Set(
+      sessions.filter(
+        ({ identity }) =>
+          identity?.serverStarted === asking.identity?.serverStarted && !busy.has(identity?.processId ?? 0),
+      ),
+    );
   } catch {
-    return undefined;
+    return new Set();
   } finally {
     clearTimeout(limit);
-    abandon(client);
+    abandon(asking);
   }
 }
 
 /** What pg knows of a client and does not declare. */
-type Innards = {
-  readonly connection: { readonly stream: NodeJS.ReadableStream };
-  readonly processID: number;
-  readonly readyForQuery: boolean;
-};
-
-const innardsOf = (client: PoolClient) => client as unknown as Innards;
-const streamOf = (client: PoolClient) => innardsOf(client).connection.stream;
-const idOf = (client: PoolClient) => innardsOf(client).processID;
-const awaitsAnswer = (client: PoolClient) => !innardsOf(client).readyForQuery;
+const awaitsAnswer = (session: Session) =>
+  !(session as unknown as { readonly readyForQuery: boolean }).readyForQuery;

@@ -1,8 +1,7 @@
 import type { Settings } from '../../settings.ts';
-import { engineOf } from '../engines.ts';
 import { isOfPostgres } from '../faults.ts';
-import { Client } from './client.ts';
 import { abandon, clientConfig } from './connection.ts';
+import { Session, type SessionIdentity } from './session.ts';
 
 /** In milliseconds. */
 const PAUSE = 2000;
@@ -15,11 +14,12 @@ const PROOF = 2;
  * Waits for the answer to a statement that may take long. Asks PostgreSQL meanwhile, by another connection, whether it
  * still runs it; when it does not, or is out of reach, the answer is lost and `giveUp` is called.
  *
+ * @param identity of the session that runs it; without one, only a host that is out of reach counts
  * @param giveUp makes `answer` reject
  */
 export async function whileItRuns<Answer>(
   postgres: Settings['postgres'],
-  statement: string,
+  identity: SessionIdentity | undefined,
   answer: Promise<Answer>,
   giveUp: () => void,
 ): Promise<Answer> {
@@ -28,7 +28,7 @@ export async function whileItRuns<Answer>(
   let timer = setTimeout(look, PAUSE, 0);
 
   async function look(misses: number): Promise<void> {
-    const missed = (await isRunning(postgres, statement)) ? 0 : misses + 1;
+    const missed = (await isRunning(postgres, identity)) ? 0 : misses + 1;
     if (isAnswered) return;
     if (missed === PROOF) {
       isLost = true;
@@ -48,18 +48,21 @@ export async function whileItRuns<Answer>(
   }
 }
 
-async function isRunning(postgres: Settings['postgres'], statement: string): Promise<boolean> {
-  const client = new Client(clientConfig(postgres, TIME_LIMIT / 1000));
-  const limit = setTimeout(() => abandon(client), TIME_LIMIT);
+async function isRunning(
+  postgres: Settings['postgres'],
+  identity: SessionIdentity | undefined,
+): Promise<boolean> {
+  const asking = new Session(clientConfig(postgres), postgres);
+  const limit = setTimeout(() => abandon(asking), TIME_LIMIT);
   let isInReach = false;
   try {
-    await client.connect();
+    await asking.openInTime(TIME_LIMIT);
     isInReach = true;
-    if (!engineOf(postgres).showsSessions) return true;
-    const { rowCount } = await client.query(
-      `select from pg_stat_activity
-       where datname = current_database() and state = 'active' and left(query, 200) = left($1, 200)`,
-      [statement],
+    // A server that started at another time is another one, of the same name.
+    if (!identity || identity.serverStarted !== asking.identity?.serverStarted) return true;
+    const { rowCount } = await asking.query(
+      "select from pg_stat_activity where pid = $1 and state = 'active'",
+      [identity.processId],
     );
     return rowCount !== 0;
   } catch (fault) {
@@ -67,6 +70,6 @@ async function isRunning(postgres: Settings['postgres'], statement: string): Pro
     return isInReach || isOfPostgres(fault);
   } finally {
     clearTimeout(limit);
-    abandon(client);
+    abandon(asking);
   }
 }

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Variables } from '../../lib/settings.ts';
+import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
+import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { startService } from '../stage/service.ts';
+import { startStandby } from '../stage/standby.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+/** How far the standby is behind, in milliseconds. */
+const LAG = 400;
+
+const AUTHENTICATION = 'R';
+
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let primary: DisposablePostgres;
+let standby: DisposablePostgres;
+let toPrimary: TcpProxy;
+let toStandby: TcpProxy;
+
+beforeAll(async () => {
+  [issuer, primary] = await Promise.all([startIssuer(), startDisposablePostgres()]);
+  standby = await startStandby(primary, { recovery_min_apply_delay: `${LAG}ms` });
+  [toPrimary, toStandby] = await Promise.all([startProxy(primary), startProxy(standby)]);
+  const service = await serviceOver([primary]);
+  await service.create();
+  await service.stop();
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all([toPrimary, toStandby, issuer].map((started) => started.stop()));
+  await standby.stop();
+  await primary.stop();
+});
+
+async function serviceOver(hosts: readonly { host: string; port: number }[], variables: Variables = {}) {
+  const service = await startService(
+    {
+      SVC_POSTGRES_HOST: hosts.map(({ host }) => host).join(),
+      SVC_POSTGRES_PORT: hosts.map(({ port }) => port).join(),
+      ...variables,
+    },
+    { database: { ...primary, drop: async () => [] }, issuer },
+  );
+  const call = async (...request: Parameters<typeof service.call>) =>
+    answerOf(await service.call(...request));
+  return { ...service, call, create: () => call('POST', USERS, { email: freshAddress() }) };
+}
+
+/** Until the test ends, sessions at this host begin only after so many milliseconds. */
+function delaySessions(proxy: TcpProxy, milliseconds: number): void {
+  proxy.answersThrough(lateAtFirst(milliseconds));
+  onTestFinished(() => proxy.pass());
+}
+
+/** Until the test ends, this host has no room for one more session. */
+function refuseSessions(proxy: TcpProxy): void {
+  proxy.answersThrough(() =>
+    messagesThrough((type, message) => (type === AUTHENTICATION ? errorResponse('53300') : message)),
+  );
+  onTestFinished(() => proxy.pass());
+}
+
+describe.each([
+  ['before', () => [toPrimary, toStandby]],
+  ['after', () => [toStandby, toPrimary]],
+] as const)('a primary that stands %s its standby in the list', (_place, hosts) => {
+  test.each([500, 800])('and needs %d ms to open a session is used', async (delay) => {
+    delaySessions(toPrimary, delay);
+    const service = await serviceOver(hosts(), { SVC_POSTGRES_POOL_TIMEOUT: '3' });
+    onTestFinished(service.stop);
+
+    expect((await service.create()).status).toBe(201);
+    await primary.terminate();
+    await until('a user is stored again', async () => (await service.create()).status === 201);
+  });
+
+  test('and becomes slow while it is used, is used on: what was written is read', async () => {
+    const service = await serviceOver(hosts(), { SVC_POSTGRES_POOL_TIMEOUT: '3' });
+    onTestFinished(service.stop);
+    expect((await service.create()).status).toBe(201);
+
+    delaySessions(toPrimary, 700);
+    for (let round = 0; round < 5; round += 1) {
+      await primary.terminate('pid in (select pid from pg_stat_activity order by random() limit 3)');
+      const { status, body } = await until('a user is stored', async () => {
+        const answer = await service.create();
+        return answer.status === 201 && answer;
+      });
+      expect(status).toBe(201);
+      const path = USERS + (body as UserBody).id;
+      const statuses = new Set<number>();
+      for (let read = 0; read < 10; read += 1) statuses.add((await service.call('GET', path)).status);
+      expect([...statuses].filter((other) => other !== 503)).toEqual([200]);
+      expect((await service.call('PATCH', path, { full_name: 'x' })).status).toSatisfy(isNot([404, 412]));
+    }
+  });
+
+  test('and has no room for more sessions is not taken for a standby', async () => {
+    const service = await serviceOver(hosts());
+    onTestFinished(service.stop);
+    await service.create();
+    refuseSessions(toPrimary);
+    const attempts = toPrimary.accepted;
+    const began = performance.now();
+
+    // One session after the other ends, and cannot be replaced.
+    for (let ended = 0; ended < 10; ended += 1) {
+      await primary.terminate('pid = (select max(pid) from pg_stat_activity where application_name <> $$$$)');
+      const answer = await service.create();
+      expect(answer.status).toSatisfy(isNot([404, 409, 412]));
+      if (answer.status !== 201) continue;
+      const path = USERS + (answer.body as UserBody).id;
+      expect((await service.call('GET', path)).status).toSatisfy(isNot([404]));
+      expect((await service.call('PATCH', path, {})).status).toSatisfy(isNot([404, 412]));
+    }
+    await primary.terminate();
+    for (let asked = 0; asked < 20; asked += 1)
+      expect(await service.call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
+
+    const seconds = (performance.now() - began) / 1000;
+    // Those of /ready aside, which nobody asks for here.
+    expect(toPrimary.accepted - attempts).toBeLessThanOrEqual(5 * (seconds + 1));
+  });
+});
+
+test('while the primary accepts no connection, and its sessions live, reads see every write', async () => {
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  await Promise.all(Array.from({ length: 20 }, service.create));
+  await service.call('GET', USERS + ((await service.create()).body as UserBody).id);
+  await toPrimary.refuseMore();
+  onTestFinished(() => toPrimary.pass());
+  const writes = "query like '%insert into users%'";
+  await primary.terminate(
+    `pid = (select min(pid) from pg_stat_activity where ${writes} and pid <> pg_backend_pid())`,
+  );
+
+  const ended = performance.now() + 3000;
+  const statuses = new Set<string>();
+  while (performance.now() < ended) {
+    const { status, body } = await service.create();
+    statuses.add(`create ${status}`);
+    if (status !== 201) continue;
+    const path = USERS + (body as UserBody).id;
+    statuses.add(`get ${(await service.call('GET', path)).status}`);
+    statuses.add(`delete ${(await service.call('DELETE', path)).status}`);
+  }
+  expect([...statuses].sort()).toEqual(['create 201', 'delete 204', 'get 200']);
+});
+
+test('a standby is used while no host accepts writes, and left when one does', async () => {
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  const { body } = await service.create();
+  const path = USERS + (body as UserBody).id;
+  await until('the standby has it', async () => {
+    return (await standby.query(`SELECT FROM users WHERE id = '${(body as UserBody).id}'`)).length === 1;
+  });
+  await toPrimary.refuse();
+
+  await until('reads are 200', async () => (await service.call('GET', path)).status === 200, { seconds: 3 });
+  expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+  expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
+
+  await toPrimary.pass();
+  const created = await until(
+    'a user is stored',
+    async () => {
+      const answer = await service.create();
+      return answer.status === 201 && answer;
+    },
+    { seconds: 3 },
+  );
+  expect((await service.call('GET', USERS + (created.body as UserBody).id)).status).toBe(200);
+});
+
+const isNot = (refused: readonly number[]) => (status: number) => !refused.includes(status);
