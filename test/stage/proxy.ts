@@ -7,6 +7,9 @@ import { freePort } from '../../host/development/free-port.ts';
 /** What is done to the bytes on their way, for one direction of one connection. */
 type Interference = () => Transform;
 
+/** Where a proxy passes connections on to. */
+type Target = { readonly host: string; readonly port: number };
+
 /** A proxy in front of PostgreSQL, of the key server or of the service. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
@@ -17,7 +20,8 @@ export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
  * that come after. `forget` lets new connections pass, while nothing moves any more on those that are there: both ends
  * take them for alive. `answersThrough` and `requestsThrough` interfere with the bytes of connections that come after.
  */
-export async function startProxy({ host, port }: { readonly host: string; readonly port: number }) {
+export async function startProxy(first: Target) {
+  let target = first;
   let mode: 'pass' | 'stall' | 'reset' | 'close' = 'pass';
   let onAnswers: Interference | undefined;
   let onRequests: Interference | undefined;
@@ -30,7 +34,7 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     if (mode === 'reset') client.resetAndDestroy();
     else if (mode === 'close') client.end();
     else if (mode === 'stall') client.pause();
-    else join(client, keep(connect({ host, port })));
+    else join(client, keep(connect({ host: target.host, port: target.port })));
   });
 
   function join(client: Socket, target: Socket): void {
@@ -104,6 +108,10 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     close() {
       mode = 'close';
       for (const socket of sockets) socket.end();
+    },
+    /** Connections that come after lead to this server. */
+    leadTo(next: Target) {
+      target = next;
     },
     /** Closes the port; the connections that are there live on. */
     async refuseMore() {

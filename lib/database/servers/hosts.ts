@@ -171,8 +171,8 @@ export class Hosts {
   #mustLeave(session: HostSession, { host, acceptsWrites }: Found): boolean {
     if (session.at !== host) return true;
     if (!acceptsWrites) return false;
-    // A session that does not report may be at a server that was replaced under the same name.
-    return session.acceptsWrites === false || (this.#wasReadOnly && session.acceptsWrites === undefined);
+    // After a refused write any session may be at a server that was replaced under the same name.
+    return session.acceptsWrites === false || this.#wasReadOnly;
   }
 
   /** At a standby it looks again and again; else after each refused write. */
