@@ -26,7 +26,7 @@ export function openDatabase(
   tracing?: Tracing,
 ): Database {
   const { ways, pools, shared } = openWays(settings, hosts);
-  giveUpTheDead(pools, settings);
+  giveUpTheDead(pools, settings, hosts);
   const statements = createStatements(
     ways,
     settings,

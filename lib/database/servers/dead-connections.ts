@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Settings } from '../../settings.ts';
 import { abandon, clientConfig } from './connection.ts';
+import type { Hosts } from './hosts.ts';
 import { Session } from './session.ts';
 
 /** In milliseconds: how often connections are looked at, how long one may be silent, and how often PostgreSQL is asked. */
@@ -24,7 +25,7 @@ type Watched = { heardAt: number; awaitsSince: number | undefined; isRunning: bo
  * another connection whether it runs the statement. If it does not, the connection is dead and is closed at once, together
  * with all that have been silent for as long: they are not tried one after the other.
  */
-export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgres']): void {
+export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgres'], hosts: Hosts): void {
   const all = new Map<Session, Watched>();
   let timer: NodeJS.Timeout | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
@@ -67,7 +68,8 @@ export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgr
   }
 
   async function giveUp(suspects: ReadonlyMap<Session, Watched>, since: number): Promise<void> {
-    const idle = await idleAmong([...suspects.keys()], postgres);
+    const idle = await idleAmong([...suspects.keys()], postgres).catch(() => undefined);
+    if (!idle) return hosts.onSilence();
     for (const [session, watched] of suspects) watched.isRunning = !idle.has(session);
     await sleep(UNREAD);
     const dead = [...suspects].filter(
@@ -108,8 +110,6 @@ async function idleAmong(
           identity?.serverStarted === asking.identity?.serverStarted && !busy.has(identity?.processId ?? 0),
       ),
     );
-  } catch {
-    return new Set();
   } finally {
     clearTimeout(limit);
     abandon(asking);

@@ -19,7 +19,7 @@ type Answer = Found | { readonly host: Host; readonly fault: unknown };
 /** In milliseconds, from one look for a host that accepts writes to the next. */
 const LOOK_EVERY = 250;
 
-/** In milliseconds: looks open at most one session per host in this time, and ask by it as long as it lives. */
+/** In milliseconds: looks open at most one session per host in this time, and ask by it again. */
 const ASKING_SESSION_LIFETIME = 1000;
 
 /**
@@ -84,6 +84,11 @@ export class Hosts {
     this.#lookSoon();
   }
 
+  /** A host does not answer a question about its sessions. Another one is used if none of its sessions responds. */
+  onSilence(): void {
+    if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
+  }
+
   /** Opens a session at the host in use. @throws why it cannot be opened, or not at this host any more */
   async open(session: HostSession): Promise<void> {
     const found = await this.#findHost();
@@ -128,7 +133,11 @@ export class Hosts {
     const preferred = await first;
     if (isWriter(preferred)) return preferred;
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
-    return writer ?? standbyAmong([preferred, ...(await Promise.all(others))], await responding);
+    if (writer) return writer;
+    const standby = standbyAmong([preferred, ...(await Promise.all(others))], await responding);
+    // None of them has responded: a statement that waits for its answer is not held up any longer.
+    for (const session of this.#sessions) if (session.at !== standby.host) abandon(session);
+    return standby;
   }
 
   /** A fault is an answer, too. */
@@ -145,10 +154,11 @@ export class Hosts {
 
   async #openToAsk(host: Host): Promise<Session> {
     const session = new Session(clientConfig({ ...this.#postgres, servers: [host] }), this.#postgres);
-    session.once('end', () => this.#asking.delete(host));
+    session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
     await this.#attemptsAt(host).make(() => session.openInTime());
     this.#asking.set(host, session);
-    setTimeout(() => abandon(session), ASKING_SESSION_LIFETIME).unref();
+    setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME).unref();
+    setTimeout(() => abandon(session), ASKING_SESSION_LIFETIME + connectTimeLimit(this.#postgres)).unref();
     return session;
   }
 
@@ -187,14 +197,18 @@ export class Hosts {
 
   #onEnd(session: HostSession): void {
     this.#sessions.delete(session);
-    if (this.#sessions.size === 0 && !this.#isOnly) this.#found = undefined;
+    if (this.#sessions.size === 0) this.#forget(session.at);
+  }
+
+  #forget(host: Host | undefined): void {
+    if (!this.#isOnly && this.#found?.host === host) this.#found = undefined;
   }
 
   /** The next session shows whether the host is still there. */
   #onError({ at, isLeaving }: HostSession): void {
     if (isLeaving || !at) return;
     this.#attemptsAt(at).doubt();
-    if (!this.#isOnly && this.#found?.host === at) this.#found = undefined;
+    this.#forget(at);
   }
 
   /** What a session reports is newer than what was found. */
