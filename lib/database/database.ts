@@ -2,8 +2,9 @@ import type { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import { openWays } from './connections/ways.ts';
-import { giveUpTheDead } from './servers/dead-connections.ts';
+import { closeDeadConnections } from './servers/dead-connections.ts';
 import { Hosts } from './servers/hosts.ts';
+import type { Session } from './servers/session.ts';
 import { createStatements, type Statements } from './statements.ts';
 
 /** The database of the service, as the statements that it is sent. */
@@ -26,7 +27,8 @@ export function openDatabase(
   tracing?: Tracing,
 ): Database {
   const { ways, pools, shared } = openWays(settings, hosts);
-  giveUpTheDead(pools, settings, hosts);
+  const watch = closeDeadConnections(settings, () => hosts.onSilence());
+  for (const pool of pools) pool.on('connect', (client) => watch(client as unknown as Session));
   const statements = createStatements(
     ways,
     settings,

@@ -2,9 +2,9 @@ import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
 import type { Send } from '../queries.ts';
 import { abandon, clientConfig } from '../servers/connection.ts';
+import { closeDeadConnections } from '../servers/dead-connections.ts';
 import { Hosts } from '../servers/hosts.ts';
 import { Session } from '../servers/session.ts';
-import { whileItRuns } from '../servers/while-it-runs.ts';
 
 /** In milliseconds. */
 const CONNECT_TIME_LIMIT = 2000;
@@ -58,12 +58,12 @@ export async function connectForMigrations(
     close();
     throw fault;
   });
+  closeDeadConnections(found)(client);
 
   const send: Send = async ({ sql, parameters }) => {
     const text = parameters.length === 0 && hasTransactionalDdl ? withLockTimeout(sql) : sql;
-    const answer = client.query({ text, values: [...parameters] });
     // Several statements in one text have several results.
-    const results = [await whileItRuns(found, client.identity, answer, close)].flat();
+    const results = [await client.query({ text, values: [...parameters] })].flat();
     return results[results.length - 1] ?? { rows: [], rowCount: 0 };
   };
 

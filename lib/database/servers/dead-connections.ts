@@ -1,12 +1,10 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool } from 'pg';
 import type { Settings } from '../../settings.ts';
 import { abandon, clientConfig } from './connection.ts';
-import type { Hosts } from './hosts.ts';
 import { Session } from './session.ts';
 
-/** In milliseconds: how often connections are looked at, how long one may be silent, and how often PostgreSQL is asked. */
+/** In milliseconds: how often sessions are looked at, how long one may be silent, and how often PostgreSQL is asked. */
 const LOOK_EVERY = 100;
 const SILENT = 250;
 const ASK_EVERY = 500;
@@ -17,46 +15,30 @@ const UNREAD = 20;
 /** In milliseconds. */
 const TIME_LIMIT = 500;
 
-/** A connection: when bytes last came, since when an answer has been awaited, and whether it is known to be alive since. */
+/** When bytes last came, since when an answer has been awaited, and whether PostgreSQL has said that it runs a statement. */
 type Watched = { heardAt: number; awaitsSince: number | undefined; isRunning: boolean };
 
 /**
- * A network may forget a connection without a word to either end. So when an answer does not come, PostgreSQL is asked by
- * another connection whether it runs the statement. If it does not, the connection is dead and is closed at once, together
- * with all that have been silent for as long: they are not tried one after the other.
+ * Closes sessions whose connection is dead; returns what begins to watch one. A network may forget a connection without a
+ * word to either end. So when an answer does not come, PostgreSQL is asked by another session whether it runs the
+ * statement. If it does not, the connection is dead and is closed at once, together with all that have been silent for as
+ * long: they are not tried one after the other. `onSilence` is called when PostgreSQL cannot be asked.
  */
-export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgres'], hosts: Hosts): void {
+export function closeDeadConnections(
+  postgres: Settings['postgres'],
+  onSilence: () => void = () => {},
+): (session: Session) => void {
   const all = new Map<Session, Watched>();
   let timer: NodeJS.Timeout | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
-  // Of no request.
+  // It belongs to no request.
   const lookOutside = AsyncResource.bind(look);
-
-  for (const pool of pools) {
-    pool.on('connect', (client) => {
-      const session = client as unknown as Session;
-      if (!session.identity) return;
-      const watched: Watched = { heardAt: performance.now(), awaitsSince: undefined, isRunning: false };
-      all.set(session, watched);
-      session.connection.stream.on('data', () => {
-        watched.heardAt = performance.now();
-        watched.isRunning = false;
-      });
-    });
-    pool.on('remove', (client) => all.delete(client as unknown as Session));
-    pool.on('acquire', () => {
-      timer ??= setInterval(lookOutside, LOOK_EVERY).unref();
-    });
-  }
 
   function look(): void {
     const now = performance.now();
+    if (all.size === 0) timer = void clearInterval(timer);
     for (const [session, watched] of all) {
-      watched.awaitsSince = awaitsAnswer(session) ? (watched.awaitsSince ?? now) : undefined;
-    }
-    if (pools.every(({ totalCount, idleCount }) => totalCount === idleCount)) {
-      clearInterval(timer);
-      timer = undefined;
+      watched.awaitsSince = session.awaitsAnswer ? (watched.awaitsSince ?? now) : undefined;
     }
     const isSuspect = ({ heardAt, awaitsSince = now, isRunning }: Watched) =>
       !isRunning && now - Math.max(heardAt, awaitsSince) >= SILENT;
@@ -64,31 +46,45 @@ export function giveUpTheDead(pools: readonly Pool[], postgres: Settings['postgr
     if (suspects.length === 0 || now - askedAt < ASK_EVERY) return;
     askedAt = now;
     for (const some of Map.groupBy(suspects, ([{ host, port }]) => `${host}:${port}`).values())
-      void giveUp(new Map(some), now);
+      void closeDead(new Map(some), now);
   }
 
-  async function giveUp(suspects: ReadonlyMap<Session, Watched>, since: number): Promise<void> {
+  async function closeDead(suspects: ReadonlyMap<Session, Watched>, since: number): Promise<void> {
     const idle = await idleAmong([...suspects.keys()], postgres).catch(() => undefined);
-    if (!idle) return hosts.onSilence();
+    if (!idle) return onSilence();
     for (const [session, watched] of suspects) watched.isRunning = !idle.has(session);
     await sleep(UNREAD);
     const dead = [...suspects].filter(
-      ([session, { heardAt }]) => heardAt < since && awaitsAnswer(session) && idle.has(session),
+      ([session, { heardAt }]) => heardAt < since && session.awaitsAnswer && idle.has(session),
     );
     if (dead.length === 0) return;
     for (const [session, { heardAt }] of all) {
-      if (awaitsAnswer(session) || heardAt > since - SILENT) continue;
+      if (session.awaitsAnswer || heardAt > since - SILENT) continue;
       // The pool takes an error for the end of an idle connection.
       session.emit('error', new Error('the connection is dead'));
       abandon(session);
     }
     for (const [session] of dead) abandon(session);
   }
+
+  return (session) => {
+    if (!session.identity) return;
+    const watched: Watched = { heardAt: performance.now(), awaitsSince: undefined, isRunning: false };
+    all.set(session, watched);
+    session.once('end', () => all.delete(session));
+    session.connection.stream.on('data', () => {
+      watched.heardAt = performance.now();
+      watched.isRunning = false;
+    });
+    timer ??= setInterval(lookOutside, LOOK_EVERY).unref();
+  };
 }
 
 /**
- * The sessions of these, all at one host, for which PostgreSQL runs no statement. Only PostgreSQL itself can say so: a name
- * may lead to several servers, so that nothing is concluded from the answer of one that started at another time.
+ * The sessions of these, all at one host, for which PostgreSQL runs no statement. A name may lead to several servers:
+ * nothing is concluded from the answer of a server that started at another time.
+ *
+ * @throws when PostgreSQL cannot be asked
  */
 async function idleAmong(
   sessions: readonly Session[],
@@ -104,18 +100,11 @@ async function idleAmong(
       [sessions.map(({ identity }) => identity?.processId)],
     );
     const busy = new Set(rows.map(({ pid }) => Number(pid)));
-    return new Set(
-      sessions.filter(
-        ({ identity }) =>
-          identity?.serverStarted === asking.identity?.serverStarted && !busy.has(identity?.processId ?? 0),
-      ),
-    );
+    const isIdle = ({ identity }: Session) =>
+      identity?.serverStarted === asking.identity?.serverStarted && !busy.has(identity?.processId ?? 0);
+    return new Set(sessions.filter(isIdle));
   } finally {
     clearTimeout(limit);
     abandon(asking);
   }
 }
-
-/** What pg knows of a client and does not declare. */
-const awaitsAnswer = (session: Session) =>
-  !(session as unknown as { readonly readyForQuery: boolean }).readyForQuery;

@@ -61,6 +61,11 @@ export class Session extends Client {
     return isStandby === undefined || isReadOnly === undefined ? undefined : true;
   }
 
+  /** Whether a statement was sent whose answer has not come. */
+  get awaitsAnswer(): boolean {
+    return !(this as unknown as { readonly readyForQuery: boolean }).readyForQuery;
+  }
+
   /** Calls back whenever PostgreSQL reports something about it. */
   onWritesChange(listener: () => void): void {
     this.connection.on('parameterStatus', ({ parameterName }) => {
