@@ -120,6 +120,13 @@ export function isUnreachable(fault: unknown): boolean {
   return code === undefined ? CONNECTION_LOST.test(messageOf(fault)) : NOT_REACHED.test(code);
 }
 
+/** The connection was closed before there was a session: the host, or what stands before it, was there. */
+export function wasCutOff(fault: unknown): boolean {
+  return (
+    /^(ECONNRESET|EPIPE)$/.test(sqlStateOf(fault) ?? '') || /terminated|not queryable/.test(messageOf(fault))
+  );
+}
+
 /** Said by PostgreSQL, or a pooler before it; not by pg of its connection. */
 export function isOfPostgres(fault: unknown): boolean {
   return (fault as { severity?: string } | undefined)?.severity !== undefined;

@@ -8,11 +8,14 @@ import type { ServiceUnderFault } from './stage.ts';
 const USERS = 12;
 const ATTEMPTS = 4;
 
-/** How many addresses there are: the fewer, the more conflicts. And for how many milliseconds a caller rests on average. */
-type Habits = { readonly addresses?: number; readonly rest?: number };
+/**
+ * How many addresses there are: the fewer, the more conflicts. For how many milliseconds a caller rests on average. The
+ * users that are known, where callers of several instances know the same.
+ */
+type Habits = { readonly addresses?: number; readonly rest?: number; readonly known?: Known[] };
 
 /** What the callers know of a user: they may all be wrong, as callers are. */
-type Known = { readonly id: string; version: number };
+export type Known = { readonly id: string; version: number };
 
 /**
  * Starts so many callers, which create, read, update and delete the same few users, some of it with If-Match, with the
@@ -23,9 +26,8 @@ export function startModel(
   { url, token, ledger }: ServiceUnderFault,
   callers: number,
   random: Random,
-  { addresses = 40, rest = 0 }: Habits = {},
+  { addresses = 40, rest = 0, known = [] }: Habits = {},
 ) {
-  const known: Known[] = [];
   let isStopped = false;
   const working = Array.from({ length: callers }, async () => {
     const caller = createCaller({ url, token, ledger });

@@ -1,6 +1,6 @@
 import type { ClientConfig } from 'pg';
 import type { Settings } from '../../settings.ts';
-import { isUnreachable } from '../faults.ts';
+import { isUnreachable, wasCutOff } from '../faults.ts';
 import { abandon, clientConfig } from './connection.ts';
 import { ConnectionAttempts } from './connection-attempts.ts';
 import { connectTimeLimit, Session } from './session.ts';
@@ -140,15 +140,20 @@ export class Hosts {
     return standby;
   }
 
-  /** A fault is an answer, too. */
+  /** A fault is an answer, too; but a connection that was cut off says nothing before the time limit is reached. */
   async #ask(host: Host): Promise<Answer> {
-    try {
-      const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
-      const limit = setTimeout(() => abandon(session), connectTimeLimit(this.#postgres));
-      const { rows } = await session.query('show transaction_read_only').finally(() => clearTimeout(limit));
-      return { host, acceptsWrites: rows[0]?.transaction_read_only === 'off' };
-    } catch (fault) {
-      return { host, fault };
+    const limit = connectTimeLimit(this.#postgres);
+    const deadline = performance.now() + limit;
+    for (;;) {
+      try {
+        const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
+        const timer = setTimeout(() => abandon(session), limit);
+        const { rows } = await session.query('show transaction_read_only').finally(() => clearTimeout(timer));
+        return { host, acceptsWrites: rows[0]?.transaction_read_only === 'off' };
+      } catch (fault) {
+        this.#asking.delete(host);
+        if (!wasCutOff(fault) || performance.now() >= deadline) return { host, fault };
+      }
     }
   }
 

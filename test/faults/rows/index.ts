@@ -27,6 +27,7 @@ import { fewDescriptors, largeBodies } from './scarce.ts';
 import { oddSecrets } from './secrets.ts';
 import { killedBeforeAnswer, serviceKilled } from './service-killed.ts';
 import { silentConnections, slowClients } from './slow-clients.ts';
+import { twoInstances } from './two-instances.ts';
 import { unknownKeys } from './unknown-keys.ts';
 
 /** Every row, in the order in which they run: those come first that a short run can least do without. */
@@ -35,6 +36,7 @@ export const rows: readonly Row[] = [
   changeFeed,
   model,
   modelUnderFaults,
+  twoInstances,
   serviceKilled,
   backendsKilled,
   postgresRestarted,

@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { lateAtFirst, startProxy } from '../../stage/proxy.ts';
+import { startStandby } from '../../stage/standby.ts';
+import { Ledger } from '../ledger.ts';
+import { type Known, startModel } from '../model.ts';
+import { errorResponse, messagesThrough } from '../postgres-messages.ts';
+import type { Random } from '../random.ts';
+import type { Row } from '../run-row.ts';
+import type { Stage } from '../stage.ts';
+
+const CALLERS = 12;
+
+const AUTHENTICATION = 'R';
+
+/** The standby is so far behind that what is read from it is old. */
+const LAG = '300ms';
+
+type Path = Awaited<ReturnType<typeof startProxy>>;
+type Fault = (stage: Pick<Stage, 'postgres'>, paths: readonly Path[], random: Random) => Promise<unknown>;
+
+/** Faults during which the primary accepts writes all the time. */
+const FAULTS: readonly Fault[] = [
+  ({ postgres }) => postgres.terminate('random() < 0.5'),
+  ({ postgres }, _paths, random) =>
+    postgres.query(['BEGIN', 'LOCK TABLE users', `SELECT pg_sleep(${random.next()})`, 'COMMIT']),
+  ({ postgres }) =>
+    postgres.query([
+      "SET lock_timeout = '500ms'",
+      'ALTER TABLE users ADD COLUMN added int',
+      'ALTER TABLE users DROP COLUMN added',
+    ]),
+  async ({ postgres }, [path], random) => {
+    path?.answersThrough(lateAtFirst(200 + random.below(400)));
+    await postgres.terminate('random() < 0.3');
+    await sleep(1500);
+    await path?.pass();
+  },
+  async ({ postgres }, paths) => {
+    for (const path of paths) {
+      path.answersThrough(() =>
+        messagesThrough((type, message) => (type === AUTHENTICATION ? errorResponse('53300') : message)),
+      );
+    }
+    await postgres.terminate('random() < 0.3');
+    await sleep(1000);
+    for (const path of paths) await path.pass();
+  },
+  async (_stage, paths, random) => random.pick(paths).cutAll(),
+];
+
+export const twoInstances: Row = {
+  name: 'two-instances',
+  promise:
+    'Two instances over a primary and a standby that is behind, with locks, changes of tables, sessions that are killed, ' +
+    'slow or refused: one order fits all responses, changes and the table.',
+  trials: 60,
+  brief: 6,
+  async run(stage) {
+    const { startService, postgres, trials, random, tried, defer } = stage;
+    const standby = await startStandby(postgres, { recovery_min_apply_delay: LAG });
+    defer(() => standby.stop());
+    const paths = await Promise.all([postgres, postgres, standby].map(startProxy));
+    for (const path of paths) defer(() => path.stop());
+    const [one, another, toStandby] = paths as [Path, Path, Path];
+    const over = (hosts: readonly Path[]) =>
+      startService({
+        SVC_POSTGRES_HOST: hosts.map(({ host }) => host).join(),
+        SVC_POSTGRES_PORT: hosts.map(({ port }) => port).join(),
+      });
+    const services = [await over([one, toStandby]), await over([toStandby, another])];
+    const known: Known[] = [];
+    const models = services.map((service) => startModel(service, CALLERS, random.branch(), { known }));
+    for (let trial = 0; trial < trials; trial += 1) {
+      await sleep(200 + random.below(500));
+      // A change of a table may have to give up: others hold locks.
+      await FAULTS[trial % FAULTS.length]?.(stage, [one, another], random).catch(() => {});
+      tried();
+    }
+    await sleep(1000);
+    await Promise.all(models.map((model) => model.stop()));
+    // One history of both: what one instance has acknowledged, the other must read.
+    const books = new Ledger();
+    for (const { ledger } of services) for (const entry of ledger.entries) books.enter(entry);
+    await services[0]?.checkBooks(books);
+  },
+};
