@@ -98,12 +98,12 @@ export class Session extends Client {
   async #identify(): Promise<void> {
     if (!engineOf(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
     const { rows } = await this.query(IDENTITY);
-    const [{ process_id, server_started } = {}] = rows;
+    const [processId, serverStarted] = rows.map(({ column1 }) => column1);
     const given = (this as unknown as { readonly processID: number }).processID;
-    if (process_id === given) this.identity = { processId: given, serverStarted: server_started };
+    if (Number(processId) === given) this.identity = { processId: given, serverStarted };
   }
 }
 
 /** The time as a number: its text would depend on settings of the session. */
-const IDENTITY = `select pg_backend_pid() as process_id,
-  (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint as server_started`;
+const IDENTITY = `values (pg_backend_pid()::bigint),
+  ((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint)`;
