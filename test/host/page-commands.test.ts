@@ -6,25 +6,29 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 
-/** The commands of a page, or of a section of it, that are about changes. */
+/** The commands of a page that call the service, without the one that gets a token from the issuer of `npm run dev`. */
 function commandsOf(page: string): string {
   const blocks = [...readFileSync(page, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
-  return blocks.filter((block) => block.includes('changes')).join('');
+  const calls = blocks.filter((block) => block.includes('/api/v1/users/') || block.includes('curl'));
+  return calls.join('').replace(/^TOKEN=.*\n/gm, '');
 }
 
-test.each(['infra/change-feed/README.md', 'README.md'])(
+async function statusesOf(commands: string): Promise<readonly number[]> {
+  const { id } = await service.createUser();
+  const environment = { ...process.env, TOKEN: await service.issuer.sign(), ID: id };
+  const addressed = commands.replaceAll('http://127.0.0.1:8000', service.url).replaceAll('wait=20', 'wait=1');
+  const { stdout } = await promisify(execFile)('sh', ['-e', '-c', addressed], { env: environment });
+  return [...stdout.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
+}
+
+test.each(['infra/api.md', 'infra/change-feed/README.md'])(
   'the commands of %s work as they stand',
   async (page) => {
-    const { id } = await service.createUser();
-    const commands = commandsOf(page)
-      .replaceAll('http://127.0.0.1:8000', service.url)
-      .replace('wait=20', 'wait=1');
-    const environment = { ...process.env, TOKEN: await service.issuer.sign(), ID: id };
-    const { stdout } = await promisify(execFile)('sh', ['-e', '-c', commands], { env: environment });
+    const commands = commandsOf(page);
+    const statuses = await statusesOf(commands);
 
-    const answers = stdout.split(/(?=HTTP\/1\.1 )/).filter(Boolean);
-    expect(answers).toHaveLength(commands.match(/^curl/gm)?.length ?? 0);
-    for (const answer of answers)
-      expect(answer).toMatch(/^HTTP\/1\.1 200 .*^Link: <[^>]+>; rel="next"\r\n.*^\[/ims);
+    expect(statuses).toHaveLength(commands.match(/^curl -si/gm)?.length ?? 0);
+    expect(statuses.length).toBeGreaterThan(5);
+    expect(statuses.filter((status) => status >= 400)).toEqual([]);
   },
 );
