@@ -26,7 +26,8 @@ ENV SVC_ENV=production SVC_PORT=0 SVC_POSTGRES_HOST=nowhere.invalid NODE_COMPILE
     SVC_OAUTH_JWKS_URI=http://nowhere.invalid/ SVC_OAUTH_ISSUER=none SVC_OAUTH_AUDIENCE=none
 RUN timeout --signal=TERM --kill-after=10 2 /nodejs/bin/node /app/main.mjs > /dev/null || test $? -eq 124
 
-# The base image as it is: what it ships is its maintainers' affair, and scanners know it.
+# The base image unchanged: its maintainers are responsible for its contents, and scanners know it. The image has 161 MB,
+# of which the base has 154, measured with a base made of the same Debian packages.
 FROM distroless AS runtime
 USER 65532:65532
 WORKDIR /app

@@ -1,5 +1,11 @@
 // Runs before the npm scripts, on Node 20 or later with nothing installed: plain JavaScript, no packages, and one file,
-// so that a folder with nothing but this and dist/ can be started too.
+// so that a folder with only this file and dist/ can be started, too.
+//
+// Node 24 is an npm package, linked as node_modules/.bin/node by this file, which relies on no npm to have done so. npm
+// before 11.6 removes that link together with the optional packages that do not fit the platform, because all runtimes
+// share it. In node_modules of another system the link exists and does not start, so the scripts call the Node that runs
+// npm. On Apple Silicon the runtime is Node 26, unless the machine has a Node 24: the newest packaged 24 there is 24.0.0,
+// which is a year and a half behind in security fixes, and in which running TypeScript is experimental.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
