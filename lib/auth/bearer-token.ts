@@ -8,6 +8,7 @@ const USUAL_SCHEME = 'Bearer ';
 
 /**
  * The token of an `Authorization` header. Repeated headers arrive joined by a comma, and are therefore refused.
+ *
  * @throws {Problem} unauthorized_error
  */
 export function bearerTokenOf(authorization: string | undefined): string {

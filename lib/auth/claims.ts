@@ -13,6 +13,7 @@ const LATEST_DATE = 253_402_300_799;
 /**
  * Checks the payload of a token whose signature has been verified (RFC 7519 section 7.2, RFC 8725). A refusal names the
  * claim, for the log, but not its value.
+ *
  * @throws {Problem} unauthorized_error
  */
 export function acceptableClaims(payload: unknown, { issuer, audience, clockTolerance }: Expected): Claims {

@@ -13,6 +13,7 @@ export type CompactToken = {
 
 /**
  * Splits a token into its parts. Only the canonical form is accepted, because many texts decode to the same bytes.
+ *
  * @throws {Problem} unauthorized_error
  */
 export function readCompact(token: string): CompactToken {

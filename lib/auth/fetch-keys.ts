@@ -6,6 +6,7 @@ const SIZE_LIMIT = 256 * 1024;
 
 /**
  * Fetches the JWK Set at `uri`, within 3 seconds and 256 KiB, without following redirects.
+ *
  * @throws {Error} if the response is not a set with at least one usable key
  */
 export async function fetchKeys(

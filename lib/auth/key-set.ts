@@ -21,6 +21,7 @@ export type KeySet = {
   /**
    * The keys that may have signed a token with this header, without a promise if they are known. The list is empty if
    * the provider does not have such a key.
+   *
    * @throws {Problem} service_unavailable_error if that is unknown at the moment
    */
   keysFor(header: TokenHeader): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;

@@ -19,6 +19,7 @@ export function principalOf(claims: Readonly<Record<string, unknown>>, rolesClai
 
 /**
  * Refuses a caller without the role. The reason, for the log, names the claim that was read.
+ *
  * @throws {Problem} forbidden_error
  */
 export function demandRole({ roles, subject }: ServicePrincipal, role: Role, rolesClaim: string): void {

@@ -10,6 +10,7 @@ import { readingTokenHeaders } from './token-header.ts';
 
 /**
  * Verifies a bearer token and returns its principal, without a promise unless keys must be fetched first.
+ *
  * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
  */
 export type VerifyToken = (token: string) => ServicePrincipal | Promise<ServicePrincipal>;
