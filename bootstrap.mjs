@@ -27,7 +27,7 @@ const programs = join(root, 'node_modules', '.bin');
 const runtime = join(programs, 'node');
 const built = join(root, 'dist', 'host', 'main.mjs');
 const lock = join(root, '.data', 'bootstrap.lock');
-// biome-ignore lint/style/noProcessEnv: npm tells its own place here
+// biome-ignore lint/style/noProcessEnv: npm reports its own path here
 const environment = process.env;
 const own = environment.npm_node_execpath ?? process.execPath;
 
