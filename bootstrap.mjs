@@ -1,5 +1,11 @@
 // Runs before the npm scripts, on Node 20 or later with nothing installed: plain JavaScript, no packages, and one file,
-// so that a folder with nothing but this and dist/ can be started too.
+// so that a folder with only this file and dist/ can be started, too.
+//
+// Node 24 is an npm package, linked as node_modules/.bin/node by this file, which relies on no npm to have done so. npm
+// before 11.6 removes that link together with the optional packages that do not fit the platform, because all runtimes
+// share it. In node_modules of another system the link exists and does not start, so the scripts call the Node that runs
+// npm. On Apple Silicon the runtime is Node 26, unless the machine has a Node 24: the newest packaged 24 there is 24.0.0,
+// which is a year and a half behind in security fixes, and in which running TypeScript is experimental.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -21,7 +27,7 @@ const programs = join(root, 'node_modules', '.bin');
 const runtime = join(programs, 'node');
 const built = join(root, 'dist', 'host', 'main.mjs');
 const lock = join(root, '.data', 'bootstrap.lock');
-// biome-ignore lint/style/noProcessEnv: npm tells its own place here
+// biome-ignore lint/style/noProcessEnv: npm reports its own path here
 const environment = process.env;
 const own = environment.npm_node_execpath ?? process.execPath;
 
@@ -47,7 +53,7 @@ async function prepare() {
   if (isToBeBuilt && !isBuilt()) build();
 }
 
-/** What is built already needs no packages but the runtime. */
+/** A build needs no packages except the runtime. */
 function hasPackages() {
   if (isToBeBuilt && !hasSources) return isFit('node');
   return isInstalled() && hasRuntime();
@@ -57,11 +63,13 @@ function isInstalled() {
   return missingPackages().length === 0;
 }
 
-/** Names what package-lock.json asks for and node_modules lacks; a cut off installation has no list at all. */
+/**
+ * Names the packages of package-lock.json that node_modules lacks. An installation that was cut off has no list at all.
+ */
 function missingPackages() {
   const wanted = packagesOf(join(root, 'package-lock.json'));
   const present = presentPackages();
-  // Of the optional packages only those count that this project itself names: the runtime and PostgreSQL.
+  // Of the optional packages only those of this project count: the runtime and PostgreSQL.
   const named = Object.keys(wanted['']?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`);
   return Object.keys(wanted).filter((path) => {
     if (path === '' || present[path]?.version === wanted[path].version) return false;
@@ -94,7 +102,7 @@ async function install() {
     if (process.stderr.isTTY) say(`\r  ${seconds()} s `);
     else if (seconds() % 15 === 0) say(`  still installing after ${seconds()} s\n`);
   }, 1000);
-  // No package needs its scripts; older versions of npm would run them all, some of them compilers.
+  // No package needs its scripts. Older versions of npm would run them all, and some of them are compilers.
   const { code, output } = await run([
     'ci',
     '--include=dev',
@@ -119,9 +127,9 @@ function run(options) {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // If this process is killed, npm goes on: whoever comes next waits for it.
+  // If this process is killed, npm continues. The next process waits for it.
   writeFileSync(lock, `${process.pid} ${child.pid ?? ''}`);
-  // npm would take half a minute to tidy up; what it leaves is done anew by the next "npm ci" anyway.
+  // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
   const output = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => output.push(part));
@@ -138,15 +146,15 @@ function npm() {
   return [own, cli];
 }
 
-/** A later Node than 24, as it is packaged for Apple Silicon, is right where there is no 24. */
+/** A Node later than 24, as packaged for Apple Silicon, is used only if there is no 24. */
 function hasRuntime() {
   const major = majorOf(runtime);
   return major === 24 || (major > 24 && majorOf(own) !== 24);
 }
 
 /**
- * Links node_modules/.bin/node to a Node 24; gives whether there is one. npm before 11.6 removes the link that it has
- * made, together with those of the packages for other systems, which have the same name.
+ * Links node_modules/.bin/node to a Node 24. Returns whether there is one. npm before 11.6 removes its own link
+ * together with those of the packages for other systems, which have the same name.
  */
 function mendRuntime() {
   const fit = [...packagedRuntimes(), own].filter((program) => program !== runtime && isFit(program));
@@ -170,13 +178,13 @@ function isFit(program) {
   return majorOf(program) >= 24;
 }
 
-/** NaN of what is not there or does not run here. */
+/** NaN for a program that does not exist or does not run here. */
 function majorOf(program) {
   const { stdout } = spawnSync(program, ['--version'], withPrograms({ encoding: 'utf8' }));
   return Number.parseInt(stdout?.slice(1), 10);
 }
 
-/** Whether the last build was begun after the last change of what it is made from. */
+/** Whether the last build began after the last change of its sources. */
 function isBuilt() {
   const stamp = join(root, 'dist', 'built');
   if (!hasSources) return existsSync(built);
@@ -194,7 +202,10 @@ function isBuilt() {
   return sources.every((name) => changedAt(join(root, name)) <= since);
 }
 
-/** Of a folder the latest of all in it; its own time tells of a file that is gone. A package below is built apart. */
+/**
+ * The time of the latest change in a folder. The time of the folder itself shows removed files. A package below is
+ * built separately.
+ */
 function changedAt(path) {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isDirectory()) return found?.mtimeMs ?? 0;
@@ -215,7 +226,7 @@ function withPrograms(options) {
   return { ...options, cwd: root, env: { ...environment, PATH: path } };
 }
 
-/** Keeps two npm scripts that start at once from installing into each other. */
+/** Prevents two npm scripts that start at once from installing at the same time. */
 async function alone(work) {
   mkdirSync(dirname(lock), { recursive: true });
   for (let hasSaid = false; !takeLock(); hasSaid = true) {
@@ -240,7 +251,7 @@ function takeLock() {
   }
 }
 
-// A lock is stale when none of the processes in it lives; one that is still being written has none yet.
+// A lock is stale if none of its processes lives. A lock that is still being written has no process yet.
 function dropStaleLock() {
   try {
     const isFresh = Date.now() - statSync(lock).mtimeMs < 3000;

@@ -10,7 +10,7 @@ import { listUsers } from './users/list.ts';
 import { updateUser } from './users/update.ts';
 import { listUserChanges } from './users/user-changes.ts';
 
-/** The roll call of all endpoints. */
+/** All endpoints. */
 export const endpoints: readonly Endpoint[] = [
   createUser,
   createUsers,

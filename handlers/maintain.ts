@@ -3,10 +3,13 @@ import { FUNCTION_DEFAULTS } from '../lib/lambda.ts';
 import { maintain } from '../lib/maintenance.ts';
 import { readSettings } from '../lib/settings.ts';
 
-/** In milliseconds: what is left of the time of the function when it stops; the next invocation goes on. */
+/** In milliseconds: the function stops when so much of its time is left. The next invocation continues. */
 const MARGIN = 5000;
 
-/** For a schedule, not for requests: deletes what is kept no longer. It fails when PostgreSQL cannot be reached. */
+/**
+ * For a schedule, not for requests: deletes expired idempotency keys and changes. It fails if PostgreSQL cannot be
+ * reached.
+ */
 export async function handler(_event?: unknown, context?: Invocation): Promise<void> {
   const left = context?.getRemainingTimeInMillis?.();
   const signal = left === undefined ? undefined : AbortSignal.timeout(Math.max(left - MARGIN, 0));

@@ -3,5 +3,5 @@ import { composeBase } from '../lib/service.ts';
 import { unmatched } from '../lib/unmatched.ts';
 import { endpoints } from './index.ts';
 
-/** Where API Gateway has no route: 404, and on a known path 405 or the answer to OPTIONS. */
+/** Serves requests for which API Gateway has no route: 404, and on a known path 405 or the response to OPTIONS. */
 export const handler = /* @__PURE__ */ lambda(unmatched(endpoints.map(({ route }) => route)), composeBase);

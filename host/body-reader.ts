@@ -3,11 +3,11 @@ import { freeBytes } from '../lib/free-bytes.ts';
 import { bodyBrokenOff } from '../lib/http-refusals.ts';
 import { bodyTooLarge } from '../lib/middleware/receive-body.ts';
 
-/** Reads a request's body once somebody asks for it, and not a byte past the limit. */
+/** Reads a request's body when it is requested, and not a byte beyond the limit. */
 export class BodyReader {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  /** Why the body will not come, once that is known, and who is to be told. */
+  /** Why the body will not arrive, once that is known, and the function that reports it. */
   #refusal: Error | undefined;
   #onRefusal: ((reason: Error) => void) | undefined;
 
@@ -18,11 +18,12 @@ export class BodyReader {
 
   /**
    * @param limit in bytes
-   * @throws {Problem} payload_too_large_error; bad_request_error when the body breaks off
+   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends before the body
    */
   async read(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;
-    // Its caller left before anybody asked for it: it tells no end any more. A request without a body has ended, too.
+    // The client disconnected before the body was requested, so no event is to come. A request without a body has
+    // ended, too.
     if (this.#request.destroyed && !this.#request.readableEnded) throw bodyBrokenOff();
     const { headers } = this.#request;
     if (Number(headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit);
@@ -30,18 +31,18 @@ export class BodyReader {
     return this.#collect(limit);
   }
 
-  /** HTTP/1.0 knows no 100, and without a body there is nothing to go on with (RFC 9110 section 10.1.1). */
+  /** HTTP/1.0 does not have 100, and without a body there is nothing to continue (RFC 9110 section 10.1.1). */
   #isWaitedFor(): boolean {
     const { headers, httpVersion, readableEnded } = this.#request;
     return !readableEnded && httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue';
   }
 
-  /** Whether the client may still be sending it. */
+  /** Whether the client may still be sending the body. */
   get isToCome(): boolean {
     return !this.#request.complete && this.#refusal === undefined;
   }
 
-  /** Ends the wait for the body, now or when it begins: it rejects with `reason`. */
+  /** Ends the wait for the body, now or when it begins. The wait rejects with `reason`. */
   refuse(reason: Error): void {
     this.#refusal = reason;
     this.#onRefusal?.(reason);
@@ -50,7 +51,8 @@ export class BodyReader {
   async #collect(limit: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
     await this.#flowInto(chunks, limit);
-    // The connection remembers the request until the next one comes, and so its listeners, and what they have resolved.
+    // The connection keeps the request until the next one arrives, and with it the listeners and the values that they
+    // resolved.
     return joined(chunks.splice(0));
   }
 
@@ -58,7 +60,7 @@ export class BodyReader {
     const request = this.#request;
     let size = 0;
     return new Promise<void>((resolve, reject) => {
-      // Of a request without a body nothing more is told (optimizeEmptyRequests).
+      // A request without a body emits no further events (optimizeEmptyRequests).
       if (request.readableEnded) return resolve();
       this.#onRefusal = reject;
       request.on('data', (chunk: Buffer) => {
@@ -66,19 +68,19 @@ export class BodyReader {
         chunks.push(chunk);
         if (size <= limit) return;
         chunks.length = 0;
-        // What is still to come flows on and is thrown away, so that the client gets to read the refusal.
+        // The rest of the body is received and discarded, so that the client can read the refusal.
         request.removeAllListeners('data').resume();
         reject(bodyTooLarge(limit));
       });
       request.on('end', () => resolve());
-      // It closes in any case; an error costs its stack, so there is none for a body that is there.
+      // Every request closes. An error costs its stack, so none is created if the body is complete.
       request.on('close', () => request.readableEnded || reject(bodyBrokenOff()));
       request.on('error', () => reject(bodyBrokenOff()));
     });
   }
 }
 
-/** To join a single one would copy it. */
+/** Joining a single chunk would copy it. */
 function joined(chunks: readonly Buffer[]): Buffer {
   const [first] = chunks;
   if (first && chunks.length === 1) return first;

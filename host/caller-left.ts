@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Calls back when the caller of a request hangs up or ends its side, until what is returned is called. Since half-open
- * connections are served, a caller that leaves closes nothing by itself: only the end of what it sends tells.
+ * Calls back when the client of a request disconnects or ends its side, until the returned function is called. The
+ * server serves half-open connections, so a client that disconnects closes nothing by itself. Only the end of its data
+ * shows it.
  */
 export function onceCallerLeft(response: ServerResponse, onLeft: () => void): () => void {
   const { socket } = response.req;

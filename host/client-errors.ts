@@ -16,12 +16,12 @@ export type Exchange = {
   readonly response: ServerResponse;
 };
 
-/** How long a refused client may go on sending before its connection is cut; in milliseconds. */
+/** In milliseconds: how long a refused client may continue to send before its connection is cut. */
 const LINGER = 1000;
 
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
-/** Answers what Node's parser refuses by itself, and never a request that has an answer already. */
+/** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
 export function answerClientErrors(
   server: Server,
   { settings, log }: Pick<Service, 'settings' | 'log'>,
@@ -32,7 +32,7 @@ export function answerClientErrors(
 
   server.on('clientError', (error: ClientError, socket: Socket) => {
     if (isSilent(error, socket)) return;
-    // What a refused client still sends is no HTTP to the parser either.
+    // Further data of a refused client is not HTTP to the parser, either.
     if (refused.has(socket) && error.code?.startsWith('HPE_')) return;
     refused.add(socket);
     if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -44,9 +44,9 @@ export function answerClientErrors(
     else refuseNext(problemOf(error), socket, head);
   });
   server.on('connect', (request, socket: Socket) => {
-    // Node has taken its own listener away, and without one a reset would end the process.
+    // Node has removed its own listener. Without a listener, a reset would end the process.
     socket.on('error', () => socket.destroy());
-    // Repeated fields are joined with a comma and a space, which no request ID has.
+    // Repeated fields are joined by a comma and a space, which a request ID cannot contain.
     const headers = request.headers as GatewayEvent['headers'];
     refuseNext(notHttp('CONNECT is not served'), socket, { ...UNREADABLE, headers });
   });
@@ -61,29 +61,32 @@ export function answerClientErrors(
     const refuse = refuseWith({ settings, log }, problem);
     const exchange = exchanges.get(socket);
     if (!exchange) answer(refuse, event, socket);
-    // The fault is in what follows a whole request: that one is answered first.
+    // The fault is in the data after a complete request. That request is answered first.
     else if (exchange.request.complete) onceAnswered(exchange, () => answer(refuse, event, socket));
     else breakOff(problem, exchange, socket);
   }
 }
 
-/** Opened ahead of need: whoever is told 408 on it takes that for the answer to a request just sent. */
+/**
+ * A connection that was opened ahead of need. Its client would take a 408 for the response to a request that it has
+ * just sent.
+ */
 function isSilent({ code }: ClientError, socket: Socket): boolean {
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
 }
 
 const methodOf = ({ requestContext }: GatewayEvent): string => requestContext.http.method;
 
-/** Whether nothing is wrong with a request but that Node's parser does not know its method. */
+/** Whether the only fault of a request is a method that Node's parser does not know. */
 function isOnlyMethodUnknown(head: RawHead): boolean {
   const hasHost = head.headers.host !== undefined || head.httpVersion === '1.0';
   return hasHost && !METHODS.includes(methodOf(head));
 }
 
-/** Answers with the connection's last response, which Node has made none for. */
+/** Sends the last response of a connection, for which Node has no response object. */
 function answer(handler: Handler, event: GatewayEvent, socket: Socket): void {
   if (!socket.writable) return;
-  // A handler never rejects: whatever fails here is a connection that cannot be written to.
+  // A handler never rejects. A failure here means that the connection cannot be written to.
   handler(event)
     .then((result) => write(result, socket))
     .catch(() => socket.destroy());
@@ -102,11 +105,11 @@ function write({ statusCode, headers, body }: GatewayResult, socket: Socket): vo
   setTimeout(() => socket.destroy(), LINGER).unref();
 }
 
-/** The request's own answer may be out already, and it has only one. */
+/** The request may already have its one response. */
 function breakOff(problem: Problem, exchange: Exchange, socket: Socket): void {
   exchange.response.shouldKeepAlive = false;
   exchange.event.refuseBody(problem);
-  // An answer that is out may be waiting for the body to end, and so may the one that goes out now, for a moment.
+  // The response, sent or about to be sent, may wait for a moment for the end of the body.
   const end = () => exchange.response.headersSent && exchange.response.end();
   end();
   setTimeout(end, LINGER).unref();

@@ -7,15 +7,15 @@ import { asset, page, served } from './docs/served.ts';
 import { originOf, tokenUrlOf } from './docs/token-url.ts';
 
 /**
- * ReDoc puts two kinds of style elements into its page: empty ones, which it fills with rules later, and that of
- * its scroll bars. With the hashes of the two texts no other inline style need be allowed.
+ * ReDoc adds two kinds of style elements to its page: empty ones, which it fills with rules later, and one for its
+ * scroll bars. The hashes of the two texts permit these and no other inline style.
  */
 const REDOC_STYLES = [
   'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=',
   'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc=',
 ];
 
-/** What describes the endpoints, as endpoints: the OpenAPI document, Swagger UI and ReDoc. */
+/** The documentation as endpoints: the OpenAPI document, Swagger UI and ReDoc. */
 export function documentation(
   endpoints: readonly Endpoint[],
   { oauth, requestIdHeader, bodyLimit }: Pick<Settings, 'oauth' | 'requestIdHeader' | 'bodyLimit'>,

@@ -7,64 +7,69 @@ import type { RefusalCounts } from './refusal-counts.ts';
 import { createRoom } from './room.ts';
 import type { Unread } from './unread.ts';
 
-/** A request that is not let in at once. */
+/** A request that is not admitted at once. */
 export type Arrival = {
   readonly response: ServerResponse;
-  /** Whether what it becomes is many times its body: few of these are served at once. */
+  /** Whether it needs many times the memory of its body. Few such requests are served at once. */
   readonly isHeavy: boolean;
   serve(): void;
-  /** Answers 503, before token and stack. */
+  /** Responds with 503, before token and stack. */
   refuse(): void;
 };
 
-/** Decides which requests are served, and when: an overloaded instance goes on serving as many as it can. */
+/** Decides which requests are served, and when. An overloaded instance continues to serve as many as it can. */
 export type Door = {
-  /** Whether a request may be served at once; it is to be, then. */
+  /** Whether a request is admitted at once. If so, the caller must serve it. */
   letsIn(response: ServerResponse, isHeavy: boolean): boolean;
-  /** Lets a request wait until it may be served, or refuses it if that would be too late. */
+  /** Queues a request until it can be served, or refuses it if that would be too late. */
   queue(arrival: Arrival): void;
-  /** To be called after each answer: its connection is not read at once while others wait for their turn. */
+  /** Must be called after each response: its connection is not read at once while other requests are queued. */
   onAnswered(response: ServerResponse): void;
-  /** Reads every connection, at once and from now on: a drain has to know of all requests that were sent. */
+  /** Reads every connection, now and from now on, because a drain must know all requests that were sent. */
   readAll(): void;
 };
 
 type Options = {
-  /** Those that wait at the door included, and not those behind others on their connection. */
+  /** Includes the queued requests, but not those behind another request of their connection. */
   readonly inFlight: () => number;
-  /** Whether more statements would only queue for connections. */
+  /** Whether further statements would only queue for connections. */
   readonly isDatabaseCrowded: () => boolean;
   readonly budget: RefusalBudget;
   readonly unread: Unread;
   readonly counts: RefusalCounts;
 };
 
-/** So many are in flight before others wait at the door: they keep the process busy and PostgreSQL, too. */
+/**
+ * Maximum number of requests in flight; further requests are queued. This number keeps the process and PostgreSQL busy.
+ */
 const IN_FLIGHT = 64;
 
 /**
- * So many of those are let in at a turn of the event loop, however many are in flight, so that it comes around to probes and
- * to answers: where PostgreSQL is far away or slow turns are short, and more are in flight.
+ * Number of queued requests that are admitted in one turn of the event loop, however many are in flight. The event loop
+ * then returns to probes and responses. If PostgreSQL is far away or slow, turns are short, and more requests are in
+ * flight.
  */
 const PER_TURN = 16;
 
-/** In milliseconds: who has waited for longer is refused, since callers commonly give up after a second. */
+/**
+ * In milliseconds. A request that was queued for longer is refused, because callers commonly give up after a second.
+ */
 const LONGEST_WAIT = 850;
 
-/** In milliseconds: whoever has lain unread for longer has given up, or does not hurry. */
+/** In milliseconds. The caller of a connection that was unread for longer has given up, or does not hurry. */
 const LONG_UNREAD = 1000;
 
-/** In milliseconds: how often waits are looked at and the pace is measured. */
+/** In milliseconds: interval at which waits are checked and the pace is measured. */
 const PERIOD = 100;
 
-/** The door of one instance. */
+/** Creates the admission of one instance. */
 export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts }: Options): Door {
   const heavyTurns = createHeavyTurns(goOn);
   const waiting = createLine<Arrival>(() => heavyTurns.isFree);
   const room = createRoom();
   let isTurnScheduled = false;
   let timer: NodeJS.Timeout | undefined;
-  /** Whether more wait, read or unread, than can be served in time. */
+  /** Whether more requests wait, read or unread, than can be served in time. */
   let isPressed = false;
   let isReadingAll = false;
   const reading = createReadAhead({
@@ -110,11 +115,13 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     }
     room.onLetIn(letIn);
     reading.readOn(letIn);
-    // Otherwise the next answer, or the timer, goes on.
+    // Otherwise the next response, or the timer, continues.
     if ((letIn > 0 && waiting.hasNext) || reading.isReadingOn) takeTurn();
   }
 
-  /** First come, first served: newest first leaves those behind to be refused, or to give up, after a long wait. */
+  /**
+   * First in, first out. Newest first would refuse the older requests, or let their callers give up, after a long wait.
+   */
   function letInFirst(): void {
     const arrival = waiting.takeNext();
     if (!arrival) return;
@@ -131,10 +138,10 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     leave(arrival.response);
   }
 
-  /** Until the answer is out Node itself goes on reading, for what is left of the request. */
+  /** Until the response is sent, Node itself continues to read the rest of the request. */
   function leave(response: ServerResponse): void {
     response.once('close', () => {
-      // Without the timer nobody would read it again.
+      // Without the timer nothing would read the connection again.
       if (timer && !isReadingAll) unread.leave(response.req.socket);
     });
   }
@@ -151,7 +158,7 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     if (waiting.length === 0 && unread.size === 0) rest();
   }
 
-  /** Nothing is left to do until somebody has to wait again. */
+  /** Nothing is left to do until a request is queued again. */
   function rest(): void {
     clearInterval(timer);
     timer = undefined;
@@ -173,7 +180,10 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   };
 }
 
-/** Whether its caller has closed the connection, or says that it sends no more: it has hardly patience to read, then. */
+/**
+ * Whether the client has closed the connection, or says that it sends no more. Such a client hardly waits for a
+ * response.
+ */
 function hasLeft({ response }: Arrival): boolean {
   return response.destroyed || response.req.socket.readableEnded;
 }

@@ -8,8 +8,8 @@ import { onceCallerLeft } from './caller-left.ts';
 import type { Caller, RequestInFlight } from './drain.ts';
 
 /**
- * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. One object
- * with methods: a closure for each would be most of what the host allocates for a request.
+ * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
+ * object with methods. A closure for each method would be most of the memory that the host allocates for a request.
  */
 export class RequestEvent implements GatewayEvent, Caller {
   readonly rawPath: string;
@@ -19,7 +19,7 @@ export class RequestEvent implements GatewayEvent, Caller {
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
   isBase64Encoded = false;
-  /** Unless it is a probe. */
+  /** Undefined for a probe. */
   inFlight: RequestInFlight | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -44,7 +44,7 @@ export class RequestEvent implements GatewayEvent, Caller {
     return !this.#request.complete && this.#body().isToCome;
   }
 
-  /** Ends the wait for a body that will not come. */
+  /** Ends the wait for a body that will not arrive. */
   refuseBody(reason: Error): void {
     this.#body().refuse(reason);
   }
@@ -67,19 +67,22 @@ export class RequestEvent implements GatewayEvent, Caller {
   }
 }
 
-/** The path and the query of a target; also of the absolute form, which a server has to accept (RFC 9112 section 3.2.2). */
+/** Path and query of a target, also in the absolute form, which a server must accept (RFC 9112 section 3.2.2). */
 export function splitTarget(target: string): readonly [path: string, query: string] {
   const origin = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*\/?/i, '/');
   const at = origin.indexOf('?');
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];
 }
 
-/** What inherits from this has no members of Object's, and is no table to V8, as what has no prototype is. */
+/**
+ * An object that inherits from this one has no members of Object's. V8 does not treat it as a dictionary, as it would
+ * without a prototype.
+ */
 const NO_MEMBERS = Object.create(null);
 
 /**
- * Repeated headers are one value (RFC 9110 section 5.3), joined so that no token and no request ID passes for a single
- * one; Node would keep the first alone.
+ * Repeated headers are one value (RFC 9110 section 5.3). They are joined so that no token and no request ID looks like
+ * a single one. Node would keep only the first.
  */
 function joinedHeaders(raw: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = Object.create(NO_MEMBERS);

@@ -1,25 +1,26 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Few requests at once of those that become many times their body: a batch its values, a statement, rows, an answer. Of 64
- * at once these lived through several collections of the young generation, which moved them to the old one; those that wait
- * for their turn are a request that is not read yet.
+ * Limits the number of requests in progress that need many times the memory of their body: a batch needs its values, a
+ * statement, rows and a response. With 64 at once, this memory survived several collections of the young generation,
+ * which moved it to the old one. A request that waits is not read yet.
  *
- * One is begun in a turn of the event loop, for Node accepts one connection in each: with 2,000 callers of batches at five
- * times what there is, of whom those who give up connect anew, /health was answered after 0.9 s in place of 5 to 14.
+ * At most one begins in each turn of the event loop, because Node accepts one connection in each turn. With 2,000
+ * callers of batches at five times the capacity, of which those that give up connect again, /health was answered after
+ * 0.9 s instead of 5 to 14 s.
  */
 export type HeavyTurns = {
   readonly isFree: boolean;
-  /** Takes a turn for a request, until that is answered. */
+  /** Occupies a place for a request until it is answered. */
   begin(response: ServerResponse): void;
 };
 
 const MOST = 8;
 
-/** In milliseconds: whoever takes longer waits for PostgreSQL, or for its caller, and holds up nobody any more. */
+/** In milliseconds. A request that takes longer waits for PostgreSQL or for its client, and delays no other request. */
 const LONGEST = 20;
 
-/** The turns of one instance; `onFree` is called whenever another may be free. */
+/** Creates the limit of one instance. `onFree` is called whenever a place may have become free. */
 export function createHeavyTurns(onFree: () => void): HeavyTurns {
   let taken = 0;
   let isOneBegun = false;

@@ -3,7 +3,7 @@ import type { GatewayEvent } from '../lib/gateway.ts';
 import { needsOneHost } from '../lib/http-refusals.ts';
 import type { Problem } from '../lib/problem.ts';
 
-/** What a request without exactly one Host header is refused with (RFC 9112 section 3.2); HTTP/1.0 needs none. */
+/** The refusal of a request without exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 needs none. */
 export function faultOfHostHeader(
   { httpVersion, rawHeaders }: IncomingMessage,
   { headers }: GatewayEvent,

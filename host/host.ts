@@ -27,8 +27,8 @@ import { createUnread } from './unread.ts';
 import { urlOf } from './url.ts';
 
 /**
- * So many connections may wait to be accepted: after a moment without, a thousand callers connect anew at once, and one
- * that finds no place tries again a second later. The system may set a lower limit.
+ * Maximum number of connections that wait to be accepted. After a short outage, a thousand callers connect again at
+ * once, and a connection without a place is tried again a second later. The system may set a lower limit.
  */
 const BACKLOG = 4096;
 
@@ -36,19 +36,19 @@ const BACKLOG = 4096;
 export type Host = {
   readonly port: number;
   readonly url: string;
-  /** As /ready, without a request. @throws {Problem} service_unavailable_error, within a second */
+  /** The check of /ready, without a request. @throws {Problem} service_unavailable_error, within a second */
   checkReadiness(): Promise<void>;
-  /** Drains and releases everything, once; resolves when nothing is left. */
+  /** Drains and releases everything, once. Resolves when nothing is left. */
   shutDown(): Promise<void>;
-  /** Logs why the process ends without that; resolves when the lines are written. */
+  /** Logs why the process ends without a drain. Resolves when the lines are written. */
   logCrash(error: Error): Promise<void>;
 };
 
 /**
- * Starts an instance: it listens at once, and connects to PostgreSQL and the identity provider when they come.
- * `logTo` is the descriptor of a file for the log, in place of standard output.
+ * Starts an instance. It listens at once, and connects to PostgreSQL and the identity provider when they are available.
+ * `logTo` is the descriptor of a file for the log, instead of standard output.
  *
- * @throws an error with code EADDRINUSE or EACCES when it cannot listen
+ * @throws an error with code EADDRINUSE or EACCES if it cannot listen
  */
 export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}): Promise<Host> {
   const onResumed = (count: number) => log.error('log_lines_dropped', { count });
@@ -82,7 +82,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const server = createHttpServer({ service, router, oneAtATime, door, drain, responses, shutdown });
   server.on('close', refusals.flush);
   await listen(server, settings);
-  // A connection that cannot be accepted, for want of a descriptor say, must not end the process.
+  // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
   service.keySet.start();
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;

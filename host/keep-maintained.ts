@@ -3,11 +3,14 @@ import { maintaining } from '../lib/maintenance.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
 import type { Service } from '../lib/service.ts';
 
-/** In milliseconds. Instances that start together do not do it together. */
+/** In milliseconds. Instances that start together do not clean up together. */
 const FIRST = { earliest: 5000, latest: 25_000 };
 const INTERVAL = 600_000;
 
-/** Deletes what is kept no longer, within half a minute of the start and then every ten minutes, where writes are taken. */
+/**
+ * Deletes expired keys and changes, within half a minute of the start and then every ten minutes, while PostgreSQL
+ * accepts writes.
+ */
 export function keepMaintained({ settings, log, database }: Service): { stop(): void } {
   const maintain = maintaining(database.statements, settings.changesRetention);
   const takesWrites = askingForWrites(database.statements);

@@ -2,11 +2,11 @@ import { runMigrations } from '../lib/database/migrations/run-migrations.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
 import type { Service } from '../lib/service.ts';
 
-/** In milliseconds, between two runs: twice as long after each failure. */
+/** In milliseconds, between two runs; doubled after each failure. */
 const SHORTEST_PAUSE = 500;
 const LONGEST_PAUSE = 10_000;
 
-/** Runs the migrations as soon as PostgreSQL is there, trying until they have run. */
+/** Runs the migrations as soon as PostgreSQL is available, and repeats this until they have run. */
 export function keepMigrated({ settings, log }: Service): { stop(): void } {
   const stopping = new AbortController();
   const failures = createFailureLog(log, 'migration_failed');

@@ -1,25 +1,25 @@
-/** Those who wait at the door, in the order in which they came. */
+/** The queue of requests that wait for admission, in the order in which they came. */
 export type Line<Arrival> = {
   readonly length: number;
-  /** Whether there is one who may be let in now. */
+  /** Whether the queue has a request that may be admitted now. */
   readonly hasNext: boolean;
   add(arrival: Arrival): void;
-  /** Takes the first of those who may be let in now. */
+  /** Removes the first request that may be admitted now. */
   takeNext(): Arrival | undefined;
-  /** Takes all who came before a moment; in milliseconds of `performance.now`. */
+  /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeThoseBefore(moment: number): Arrival[];
 };
 
 type Waiting<Arrival> = { readonly arrival: Arrival; readonly since: number };
 
-/** A line in which the heavy wait while it is not their turn, and nobody behind them does. */
+/** Creates a queue in which memory-intensive requests wait for their limit, without delaying the others. */
 export function createLine<Arrival extends { readonly isHeavy: boolean }>(
   isTurnOfHeavy: () => boolean,
 ): Line<Arrival> {
   const light: Waiting<Arrival>[] = [];
   const heavy: Waiting<Arrival>[] = [];
 
-  /** Whose first one is the next. */
+  /** The queue whose first request is the next one. */
   function next(): Waiting<Arrival>[] {
     const [firstLight, firstHeavy] = [light[0], heavy[0]];
     if (!firstHeavy || !isTurnOfHeavy()) return light;

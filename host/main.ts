@@ -2,7 +2,7 @@ import { fitHeap } from './heap.ts';
 import type { Host } from './host.ts';
 import { listenFault } from './listen-fault.ts';
 
-// The signals are heard before anything is loaded: one that comes early ends the process in order, too.
+// The signal handlers are set before anything is loaded, so that an early signal also ends the process in order.
 let stopping = false;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
 
@@ -12,7 +12,7 @@ starting.catch((error) => {
   process.exit(1);
 });
 
-// A defect of ours or of a library's: what is in memory may be half done, so that nothing but an end is safe.
+// A defect of this service or of a library. The memory may be in any state, so ending the process is the only safe way.
 process.once('uncaughtException', (error) => void crash(error));
 
 async function start(): Promise<Host> {

@@ -1,7 +1,8 @@
 import { maintain } from '../lib/maintenance.ts';
 import { readSettings } from '../lib/settings.ts';
 
-// For those who run functions alone, or want it at a time of their own: does it once, and tells by its exit code.
+// Cleans up once, and reports the result by the exit code: for deployments with functions only, or for times of your
+// own.
 try {
   await maintain(readSettings());
   process.stdout.write('Idempotency keys and changes that are kept no longer are deleted.\n');

@@ -1,7 +1,8 @@
 import { runMigrations } from '../lib/database/migrations/run-migrations.ts';
 import { readSettings } from '../lib/settings.ts';
 
-// For those who switch SVC_POSTGRES_MIGRATE off: runs the pending migrations once, and tells by its exit code.
+// Runs the pending migrations once, and reports the result by the exit code: for deployments with
+// SVC_POSTGRES_MIGRATE=false.
 try {
   await runMigrations(readSettings().postgres);
   process.stdout.write('The database is migrated.\n');

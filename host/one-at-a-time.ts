@@ -1,39 +1,41 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A request that may have to wait until those before it on its connection are answered. */
+/** A request that may have to wait until the earlier requests of its connection are answered. */
 export type Turn = {
   readonly response: ServerResponse;
-  /** Whether it is in flight meanwhile; probes are not. */
+  /** Whether the request is in flight while it waits. Probes are not. */
   readonly isInFlight: boolean;
   serve(): void;
-  /** Its connection has gone meanwhile. */
+  /** Called if the connection has closed meanwhile. */
   drop(): void;
 };
 
 /** The order of the requests on each connection. */
 export type OneAtATime = {
-  /** Whether the response before on the same connection, if there was one, is not out yet. */
+  /** Whether the previous response of the same connection, if there was one, is not sent yet. */
   isToWaitFor(previous: ServerResponse | undefined): previous is ServerResponse;
-  /** Serves a request once that is answered. */
+  /** Serves a request when the previous one is answered. */
   follow(previous: ServerResponse, turn: Turn): void;
-  /** How many of those in flight wait so, on all connections. */
+  /** Number of requests in flight that wait in this way, on all connections. */
   readonly waitingCount: number;
 };
 
 /**
- * While so many wait on a connection it is not read. Node stops when its caller reads no answers, and there are none yet:
- * within four seconds one caller without a token, who reads them all, had filled the heap with 300,000 requests of 28 bytes.
- * What has been read by then, 64 KB at most, still becomes requests.
+ * A connection with so many waiting requests is not read. Node stops reading only if its client does not read the
+ * responses, and here there are no responses yet. Within four seconds one caller without a token, which read all
+ * responses, had filled the heap with 300,000 requests of 28 bytes. Data that was read before, 64 KB at most, still
+ * becomes requests.
  */
 const MANY = 64;
 
-/** With so many it is read again. */
+/** With so many waiting requests the connection is read again. */
 const FEW = 32;
 
 /**
- * Serves the requests of each connection one after the other, as their answers go out (RFC 9112 section 9.3.2): whoever
- * sends forty at once and reads no answer costs one answer, and is no forty callers to those on other connections.
+ * Serves the requests of each connection one after the other, as their responses are sent (RFC 9112 section 9.3.2). A
+ * client that sends forty requests at once and reads no response therefore costs one response, and does not act as
+ * forty callers.
  */
 export function createOneAtATime(): OneAtATime {
   const behind = new WeakMap<Socket, Turn[]>();
@@ -54,7 +56,10 @@ export function createOneAtATime(): OneAtATime {
     });
   }
 
-  /** Node itself reads on at the end of each request, and for the rest of one that was answered before it was received. */
+  /**
+   * Node itself continues to read at the end of each request, and for the rest of a request that was answered before it
+   * was received.
+   */
   function pauseWhileMany(this: Socket): void {
     const turns = behind.get(this);
     if (turns && turns.length > FEW) this.pause();

@@ -3,7 +3,7 @@ import { requestIdOf } from '../lib/middleware/request-id.ts';
 import { problemDocument, problemHeaders, unavailable } from '../lib/problem.ts';
 import type { Settings } from '../lib/settings.ts';
 
-/** Makes what an overloaded instance answers: a whole problem, with next to no work. */
+/** Creates the refusal of an overloaded instance: a complete problem document, with very little work. */
 export function preparedRefusal({
   requestIdHeader,
 }: Pick<Settings, 'requestIdHeader'>): (event: GatewayEvent) => GatewayResult {

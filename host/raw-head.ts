@@ -3,7 +3,7 @@ import type { GatewayEvent } from '../lib/gateway.ts';
 import { encodedPath } from '../lib/path.ts';
 import { splitTarget } from './gateway-adapter.ts';
 
-/** A request as the event that API Gateway would have made of it, of as much of its head as has come. */
+/** A request as the event that API Gateway would have made of it, from the part of its head that has arrived. */
 export type RawHead = GatewayEvent & { readonly httpVersion: string };
 
 /** A request of which nothing can be read. */
@@ -18,9 +18,9 @@ export const UNREADABLE: GatewayEvent = {
 /** RFC 9112 section 3: a method, which is a token; a target in origin or absolute form; a version. */
 const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) ((?:https?:\/)?\/[!-~]*) HTTP\/(1\.[01])$/;
 
-/** Reads the request that a packet begins with; undefined unless it begins with a well-formed request line. */
+/** Reads the request at the beginning of a packet; undefined unless it begins with a well-formed request line. */
 export function rawHeadIn(packet: Buffer): RawHead | undefined {
-  // What has no line end yet may go on in the next packet.
+  // A line without its end may continue in the next packet.
   const [requestLine = '', ...lines] = packet.toString('latin1').split('\r\n').slice(0, -1);
   const [, method, target, httpVersion] = REQUEST_LINE.exec(requestLine) ?? [];
   if (!method || !target || !httpVersion || target.length > maxHeaderSize) return undefined;
@@ -35,7 +35,7 @@ export function rawHeadIn(packet: Buffer): RawHead | undefined {
   };
 }
 
-/** The fields that are there once: of a repeated one nobody can tell which value was meant. */
+/** The fields that occur once. Of a repeated field it is unknown which value was meant. */
 function singleFields(lines: readonly string[]): Record<string, string> {
   const end = lines.indexOf('');
   const byName = Map.groupBy(end < 0 ? lines : lines.slice(0, end), nameIn);

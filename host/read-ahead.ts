@@ -2,55 +2,59 @@ import type { RefusalBudget } from './refusal-budget.ts';
 import type { Room } from './room.ts';
 import type { Unread } from './unread.ts';
 
-/** Which connections an overloaded instance reads: a request that lies in the kernel costs the process nothing. */
+/** Which connections an overloaded instance reads. A request in the kernel costs the process nothing. */
 export type ReadAhead = {
-  /** Whether the connection of an answer that goes out is to be left unread: others are to be read first. Asked once for each. */
+  /**
+   * Whether the connection of a sent response is left unread, because others come first. Call it once for each
+   * response.
+   */
   isToLeave(): boolean;
-  /** Reads unread connections for the room that those have left who were let in. */
+  /** Reads unread connections, as many as the admitted requests have made room for. */
   readOn(letIn: number): void;
-  /** Whether those read had no request, so that more of them can be. */
+  /** Whether the connections that were read had no request, so that more can be read. */
   readonly isReadingOn: boolean;
 };
 
-/** While fewer wait at the door, unread connections are read, the first first. */
+/** While fewer requests are queued, unread connections are read, the first one first. */
 const FEW = 16;
 
 /**
- * While so many wait at the door, answered connections are left unread, so that what waits does not live through
- * collections of the young generation. With 2,000 connections that were all read these took 23 % of the time; between 16 and
- * 96 a twentieth more is answered than between 128 and 256, and the middle answer comes after 6 milliseconds in place of 16.
- * With fewer than 96 connections are left and read again whenever callers pause for a millisecond.
+ * While so many requests are queued, connections whose request was answered are left unread, so that queued requests do
+ * not survive collections of the young generation. With 2,000 connections that were all read, the collections took 23 %
+ * of the time. Between 16 and 96, a twentieth more is answered than between 128 and 256, and the median response comes
+ * after 6 milliseconds instead of 16. With fewer than 96, connections are left and read again whenever callers pause
+ * for a millisecond.
  */
 const MANY = 96;
 
 /**
- * In between, of so many answered connections one at least is left in exchange for the first of the unread, so that each
- * has its turn. What belongs to a connection that has lain unread is in no cache any more, and its request costs 20
- * microseconds more than the 40 of one whose connection was just answered: from 2,000 connections a tenth less is answered
- * when one of four is exchanged, and two tenths when each is.
+ * Between these limits, at least one of so many answered connections is left in exchange for the first unread one, so
+ * that each has its turn. The data of a connection that was unread is in no cache, so its request costs 20 microseconds
+ * more than the 40 of a connection that was just answered. From 2,000 connections a tenth less is answered if one of
+ * four is exchanged, and two tenths less if each is.
  */
 const EXCHANGE = 16;
 
-/** The part of what can be served in time that is to be served before the last of the unread has its turn. */
+/** Share of the requests that can be served in time after which the last unread connection has its turn. */
 const IN_TIME = 0.9;
 
-/** In milliseconds: a refusal of what has lain unread for longer would not come at once any more. */
+/** In milliseconds. A refusal on a connection that was unread for longer would no longer be prompt. */
 const PROMPTLY = 50;
 
 type Options = {
   readonly unread: Unread;
   readonly room: Room;
   readonly budget: RefusalBudget;
-  /** How many wait at the door. */
+  /** Number of queued requests. */
   readonly waiting: () => number;
-  /** Whether more wait, read or unread, than can be served in time. */
+  /** Whether more requests wait, read or unread, than can be served in time. */
   readonly isPressed: () => boolean;
 };
 
-/** The reading of one server's connections. */
+/** Creates the reading of one server's connections. */
 export function createReadAhead({ unread, room, budget, waiting, isPressed }: Options): ReadAhead {
   let answered = 0;
-  /** Left, and nothing read in place of them yet. */
+  /** Number of connections that were left, without another one read instead. */
   let exchanged = 0;
 
   function isToExchange(): boolean {
@@ -66,8 +70,8 @@ export function createReadAhead({ unread, room, budget, waiting, isPressed }: Op
     readOn(letIn) {
       if (!isPressed()) unread.readFirst(Math.max(FEW - waiting(), exchanged));
       else {
-        // Not all can be served in time: those first whose callers have not given up yet. As many as have left the queue may
-        // come to it; beyond those only whom a prompt refusal can be paid for.
+        // Not all can be served in time, so callers that have not given up yet come first. As many as have left the
+        // queue may join it. Beyond these, only connections for which a prompt refusal can be paid are read.
         const places = waiting() < room.size ? letIn : 0;
         unread.readLast(places);
         unread.readLast(budget.affordable() - places, PROMPTLY);

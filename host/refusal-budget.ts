@@ -1,27 +1,29 @@
-/** Keeps what refusals cost within a share of the process's time: at ten times the load they would take all of it. */
+/**
+ * Limits the cost of refusals to a share of the process's time. At ten times the capacity they would take all of it.
+ */
 export type RefusalBudget = {
-  /** How many more refusals can be paid for now; below 1 when none can. */
+  /** Number of further refusals that can be paid for now; below 1 if none can. */
   affordable(): number;
-  /** Refuses, and pays for it, whatever there is: a debt is paid off first. */
+  /** Refuses and pays for it in any case. A debt is paid off first. */
   spend(refuse: () => void): void;
 };
 
-/** Of the process's time. */
+/** Share of the process's time. */
 const SHARE = 0.2;
 
-/** The most that may be saved up, or owed; in milliseconds. */
+/** Maximum saving or debt, in milliseconds. */
 const LARGEST = 20;
 
-/** Beside what a refusal itself takes, its request was received and parsed: half of 40 microseconds, as measured. */
+/** Factor for receiving and parsing the request, which takes half of the measured 40 microseconds. */
 const WITH_RECEIVING = 2;
 
-/** In milliseconds, before the first one. */
+/** Cost in milliseconds before the first refusal. */
 const FIRST_COST = 0.04;
 
-/** The share of the newest refusal in what one costs. */
+/** Weight of the latest refusal in the average cost. */
 const WEIGHT = 1 / 16;
 
-/** The budget of one instance; `now` is a clock in milliseconds. */
+/** Creates the budget of one instance. `now` is a clock in milliseconds. */
 export function createRefusalBudget(now = () => performance.now()): RefusalBudget {
   let balance = LARGEST;
   let balanceAt = now();
@@ -37,7 +39,7 @@ export function createRefusalBudget(now = () => performance.now()): RefusalBudge
     spend(refuse) {
       const begun = now();
       refuse();
-      // A pause of the garbage collector may fall into it.
+      // The time may include a garbage collection.
       const spent = Math.min((now() - begun) * WITH_RECEIVING, LARGEST);
       balance = Math.max(balance - spent, -LARGEST);
       cost += (spent - cost) * WEIGHT;

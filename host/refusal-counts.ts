@@ -1,18 +1,18 @@
 import type { EventLog } from '../lib/observability/event-log.ts';
 import type { Readings } from '../lib/observability/metrics.ts';
 
-/** What was refused at the door: counted by reason, and told in the log once a second. */
+/** Counts refusals at admission by reason, and logs them once a second. */
 export type RefusalCounts = {
   readonly byReason: Readings['requestsRefused'];
   add(reason: keyof Readings['requestsRefused']): void;
-  /** Tells what has not been told yet. */
+  /** Logs the refusals that have not been logged yet. */
   flush(): void;
 };
 
 /** In milliseconds. */
 const PERIOD = 1000;
 
-/** The refusals of one instance. */
+/** Creates the counts of one instance. */
 export function createRefusalCounts(log: Pick<EventLog, 'warning'>): RefusalCounts {
   const byReason = { no_room: 0, waited_too_long: 0, caller_left: 0 };
   let untold = 0;

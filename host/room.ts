@@ -1,27 +1,30 @@
-/** How many may wait at the door, so that the last of them is let in in time. */
+/** How many requests may be queued, so that the last one is admitted in time. */
 export type Room = {
   readonly size: number;
-  /** So many have been let in. */
+  /** Counts admitted requests. */
   onLetIn(count: number): void;
-  /** Follows the pace at which they were let in since the last time; `now` in milliseconds. */
+  /** Measures the pace of admission since the last call. `now` is in milliseconds. */
   measure(now: number): void;
-  /** Forgets the pace: what kept it down may be over. */
+  /** Forgets the pace, because its cause may be over. */
   reset(): void;
 };
 
-/** In milliseconds: answers come within a second then, also when the pace falls by a third meanwhile. */
+/** In milliseconds. Responses then come within a second, also if the pace falls by a third meanwhile. */
 const LONGEST_EXPECTED_WAIT = 600;
 
-/** Let in a millisecond, until that has been measured: rather too many, since whoever waits too long is refused anyway. */
+/**
+ * Requests admitted per millisecond before the first measurement. It is rather too large, because a request that waits
+ * too long is refused anyway.
+ */
 const FIRST_PACE = 8;
 
-/** As many may wait at any pace. */
+/** Minimum size of the queue at any pace. */
 const LEAST = 128;
 
-/** The share of the newest measurement. */
+/** Weight of the latest measurement. */
 const WEIGHT = 1 / 4;
 
-/** The room at one door. */
+/** Creates the queue limit of one instance. */
 export function createRoom(): Room {
   let pace = FIRST_PACE;
   let letIn = 0;

@@ -4,25 +4,25 @@ import type { Handler } from '../lib/gateway.ts';
 import type { Service } from '../lib/service.ts';
 import { unmatched } from '../lib/unmatched.ts';
 
-/** What answers a request: the handler, and the parameters of its path. */
+/** The handler for a request, and the parameters of its path. */
 export type Match = {
   readonly handler: Handler;
   readonly params: Readonly<Record<string, string | undefined>>;
   /** Probes are not counted as requests in flight. */
   readonly isProbe: boolean;
-  /** Few heavy ones are served at once. */
+  /** Few memory-intensive requests are served at once. */
   readonly isHeavy: boolean;
 };
 
-/** Finds what answers; there always is something. */
+/** Finds the handler. There always is one. */
 export type Router = (method: string, path: string) => Match;
 
-/** Longer than any target that Node's parser lets through. */
+/** Longer than any target that Node's parser accepts. */
 const LONGEST_PARAMETER = 65_536;
 
 /**
- * A router over all endpoints, each bound to the service. Of the methods that others know a path has also those that it
- * lacks: else `GET /users/batch` would be taken for `GET /users/{user_id}`.
+ * Creates a router over all endpoints, each bound to the service. A path that lacks a method refuses this method.
+ * Otherwise `GET /users/batch` would be taken for `GET /users/{user_id}`.
  */
 export function createRouter(endpoints: readonly Endpoint[], service: Service): Router {
   const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PARAMETER });
@@ -55,7 +55,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   };
 }
 
-/** It is no parameter: `/api/v1/users//` is an unknown path. */
+/** An empty segment is not a parameter: `/api/v1/users//` is an unknown path. */
 function hasEmptySegment(params: Match['params']): boolean {
   for (const name in params) if (params[name] === '') return true;
   return false;

@@ -16,20 +16,21 @@ import type { Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
 import { closeSilent } from './silent-connections.ts';
 
-/** Node's own limits: slow clients are gone within 12 seconds. */
+/** Node's own limits. Slow clients are disconnected within 12 seconds. */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
   connectionsCheckingInterval: 1000,
-  // `closeSilent` does the same for less.
+  // `closeSilent` does the same at a lower cost.
   keepAliveTimeout: 0,
-  // Answered here, as a problem.
+  // The service answers this case with a problem document.
   requireHostHeader: false,
-  // A request without a body is none to be read: its stream costs as much as all else that Node does for it.
+  // A request without a body gets no readable stream, which would cost as much as everything else that Node does for
+  // it.
   optimizeEmptyRequests: true,
 };
 
-/** A client that has sent all that it wants to, and says so, is still answered. */
+/** A client that has sent everything, and says so, still gets its response. */
 const HALF_OPEN = { httpAllowHalfOpen: true };
 
 type Options = {
@@ -42,7 +43,7 @@ type Options = {
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
 
-/** The HTTP server: each request becomes an event for its endpoint, and the result the response. */
+/** Creates the HTTP server. Each request becomes an event for its endpoint, and the result becomes the response. */
 export function createHttpServer({
   service,
   router,
@@ -79,9 +80,9 @@ export function createHttpServer({
   }
 
   /**
-   * A connection holds what it is busy with, and nothing of what it was: with 2,000 of them each request lived until the
-   * next one, and collections of the young generation took a quarter of the time, 10 ms each. Of a request that was
-   * answered early the rest is still received.
+   * A connection refers only to its current request. With 2,000 connections, each request lived until the next one, and
+   * collections of the young generation took a quarter of the time, 10 ms each. The rest of a request that was answered
+   * early is still received.
    */
   function forget(this: ServerResponse): void {
     const { req: request } = this;
@@ -110,13 +111,13 @@ export function createHttpServer({
     try {
       const result = await handler(event);
       event.inFlight?.leave();
-      // It is not needed while the answer leaves.
+      // The body is not needed while the response is sent.
       event.body = undefined;
       write(response, result, event);
       if (event.inFlight) door.onAnswered(response);
     } catch {
       event.inFlight?.leave();
-      // A handler never rejects: whatever fails here is a connection that cannot be written to.
+      // A handler never rejects. A failure here means that the connection cannot be written to.
       response.destroy();
     }
   }
@@ -128,7 +129,7 @@ export function createHttpServer({
   }
 
   const server = Object.assign(createServer(LIMITS, receive), HALF_OPEN);
-  // A caller that waits for 100 Continue gets it once its token has been accepted; other expectations are ignored.
+  // A caller that waits for 100 Continue gets it when its token has been accepted. Other expectations are ignored.
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   answerClientErrors(server, service, router, exchanges);

@@ -11,7 +11,7 @@ import type { Door } from './door.ts';
 import type { Drain } from './drain.ts';
 import type { ResponseWriter } from './response-writer.ts';
 
-/** What an instance consists of, and gives up when it ends. */
+/** The parts of an instance, which are released at its end. */
 type Parts = {
   readonly service: Service;
   readonly migrations: { stop(): void } | undefined;
@@ -28,21 +28,21 @@ type Parts = {
 export type Shutdown = {
   /** Whether the drain has begun. */
   readonly isDraining: boolean;
-  /** For how many seconds it has been under way; 0 while it has not begun. */
+  /** Seconds since the drain began; 0 before. */
   readonly drainAge: number;
-  /** The readiness of the instance: from the beginning of the shutdown on its check fails. */
+  /** The readiness of the instance. Its check fails from the beginning of the shutdown. */
   readinessUntilBegun(readiness: Readiness): Readiness;
-  /** Drains and releases everything, once; resolves when nothing is left. */
+  /** Drains and releases everything, once. Resolves when nothing is left. */
   run(parts: Parts): Promise<void>;
 };
 
-/** How long each of the last steps may take, so that the process is gone in time; in seconds. */
+/** In seconds: time limit of each of the last steps, so that the process ends in time. */
 const LAST_STEP = 0.5;
 
-/** How long the last lines of the log may take; in seconds. */
+/** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES = 0.3;
 
-/** The shutdown of one instance: unready, drain, and only then the connections to the database. */
+/** Creates the shutdown of one instance: not ready, drain, and only then the connections to the database. */
 export function createShutdown(): Shutdown {
   let phase: 'serving' | 'unready' | 'draining' = 'serving';
   let drainSince: number | undefined;
@@ -88,7 +88,7 @@ export function createShutdown(): Shutdown {
   };
 }
 
-/** The drain ends with no request in flight: answered, cancelled at the server's own limit, or out of time. */
+/** The drain ends when no request is in flight: answered, cancelled at the server's own limit, or timed out. */
 async function drainRequests(
   { settings, log, database, keySet }: Service,
   door: Door,
@@ -103,7 +103,7 @@ async function drainRequests(
   const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
   const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
   door.readAll();
-  // By then what was in the kernel is in flight.
+  // The requests that were in the kernel are in flight now.
   await setImmediate();
   drain.endWaits();
   const isIdle = await drain.untilIdle(drainTimeout);
@@ -113,10 +113,10 @@ async function drainRequests(
   cancel();
 }
 
-/** Answers on their way out are given a moment; connections without one are closed at once. */
+/** Responses that are being sent have a moment. Connections without one are closed at once. */
 async function close(server: Server, responses: ResponseWriter): Promise<void> {
   const closed = once(server, 'close');
-  // http's own close would also cut off the answers that are not sent yet.
+  // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);
   const cut = setTimeout(() => server.closeAllConnections(), LAST_STEP * 1000);
   await responses.untilSent();

@@ -2,33 +2,36 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ChurningSet } from '../lib/churning-set.ts';
 
-/** How long a connection may carry nothing, before its first request and between two; in seconds, as `Keep-Alive` tells. */
+/**
+ * In seconds: how long a connection may be silent, before its first request and between two. `Keep-Alive` announces
+ * this time.
+ */
 export const SILENCE = 75;
 
-/** Later than told, so that no request meets the end of its connection; in milliseconds. */
+/** In milliseconds: the connection is closed later than announced, so that no request meets its end. */
 const GRACE = 5000;
 
 type Options = {
-  /** Whether a request of the connection is being served. */
+  /** Whether a request of the connection is in progress. */
   readonly isBusy: (socket: Socket) => boolean;
   /** In milliseconds. */
   readonly silence?: number;
-  /** How often all connections are looked at; in milliseconds. */
+  /** In milliseconds: interval at which all connections are checked. */
   readonly period?: number;
 };
 
-/** A connection, how much it had received when it was looked at, and since when it has been silent. */
+/** A connection, the number of bytes received at the last check, and the time since which it has been silent. */
 type Connection = { readonly socket: Socket; received: number; since: number };
 
 /** All connections of a server. */
 type Connections = {
-  /** Cuts them, those that Node has forgotten, too: it does so when CONNECT is sent. */
+  /** Destroys all connections, including those that Node has given up after CONNECT. */
   destroyAll(): void;
 };
 
 /**
- * Closes connections that have carried nothing for a while. Node's own keepAliveTimeout sets a timer after each answer and
- * clears it at the next request: from 2,000 connections a tenth less was answered.
+ * Closes connections that have been silent for a while. Node's own keepAliveTimeout sets a timer after each response
+ * and clears it at the next request: from 2,000 connections a tenth less was answered.
  */
 export function closeSilent(
   server: Server,

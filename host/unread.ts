@@ -1,25 +1,28 @@
 import type { Socket } from 'node:net';
 
-/** Connections whose next request is left in the kernel, where it costs the process nothing. */
+/** Connections whose next request stays in the kernel, where it costs the process nothing. */
 export type Unread = {
   readonly size: number;
-  /** Reads nothing more from a connection whose last answer is out. */
+  /** Stops reading a connection whose last response was sent. */
   leave(socket: Socket): void;
-  /** Reads so many again, in the order in which they were left. */
+  /** Resumes reading so many connections, in the order in which they were left. */
   readFirst(count: number): void;
   /**
-   * Reads so many again: those first that were left last, whose callers have waited least; none that was left for longer
-   * than `longest` milliseconds.
+   * Resumes reading so many connections. Those that were left last come first, because their callers have waited least.
+   * Connections that were left for longer than `longest` milliseconds are not read.
    */
   readLast(count: number, longest?: number): void;
-  /** Reads a part of those again that were left for longer than this; in milliseconds. */
+  /** Resumes reading a part of the connections that were left for longer than this time, in milliseconds. */
   readOld(age: number): void;
 };
 
-/** Of those left for long. Most of their callers have given up, and reading that costs as much as a refusal. */
+/**
+ * Share of the connections that were left for long. Most of their callers have given up, and reading such a connection
+ * costs as much as a refusal.
+ */
 const PART = 1 / 10;
 
-/** The unread connections of one server. */
+/** Creates the record of one server's unread connections. */
 export function createUnread(): Unread {
   /** In the order in which they were left. */
   const connections: { readonly socket: Socket; readonly since: number }[] = [];
@@ -29,7 +32,7 @@ export function createUnread(): Unread {
       return connections.length;
     },
     leave(socket) {
-      // Of requests that came one behind the other each has an answer, and the connection is left once.
+      // Each of several pipelined requests has a response, but the connection is left once.
       if (socket.destroyed || socket.isPaused()) return;
       socket.pause();
       connections.push({ socket, since: performance.now() });

@@ -3,36 +3,37 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * Answers that are written, and that the kernel has not taken, for their clients have not read what was before. Together
- * they have a limit: 67 clients who asked for lists of 1,000 users and read none held 132 MB, and hold 16 MB now.
+ * Responses that are written but not accepted by the kernel, because their clients have not read earlier data. Together
+ * they have a limit: 67 clients that requested lists of 1,000 users and read nothing held 132 MB, and now hold 16 MB.
  */
 export type Unsent = {
-  /** To be told of an answer of so many bytes that did not leave at once. */
+  /** Must be called for a response of so many bytes that did not leave at once. */
   add(response: ServerResponse, bytes: number): void;
-  /** Resolves once clients have taken all that is written. */
+  /** Resolves when clients have received everything that was written. */
   untilSent(): Promise<void>;
 };
 
-/** A client that takes longer than this to read its answer is cut off; in milliseconds. */
+/** In milliseconds. A client that takes longer to read its response is disconnected. */
 const READING_TIME = 10_000;
 
-/** A client of whose answer the kernel has taken nothing for so long does not read; in milliseconds. */
+/** In milliseconds. A client does not read if the kernel has accepted nothing of its response for so long. */
 const STALLED = 250;
 
-/** Who has not read for so long after that is cut off, however little is unsent; in milliseconds. */
+/** In milliseconds. A client that has not read for so long after that is disconnected, however little is unsent. */
 const SILENCE = 5000;
 
-/** In bytes: 25 lists of 1,000 users whose names and addresses are long. */
+/** In bytes: 25 lists of 1,000 users with long names and addresses. */
 const LIMIT = 16_000_000;
 
 /**
- * The unsent answers of one server. Beyond `limit` bytes clients who do not read are cut off, those first who have not for
- * the longest; beyond twice as many any, the oldest answer first. The last one is left, whatever its size.
+ * Creates the record of one server's unsent responses. Beyond `limit` bytes, clients that do not read are disconnected,
+ * those that have not read for the longest time first. Beyond twice the limit any client is, the oldest response first.
+ * The last response stays, whatever its size.
  */
 export function createUnsent(limit = LIMIT): Unsent {
   /** In the order in which they were written, with their bytes. */
   const unsent = new Map<ServerResponse, number>();
-  /** In the order in which they stopped reading. */
+  /** In the order in which their clients stopped reading. */
   const stalled = new Set<ServerResponse>();
   let total = 0;
 
@@ -40,14 +41,14 @@ export function createUnsent(limit = LIMIT): Unsent {
     unsent.set(response, bytes);
     total += bytes;
     const timer = setTimeout(() => response.destroy(), READING_TIME).unref();
-    // Node begins anew as long as the kernel takes something.
+    // Node starts the timer again whenever the kernel accepts something.
     response.setTimeout(STALLED, () => {
       if (stalled.has(response)) return void response.destroy();
       stalled.add(response);
       response.setTimeout(SILENCE);
       cutOff();
     });
-    // Before Node takes the connection from it: the next request may take as long as it needs.
+    // Called before Node removes the response from the connection: the next request may take any time.
     response.prependOnceListener('finish', () => response.setTimeout(0));
     response.once('close', () => {
       clearTimeout(timer);
@@ -74,7 +75,7 @@ export function createUnsent(limit = LIMIT): Unsent {
   return {
     add,
     async untilSent() {
-      // The last answer is written right after the drain has ended, and others while these are on their way.
+      // The last response is written right after the end of the drain, and further ones while these are being sent.
       do {
         await setImmediate();
         await Promise.all([...unsent.keys()].map((response) => once(response, 'close')));

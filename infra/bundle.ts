@@ -3,7 +3,10 @@ import { dirname, join } from 'node:path';
 
 const STATIC_IMPORT = /(?:\bfrom|\bimport)\s*"(\.[^"]+\.mjs)"/g;
 
-/** The size in bytes of what Node loads for a bundle's main file: that and all that it imports, not what it may import. */
+/**
+ * Size in bytes of the code that Node loads for the main file of a bundle: the file and its static imports, without
+ * dynamic ones.
+ */
 export function sizeLoaded(file: string): number {
   return [...withImports(file)].reduce((sum, loaded) => sum + statSync(loaded).size, 0);
 }

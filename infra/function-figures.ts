@@ -27,7 +27,7 @@ function importOf(name: string): string {
   return `import { handler } from '${href}'; if (typeof handler !== 'function') process.exit(1);`;
 }
 
-/** Starts each program several times, in turns, so that a busy machine is unfair to none. */
+/** Starts each program several times, in turns, so that other load on the machine affects all of them alike. */
 function inTurns(programs: readonly string[]): readonly (readonly Start[])[] {
   const rounds = Array.from({ length: RUNS }, () => programs.map(start));
   return programs.map((_, index) => rounds.map((round) => round[index] as Start));

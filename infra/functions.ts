@@ -4,22 +4,25 @@ import { endpoints } from '../handlers/index.ts';
 import type { Route } from '../lib/endpoint.ts';
 
 /**
- * A function to deploy: its name, the file that exports its `handler`, and its route or its schedule; the one without
- * either takes the requests that no other does.
+ * A function to deploy: its name, the file that exports its `handler`, and its route or its schedule. The function
+ * without either takes the requests that no other function takes.
  */
 export type DeployedFunction = {
   readonly operationId: string;
   readonly file: string;
   readonly route?: Route;
-  /** In minutes, where no request but the clock invokes it. */
+  /** In minutes; only for a function that a schedule invokes. */
   readonly everyMinutes?: number;
-  /** Whether it connects to PostgreSQL, and so needs the secret. */
+  /** Whether it connects to PostgreSQL, and therefore needs the secret. */
   readonly reachesDatabase: boolean;
 };
 
 const root = join(import.meta.dirname, '..');
 
-/** Every endpoint as a function, in the file that declares it; the one for requests that no endpoint answers; and maintenance. */
+/**
+ * Every endpoint as a function, in the file that declares it; the function for requests that no endpoint serves; and
+ * the cleanup.
+ */
 export async function functions(): Promise<readonly DeployedFunction[]> {
   const files = globSync('handlers/*/*.ts', { cwd: root }).sort();
   const declared = await Promise.all(files.map(async (file) => ({ file, exports: await exportsOf(file) })));

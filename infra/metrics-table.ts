@@ -1,9 +1,24 @@
 import { METRICS } from '../lib/observability/metric-list.ts';
-import { keepReadmeTable } from './readme-table.ts';
+import { keepPage, table } from './generated-page.ts';
 
-// Writes the README's table of metrics from their list; with --check it only compares.
 const rows = Object.entries(METRICS).map(([name, metric]) => {
   const attributes = 'attributes' in metric ? metric.attributes : '';
-  return `| \`${name}\` | ${metric.kind} | ${metric.unit} | ${attributes} | ${metric.meaning} |`;
+  return [`\`${name}\``, metric.kind, metric.unit, attributes, metric.meaning];
 });
-keepReadmeTable('metrics', ['metric', 'kind', 'unit', 'attributes', 'meaning'], rows);
+
+keepPage(
+  'metrics.md',
+  `<!-- Generated from lib/observability/metric-list.ts: npm run generate -->
+
+# Metrics
+
+This page is for operators. The service exports metrics if \`SVC_OTEL_ENABLED\` is true and \`OTEL_METRICS_EXPORTER\` is
+\`otlp\` (pushed) or \`prometheus\` (pulled). [Monitoring](observability/README.md) describes both ways, the alarms and the
+dashboard.
+
+Names and units are OpenTelemetry's where OpenTelemetry defines them. Prometheus writes \`.\` as \`_\` and adds \`_total\` to
+counters. Rates and numbers of requests come from the count of \`http.server.request.duration\`.
+
+${table(['metric', 'kind', 'unit', 'attributes', 'meaning'], rows)}
+`,
+);

@@ -13,7 +13,7 @@ else if (committed() !== current) {
   process.exitCode = 1;
 }
 
-/** What an instance with nothing but the required settings serves, except that the issuer is not known here. */
+/** The document of an instance with only the required settings, except for the issuer, which is not known here. */
 function documentOfDefaults() {
   const { requestIdHeader, bodyLimit } = readSettings({
     SVC_OAUTH_JWKS_URI: 'http://localhost',

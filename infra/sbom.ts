@@ -1,5 +1,5 @@
-// Prints the software bill of materials (CycloneDX 1.6) of the built host: node infra/sbom.ts
-// `npm sbom` would list what is installed, which is more than the bundle holds, and leave out what tests use as well.
+// Prints the software bill of materials (CycloneDX 1.6) of the built host: node infra/sbom.ts. `npm sbom` would list
+// all installed packages, which are more than the bundle contains, and would leave out packages that tests also use.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -11,7 +11,7 @@ const locked: Readonly<Record<string, Locked>> = JSON.parse(
   readFileSync(join(root, 'package-lock.json'), 'utf8'),
 ).packages;
 
-/** Copied beside the bundle as they are. */
+/** Copied beside the bundle unchanged. */
 const COPIED = ['node_modules/redoc', 'node_modules/swagger-ui-dist'];
 
 const places = [...new Set([...COPIED, ...bundled()])].filter((place) => place in locked).sort();
@@ -27,7 +27,7 @@ const bill = {
 };
 process.stdout.write(`${JSON.stringify(bill, null, 2)}\n`);
 
-/** The source maps name every file that has become a part of the bundle. */
+/** The source maps name every file of the bundle. */
 function bundled(): string[] {
   const maps = globSync('dist/host/**/*.map', { cwd: root });
   if (maps.length === 0) throw new Error('dist/host has no source maps: run "npm run build" first');
@@ -56,7 +56,7 @@ function library(place: string) {
   };
 }
 
-/** Node.js, and what it is built of: OpenSSL, for one. */
+/** Node.js and its parts, for example OpenSSL. */
 function runtime() {
   const { node, modules: _, napi: __, ...parts } = process.versions;
   const part = (name: string, version = '') => ({ name, version, purl: `pkg:generic/${name}@${version}` });

@@ -1,15 +1,90 @@
 import * as z from 'zod';
 import { Environment } from '../lib/settings.ts';
-import { keepReadmeTable } from './readme-table.ts';
+import { keepPage, table } from './generated-page.ts';
 
-// Writes the README's table of settings from their declaration; with --check it only compares.
-const rows = Object.entries(Environment.shape).map(([name, schema]) => row(name, schema));
-keepReadmeTable('settings', ['setting', 'default', 'accepts', 'meaning'], rows);
+/** The sections of the page. A setting belongs to the first section whose pattern matches its name. */
+const SECTIONS: readonly (readonly [heading: string, names: RegExp])[] = [
+  ['Service', /^SVC_(?!OAUTH|POSTGRES|SHUTDOWN|OTEL)/],
+  ['Access tokens', /^SVC_OAUTH_/],
+  ['PostgreSQL', /^(SVC_POSTGRES|AWS)_/],
+  ['Shutdown', /^SVC_SHUTDOWN_/],
+  ['Traces and metrics', /^(SVC_OTEL|OTEL|POWERTOOLS)_/],
+];
 
-function row(name: string, schema: z.ZodType): string {
+/** Variables that are not settings: libraries read them, and the service passes them on. */
+const OTHER_VARIABLES: readonly (readonly [names: string, meaning: string])[] = [
+  ['`OTEL_SDK_DISABLED`', '`true` stops all traces and metrics.'],
+  [
+    '`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`',
+    'Resource of spans and metrics. They override `service.name` (`user-management-service`) and `service.version`.',
+  ],
+  [
+    '`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`',
+    'Sampler. The default is `parentbased_always_on`: the caller decides if the request has a `traceparent`.',
+  ],
+  ['`OTEL_PROPAGATORS`', '`none` starts a new trace for each request, whatever its `traceparent`.'],
+  [
+    '`OTEL_EXPORTER_OTLP_HEADERS`, `…_TIMEOUT`, `…_COMPRESSION`, `…_CERTIFICATE`, `…_CLIENT_KEY`, `…_CLIENT_CERTIFICATE`',
+    'Requests to the OTLP receiver. Each also exists for one signal (`OTEL_EXPORTER_OTLP_TRACES_HEADERS`).',
+  ],
+  [
+    '`OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`',
+    'URL of the OTLP receiver for metrics, if it is not the one for traces.',
+  ],
+  ['`OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`', 'Temporality of pushed metrics.'],
+  [
+    '`OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_METRIC_EXPORT_TIMEOUT`',
+    'Interval and time limit of pushed metrics in milliseconds: 60,000 and 30,000 by default.',
+  ],
+  [
+    '`OTEL_EXPORTER_PROMETHEUS_HOST`, `OTEL_EXPORTER_PROMETHEUS_PORT`',
+    'Address that Prometheus reads the metrics from. The defaults are `SVC_HOST` and 9464.',
+  ],
+  ['`OTEL_BSP_*`', 'Queue and batches of spans.'],
+  ['`OTEL_ATTRIBUTE_*`, `OTEL_SPAN_*`', 'Limits for the attributes of spans.'],
+  [
+    '`AWS_XRAY_CONTEXT_MISSING`, `AWS_XRAY_DAEMON_ADDRESS`',
+    'AWS Lambda with `POWERTOOLS_TRACE_ENABLED` only: the SDK of AWS X-Ray reads them.',
+  ],
+  ['`NODE_EXTRA_CA_CERTS`', 'File with certificate authorities that Node.js trusts besides its own.'],
+];
+
+keepPage(
+  'settings.md',
+  `<!-- Generated from lib/settings.ts and infra/settings-table.ts: npm run generate -->
+
+# Settings
+
+This page is for operators. All settings are environment variables. The service reads them once, at start.
+
+- If a setting is missing or not valid, the process exits with code 1. The message names every such setting and the
+  values that it accepts.
+- An empty value counts as unset.
+- An unknown \`SVC_*\` name causes the warning \`unknown_setting\`, so that a typo is visible.
+- Times are in seconds.
+
+${SECTIONS.map(section).join('\n\n')}
+
+## Other variables
+
+Libraries read these variables. No other variable changes what the service does or logs, except the variables of
+Node.js. None of them puts a line that is not JSON on standard output in production.
+
+${table(['variable', 'meaning'], OTHER_VARIABLES)}
+`,
+);
+
+function section([heading]: (typeof SECTIONS)[number]): string {
+  const rows = Object.entries(Environment.shape)
+    .filter(([name]) => SECTIONS.find(([, names]) => names.test(name))?.[0] === heading)
+    .map(([name, schema]) => row(name, schema));
+  return `## ${heading}\n\n${table(['setting', 'default', 'accepts', 'meaning'], rows)}`;
+}
+
+function row(name: string, schema: z.ZodType): readonly unknown[] {
   const { shownDefault, description } = schema.meta() ?? {};
   const { value, accepts } = unwrapped(schema);
-  return `| \`${name}\` | ${shownDefault ?? shown(value, schema)} | ${accepts} | ${description} |`;
+  return [`\`${name}\``, shownDefault ?? shown(value, schema), accepts, description];
 }
 
 function shown(value: unknown, schema: z.ZodType): string {
@@ -26,7 +101,7 @@ function unwrapped(schema: z.ZodType): { value: unknown; accepts: unknown } {
   return { value: undefined, accepts: acceptsOf(schema) };
 }
 
-/** `describe` makes a copy, which keeps the declaration's own notes. */
+/** What a setting accepts. `describe` makes a copy, which keeps the declaration's own notes. */
 function acceptsOf(schema: z.ZodType): unknown {
   return schema.meta()?.accepts;
 }

@@ -1,12 +1,12 @@
 import { Problem } from './problem.ts';
 
-/** The header `Allow` of a resource with these methods (RFC 9110 section 10.2.1): HEAD is known wherever GET is. */
+/** The header `Allow` of a resource with these methods (RFC 9110 section 10.2.1). HEAD is allowed wherever GET is. */
 export function allowOf(declared: readonly string[]): string {
   const methods = declared.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return [...methods, 'OPTIONS'].join(', ');
 }
 
-/** A known path that does not know the method; `allow` lists those it knows (RFC 9110 section 15.5.6). */
+/** The refusal of another method on a known path. `allow` lists the allowed ones (RFC 9110 section 15.5.6). */
 export function methodNotAllowed(allow: string): Problem {
   return new Problem('method_not_allowed_error', {
     detail: `The methods of this resource are ${allow}.`,

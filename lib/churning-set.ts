@@ -1,14 +1,14 @@
-/** So many members come before the set of them is made anew, beside as many as there are in it. */
+/** Number of members that are added before the set is replaced, besides as many as it contains. */
 const TURNOVER = 256;
 
 /**
- * A set that lives for long, of members that do not: in the order in which they came. Members are not added within a
- * loop over it.
+ * A long-lived set of short-lived members, in the order in which they were added. Do not add members within a loop over
+ * it.
  *
- * A `Set` to which members are added, and from which they are deleted, moves on to another table every few of them, and
- * the table that it leaves refers to the next. Once one of these is in V8's old space, the garbage collections of the
- * young one, which look no further, take it for alive, and so all tables and members that ever come: 630 MB were moved
- * to the old space where 0.4 were needed, at five times the CPU time. So the set is left, too, before it gets old.
+ * A `Set` moves to another table after every few additions and deletions, and the table that it leaves refers to the
+ * next. If one of these tables is in V8's old space, collections of the young space, which look no further, treat it as
+ * alive, and with it all later tables and members. 630 MB were moved to the old space instead of 0.4, at five times the
+ * CPU time. This class therefore replaces the set before it gets old.
  */
 export class ChurningSet<Member> {
   #members = new Set<Member>();
@@ -27,7 +27,9 @@ export class ChurningSet<Member> {
     this.#members.add(member);
   }
 
-  /** Gives whether it was there. */
+  /**
+   * @returns whether it was a member
+   */
   delete(member: Member): boolean {
     return this.#members.delete(member);
   }

@@ -19,53 +19,56 @@ import type { ProtectedService, Service, Services } from './service.ts';
 import type { Settings } from './settings.ts';
 import { type StandAside, standAside as standAsideAlone } from './stand-aside.ts';
 
-/** What an endpoint promises: router, validation, documentation, bundles and infrastructure all read it here. */
+/** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
 export type Route = RequestSchemas &
   Access & {
-    /** Its name in the documentation, and that of its function bundle. */
+    /** Its name in the documentation, and the name of its function bundle. */
     readonly operationId: string;
     readonly summary: string;
     readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-    /** A parameter is a segment in braces. With `/` at its end or without it is the same resource. */
+    /** A parameter is a segment in braces. A trailing slash makes no difference. */
     readonly path: `/${string}`;
-    /** Of a path that ends in a parameter: what else may stand there, of which a gateway may not know. */
+    /** For a path that ends in a parameter: other paths at this place, which a gateway may not know. */
     readonly neighbours?: Neighbours;
-    /** A probe is asked by an orchestrator: it is not counted as a request in flight, and has no span. */
+    /** An orchestrator calls a probe. A probe is not counted as a request in flight, and has no span. */
     readonly kind: 'operation' | 'probe';
     /**
-     * Whether `If-Match` and `If-None-Match` are looked at (RFC 9110 section 13): those of a reading are evaluated for the
-     * `ETag` of its reply, those of a writing by the statement that writes.
+     * Whether `If-Match` and `If-None-Match` are evaluated (RFC 9110 section 13): those of a read against the `ETag` of
+     * its reply, those of a write by the statement that writes.
      */
     readonly conditional?: 'reading' | 'writing';
-    /** Whether what a request becomes is many times its body: of these few are served at once. */
+    /** Whether a request needs many times the memory of its body. Few such requests are served at once. */
     readonly isHeavy?: true;
-    /** Whether it may wait for news; a waiting request is not in flight. */
+    /** Whether a request may wait for changes. A waiting request is not in flight. */
     readonly waits?: true;
     /** Whether it is there at all under these settings; else its path is unknown. */
     readonly isServed?: (settings: Settings) => boolean;
     readonly success: 200 | 201 | 204;
     // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
     readonly reply: Reply<any>;
-    /** What makes the refusals of its own; those of its checks need not be told. */
+    /** The functions that make its own refusals. Those of its checks are not listed. */
     readonly problems: readonly (() => Problem)[];
   };
 
-/** Who may call a route, and what of the service it needs: one that asks for no token gets at no user either. */
+/**
+ * The role that a caller needs, and the part of the service that the route needs. A route without a token reaches no
+ * user.
+ */
 type Access =
   | { readonly role: Role; readonly needs: 'users' | 'changes' }
   | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness' };
 
-/** What an endpoint's function gets of the request: values that passed the schemas of its route. */
+/** The request as an endpoint's function gets it. The values have passed the schemas of its route. */
 type RequestOf<R extends Route> = {
-  /** The path as it was sent. */
+  /** The path as sent. */
   readonly path: string;
   readonly headers: Output<R['headers']>;
   readonly params: Output<R['params']>;
   readonly query: Output<R['query']>;
   readonly body: Output<R['body']>;
-  /** For a route that waits; undefined for HEAD, which never does. */
+  /** Only for a route that waits; undefined for HEAD, which never waits. */
   readonly standAside: StandAside | undefined;
-  /** For a conditional route. */
+  /** Empty unless the route is conditional. */
   readonly preconditions: Preconditions;
   readonly principal: R['role'] extends 'public' ? undefined : ServicePrincipal;
 };
@@ -73,10 +76,12 @@ type RequestOf<R extends Route> = {
 type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type Value<R extends Route> = R['reply'] extends Reply<infer V> ? V : never;
 
-/** A route and the function that answers it; bound to a service it is a handler. */
+/** A route and the function that serves it. Bound to a service it is a handler. */
 export type Endpoint<Needs = Service> = { readonly route: Route; bind(service: Needs): Handler };
 
-/** Declares an endpoint. It answers by returning what its reply takes, and refuses by throwing a Problem. */
+/**
+ * Declares an endpoint. Its function responds by returning a value for its reply, and refuses by throwing a Problem.
+ */
 export function endpoint<const R extends Route>(
   route: R,
   answer: (request: RequestOf<R>, service: Services[R['needs']]) => Value<R> | Promise<Value<R>>,
@@ -88,7 +93,7 @@ export function endpoint<const R extends Route>(
       const resultOf = resultsOf(route);
       const handler = serve(service, {
         route,
-        // Only a public route is bound to less than the whole service, and it asks for no token.
+        // Only a public route is bound to less than the whole service, and it requires no token.
         checks: checksOf(route, service as ProtectedService),
         answer(event, context) {
           const request = requestOf<R>(route, event, context);
@@ -106,7 +111,7 @@ export function endpoint<const R extends Route>(
   };
 }
 
-/** In the order in which a request is refused. Path and method were the router's, or API Gateway's, to check. */
+/** The checks, in the order in which a request is refused. The router, or API Gateway, has checked path and method. */
 function checksOf(route: Route, { settings, verifyToken }: ProtectedService): Middleware[] {
   return [
     pathParameters(route.path),
@@ -138,10 +143,10 @@ function requestOf<R extends Route>(
   } as RequestOf<R>;
 }
 
-/** In milliseconds: what a function needs to answer after its wait. */
+/** In milliseconds: the time that a function needs for its response after a wait. */
 const WAIT_MARGIN = 500;
 
-/** A function's wait ends before its time is up. */
+/** The wait of a function ends before its time is up. */
 function standAsideOf(event: GatewayEvent, context: RequestContext): StandAside {
   const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN, 0);
   return (milliseconds, wait) => {
@@ -161,7 +166,7 @@ function resultsOf({ success, reply, conditional }: Route) {
   };
 }
 
-/** What a 200 would have told, but for its content and what describes that (RFC 9110 section 15.4.5). */
+/** The headers of a 200 without those that describe its content (RFC 9110 section 15.4.5). */
 function notModified({ 'Content-Type': _, ...headers }: Record<string, string>): GatewayResult {
   return { statusCode: 304, headers, body: '', isBase64Encoded: false };
 }

@@ -2,19 +2,19 @@ import { unavailable } from './problem.ts';
 
 type FewAtOnce = {
   /**
-   * Runs what it is given when fewer than `most` are running; the others wait for their turn, so many milliseconds at most,
-   * those of the lowest rank first.
+   * Runs the task if fewer than `most` are running. Further tasks wait for so many milliseconds at most, those of the
+   * lowest rank first.
    *
-   * @throws {Problem} service_unavailable_error when the turn has not come by then, and what it runs throws
+   * @throws {Problem} service_unavailable_error if the task did not start in time; also whatever the task throws
    */
   run<Result>(milliseconds: number, task: () => Promise<Result>, rank?: number): Promise<Result>;
-  /** How many wait for their turn. */
+  /** Number of tasks that wait. */
   readonly waitingCount: number;
 };
 
 type Waiting = { readonly rank: number; readonly begin: () => void };
 
-/** As many turns at once as `most`; `reason` is the cause in the log when there are too many. */
+/** Creates a semaphore for `most` tasks. `reason` is the cause in the log if a task did not start in time. */
 export function fewAtOnce(most: number, reason: string): FewAtOnce {
   const line = new Set<Waiting>();
   let running = 0;
@@ -37,7 +37,7 @@ export function fewAtOnce(most: number, reason: string): FewAtOnce {
     });
   }
 
-  /** Of those of the lowest rank the one who came first. */
+  /** Of the lowest rank, the task that came first. */
   function nextInLine(): Waiting | undefined {
     let next: Waiting | undefined;
     for (const waiting of line) if (!next || waiting.rank < next.rank) next = waiting;

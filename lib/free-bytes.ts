@@ -1,9 +1,9 @@
-/** Of less it does not pay; in bytes. Short ones share a piece of memory, besides. */
+/** Minimum size in bytes. Freeing smaller buffers costs more than it saves, and short ones share memory. */
 const WORTH_IT = 16_384;
 
 /**
- * Gives the memory of bytes back at once that are not needed any more. Until a garbage collection finds them, which is not
- * for long, much comes together: with 512 bodies of 64 KiB at once the process grew by 108 MB, and grows by 75.
+ * Returns the memory of bytes that are no longer needed, before a garbage collection finds them. Otherwise much memory
+ * accumulates: with 512 bodies of 64 KiB at once the process grew by 108 MB, and now grows by 75 MB.
  */
 export function freeBytes(bytes: Buffer): void {
   const isWhole = bytes.length === bytes.buffer.byteLength;

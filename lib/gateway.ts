@@ -1,11 +1,11 @@
 import type { StandAside } from './stand-aside.ts';
 
 /**
- * What an endpoint receives: of an API Gateway HTTP API event (payload format 2.0) the members that the
- * service reads. Header names are lower case; repeated headers are joined with a comma.
+ * The input of an endpoint: those members of an API Gateway HTTP API event (payload format 2.0) that the service reads.
+ * Header names are in lower case. Repeated headers are joined by a comma.
  *
- * The container host has not read the body yet when it calls an endpoint, so that a refused caller costs
- * nothing: its events carry `receiveBody` in place of `body`.
+ * The container host has not read the body when it calls an endpoint, so that a refused caller costs nothing. Its
+ * events have `receiveBody` instead of `body`.
  */
 export type GatewayEvent = {
   readonly rawPath: string;
@@ -15,13 +15,16 @@ export type GatewayEvent = {
   readonly requestContext: { readonly http: { readonly method: string } };
   readonly isBase64Encoded: boolean;
   readonly body?: string | null | undefined;
-  /** Resolves with the whole body; rejects with a Problem: 413 past `limit` bytes, 400 or 408 when it does not come. */
+  /**
+   * Resolves with the whole body. Rejects with a Problem: 413 beyond `limit` bytes, 400 or 408 if the body does not
+   * arrive.
+   */
   readonly receiveBody?: (limit: number) => Promise<Buffer>;
-  /** The container's: how a request waits for news without being in flight. */
+  /** Only in the container: lets a request wait for changes without being in flight. */
   readonly standAside?: StandAside | undefined;
 };
 
-/** What an endpoint answers: an API Gateway HTTP API result (payload format 2.0). */
+/** The output of an endpoint: an API Gateway HTTP API result (payload format 2.0). */
 export type GatewayResult = {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -29,8 +32,8 @@ export type GatewayResult = {
   readonly isBase64Encoded: boolean;
 };
 
-/** An endpoint bound to a service. It never rejects: every fault is a problem document. */
+/** An endpoint bound to a service. It never rejects: every fault becomes a problem document. */
 export type Handler = (event: GatewayEvent, invocation?: Invocation) => Promise<GatewayResult>;
 
-/** What a handler may know of its invocation; the context of AWS Lambda is one. */
+/** What a handler reads of its invocation. The context of AWS Lambda has it. */
 export type Invocation = { readonly getRemainingTimeInMillis?: () => number };

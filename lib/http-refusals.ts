@@ -1,8 +1,8 @@
 import { Problem } from './problem.ts';
 
-// What a request is refused with for its form alone, whatever its path and wherever it is found out.
+// Refusals for the form of a request alone, whatever its path, and wherever they are found.
 
-/** Not what RFC 9112 calls a request. The reason is for the log alone. */
+/** Not a request by RFC 9112. The reason is only for the log. */
 export function notHttp(reason?: string): Problem {
   return new Problem('bad_request_error', { reason, detail: 'The request is not valid HTTP.' });
 }
@@ -12,22 +12,22 @@ export function needsOneHost(): Problem {
   return new Problem('bad_request_error', { detail: 'The request needs one Host header.' });
 }
 
-/** Escapes that are none, or that stand for no UTF-8. */
+/** Invalid percent-encoding, or bytes that are not UTF-8. */
 export function undecodablePath(): Problem {
   return new Problem('bad_request_error', { detail: 'The path cannot be decoded.' });
 }
 
-/** The connection ended before the body did. */
+/** The connection ended before the body. */
 export function bodyBrokenOff(): Problem {
   return new Problem('bad_request_error', { detail: 'The body broke off.' });
 }
 
-/** The limits on a client's time are the server's. */
+/** The server's time limits for clients. */
 export function requestTooSlow(): Problem {
   return new Problem('request_timeout_error', { detail: 'The request took too long to arrive.' });
 }
 
-/** Of more bytes than Node's parser takes. */
+/** More bytes than Node's parser accepts. */
 export function headerFieldsTooLarge(): Problem {
   return new Problem('request_header_fields_too_large_error', {
     detail: 'The header fields are too large.',

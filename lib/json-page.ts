@@ -1,41 +1,41 @@
 import { type Piece, WORD } from './json-piece.ts';
 
-/** In bytes; a page that takes more makes room for itself, up to what is kept for the next one. */
+/** In bytes. A larger page enlarges its memory, and this memory is kept for the next page up to a limit. */
 const FIRST_ROOM = 32 * 1024;
 const MOST_KEPT = 256 * 1024;
 
 const [QUOTE, BACKSLASH, DASH] = [0x22, 0x5c, 0x2d];
-/** What is below is escaped; what is not below is beyond ASCII. */
+/** Code units below the first are escaped. Those not below the second are beyond ASCII. */
 const [FIRST_PLAIN, FIRST_BEYOND_ASCII] = [0x20, 0x80];
 
-/** Its bytes, and its characters. */
+/** Number of bytes, and number of characters. */
 const [UUID, UUID_TEXT] = [16, 36];
-/** A bit for each byte of a UUID before which a dash stands: those at 4, 6, 8 and 10. */
+/** A bit for each byte of a UUID that has a dash before it: bytes 4, 6, 8 and 10. */
 const DASHED = 0b101_0101_0000;
-/** The two digits of each byte, as a number of 16 bits. */
+/** The two hexadecimal digits of each byte, as a number of 16 bits. */
 const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) =>
   Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16BE(),
 );
 
 /**
- * Writes JSON from the bytes that PostgreSQL sent, to the byte as `JSON.stringify` would from the values. One piece of
- * memory is written from its beginning to its end, and becomes one string: those of a page's fields and of its users
- * would have to be made, joined and collected.
+ * Writes JSON from the bytes that PostgreSQL sent, identical to the result of `JSON.stringify` from the values. It
+ * fills one piece of memory from the beginning to the end, which becomes one string. Strings for the fields and users
+ * of a page would have to be created, joined and collected.
  */
 export class JsonPage {
   #bytes = Buffer.alloc(FIRST_ROOM);
   #view = new DataView(this.#bytes.buffer);
   #end = 0;
-  /** The bits of all bytes of texts: whether one is beyond ASCII. */
+  /** The bits of all bytes of texts. They show whether a byte is beyond ASCII. */
   #bits = 0;
 
-  /** Begins a page; should the one before have failed, nothing of it is left. */
+  /** Starts a page, also after a page that failed. */
   begin(): void {
     this.#end = 0;
     this.#bits = 0;
   }
 
-  /** What stands as it is. */
+  /** Writes a piece unchanged. */
   piece({ words, length }: Piece): void {
     this.#keepFree(length + WORD);
     const view = this.#view;
@@ -44,7 +44,7 @@ export class JsonPage {
     this.#end = end + length;
   }
 
-  /** A text in UTF-8, as a JSON string. */
+  /** Writes a text in UTF-8 as a JSON string. */
   text(source: Buffer, begin: number, length: number): void {
     this.#keepFree(length + 2);
     const bytes = this.#bytes;
@@ -65,7 +65,7 @@ export class JsonPage {
     this.#end = end + length + 1;
   }
 
-  /** 16 bytes as the digits of a UUID, without quotation marks. */
+  /** Writes 16 bytes as a UUID, without quotation marks. */
   uuid(source: Buffer, begin: number): void {
     this.#keepFree(UUID_TEXT);
     const view = this.#view;
@@ -78,7 +78,7 @@ export class JsonPage {
     this.#end = end;
   }
 
-  /** All that was written since the page began. */
+  /** Returns everything that was written since the page began. */
   take(): string {
     const isAscii = this.#bits < FIRST_BEYOND_ASCII;
     const text = this.#bytes.toString(isAscii ? 'latin1' : 'utf8', 0, this.#end);

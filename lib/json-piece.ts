@@ -1,13 +1,15 @@
 import { keptByMinute, MINUTE } from './kept-by-minute.ts';
 
-/** A piece is copied by so many bytes at once: of a page of 100 users byte by byte took writing it a fifth longer. */
+/**
+ * Number of bytes that are copied at once. Copying byte by byte made the writing of a page of 100 users a fifth slower.
+ */
 export const WORD = 4;
 
-/** What is written into a page as it is: its bytes, filled up to be whole words, and how many of them count. */
+/** A constant piece of a page: its bytes, filled up to whole words, and the number of bytes that count. */
 export type Piece = { readonly words: DataView; readonly length: number };
 
 const ZERO = 0x30;
-/** Where the seconds and the milliseconds of a moment's text stand, from its end. */
+/** Positions of the seconds and the milliseconds in the text of a time, from its end. */
 const [SECONDS, MILLISECONDS] = [7, 4];
 
 /** A text in ASCII. */
@@ -19,13 +21,13 @@ export function pieceOf(text: string): Piece {
 
 const pieceOfMinute = keptByMinute(pieceOf);
 
-/** Most users were never changed. */
+/** Most users were never updated. */
 let last = Number.NaN;
 let lastPiece = pieceOf('');
 
 /**
- * A moment in milliseconds since 1970, as Date's `toISOString`; until the next one is asked for. Within a minute that is
- * kept only the end is written anew.
+ * A time in milliseconds since 1970, as Date's `toISOString`. The piece is valid until the next call. Within a cached
+ * minute only the end is written again.
  */
 export function pieceOfMoment(milliseconds: number): Piece {
   if (milliseconds === last) return lastPiece;
@@ -36,7 +38,7 @@ export function pieceOfMoment(milliseconds: number): Piece {
   return lastPiece;
 }
 
-/** The milliseconds since the minute began; whole numbers of 32 bits, which take V8 the least. */
+/** Writes the milliseconds since the beginning of the minute. Integers of 32 bits are fastest in V8. */
 function writeEnd({ words, length }: Piece, sinceMinute: number): void {
   const seconds = (sinceMinute / 1000) | 0;
   const milliseconds = sinceMinute - seconds * 1000;

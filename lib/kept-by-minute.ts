@@ -1,16 +1,16 @@
 /** In milliseconds. */
 export const MINUTE = 60_000;
 
-/** Of so many minutes is kept what was made of them. */
+/** Number of minutes whose result is cached. */
 const KEPT = 256;
 
 /**
- * What `make` makes of the text of a minute's begin, as Date's `toISOString`, for the number of the minute since 1970; kept
- * for the minutes that came last. Users and changes that are told together happened in few of them, or in those of the
- * page before. With one kept in place of many, that of an update beside that of a creation, a list of 100 took the server
- * 1.8 times as long.
+ * A function that returns `make(begin)` for the number of a minute since 1970. `begin` is the beginning of that minute
+ * as Date's `toISOString`. The results of the latest minutes are cached. The users and changes of a page belong to few
+ * minutes, or to those of the page before. With one cached minute instead of many, a list of 100 took the server 1.8
+ * times as long, because an update and a creation alternate.
  *
- * @throws {RangeError} for a minute that Date cannot tell
+ * @throws {RangeError} for a minute beyond the range of Date
  */
 export function keptByMinute<Made>(make: (begin: string) => Made): (minute: number) => Made {
   const kept: { readonly minute: number; readonly made: Made }[] = [];

@@ -3,7 +3,7 @@ import { encodedPath } from './path.ts';
 
 type Texts = Readonly<Record<string, string | undefined>>;
 
-/** What a function is invoked with: any member may be missing. */
+/** The input of a function. Any member may be missing. */
 export type InvocationEvent = {
   readonly rawPath?: string | null | undefined;
   readonly rawQueryString?: string | null | undefined;
@@ -20,8 +20,8 @@ type RequestContext = {
 };
 
 /**
- * What AWS Lambda was invoked with, as the event that handlers take. API Gateway tells everything; function URLs and
- * emulators leave members out, and some write header names as they please. `ownMethod` is that of the function.
+ * The input of AWS Lambda as the event that handlers take. API Gateway fills in every member. Function URLs and
+ * emulators omit some, and some of them write header names in any case. `ownMethod` is the method of the function.
  *
  * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs", payload format 2.0
  */
@@ -38,7 +38,7 @@ export function lambdaEvent(given: InvocationEvent | null | undefined, ownMethod
   };
 }
 
-/** A stage with a name of its own stands before the path. */
+/** A stage with a name of its own precedes the path. */
 function withoutStage(path: string, stage: string | undefined): string {
   const prefix = `/${stage}`;
   if (!stage || stage === '$default' || !`${path}/`.startsWith(`${prefix}/`)) return path;
@@ -49,7 +49,7 @@ function queryOf(parameters: Texts): string {
   return String(new URLSearchParams(parameters as Record<string, string>));
 }
 
-/** Names in lower case; what is then of one name is joined as the container joins it. */
+/** Header names in lower case. Values that then have the same name are joined as in the container. */
 function joinedHeaders(given: Texts): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(given)) {

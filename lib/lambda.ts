@@ -8,32 +8,32 @@ import type { Telemetry } from './observability/telemetry.ts';
 import type { BaseService } from './service.ts';
 import { forgetVariables, readSettings } from './settings.ts';
 
-/** What a function answers with, once it has been composed. */
+/** A composed function. */
 type Composed = {
   readonly handler: Handler;
   readonly lines: LineWriter;
   readonly telemetry?: Telemetry | undefined;
 };
 
-/** An endpoint, or what answers in place of one. */
+/** An endpoint, or a substitute for one. */
 type Answering<Needs> = {
   readonly route: { readonly operationId: string; readonly method?: string };
   bind(service: Needs): Handler;
 };
 
-/** Composes what an endpoint needs. */
+/** Composes the part of the service that an endpoint needs. */
 type Compose<Needs> = (base: BaseService) => Needs;
 
-/** Of settings: a function instance serves one request at a time, behind RDS Proxy or PgBouncer as often as not. */
+/** Defaults of settings. A function instance serves one request at a time, often behind RDS Proxy or PgBouncer. */
 export const FUNCTION_DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
 
-/** In milliseconds: what AWS Lambda needs to take the result. */
+/** In milliseconds: the time that AWS Lambda needs to take the result. */
 const RETURN = 100;
 
 /**
- * The endpoint as an AWS Lambda function, which `composeNeeds` composes from the environment at its first call.
+ * The endpoint as an AWS Lambda function. `composeNeeds` composes its service from the environment at the first call.
  *
- * @throws {SettingsError} at every call, when settings are missing or wrong
+ * @throws {SettingsError} at every call, if settings are missing or not valid
  */
 export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: Compose<Needs>) {
   let composing: Promise<Composed> | undefined;
@@ -44,14 +44,14 @@ export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: C
       throw fault;
     });
     const result = await handler(lambdaEvent(event, route.method), context);
-    // The instance is frozen as soon as the result is out, and killed when that is late.
+    // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
     await telemetry?.flush(timeLeft(context));
     lines.flush();
     return result;
   };
 }
 
-/** Milliseconds that are left before the result has to be out. */
+/** Milliseconds until the result must be returned. */
 function timeLeft(context: Invocation | undefined): number {
   if (typeof context?.getRemainingTimeInMillis !== 'function') return Number.POSITIVE_INFINITY;
   return Math.max(context.getRemainingTimeInMillis() - RETURN, 0);
@@ -69,9 +69,9 @@ async function compose(operationId: string, bound: Compose<Handler>): Promise<Co
   return { handler: isXRay ? await withinSubsegment(operationId, handler, log) : handler, lines, telemetry };
 }
 
-/** AWS X-Ray, for those who switch OpenTelemetry off and it on. */
+/** Adds AWS X-Ray, for operators who turn OpenTelemetry off and X-Ray on. */
 async function withinSubsegment(name: string, handler: Handler, log: EventLog): Promise<Handler> {
-  // Its SDK would print lines of its own form.
+  // The SDK would print lines in a format of its own.
   forgetVariables(['AWS_XRAY_DEBUG_MODE', 'AWS_XRAY_LOG_LEVEL']);
   const { Tracer } = await import('@aws-lambda-powertools/tracer');
   const tracer = new Tracer({ serviceName: 'user-management-service', captureHTTPsRequests: false });

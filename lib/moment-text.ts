@@ -1,12 +1,12 @@
 import { keptByMinute, MINUTE } from './kept-by-minute.ts';
 
-/** The seconds and milliseconds that a moment ends with, as texts. */
+/** The seconds and milliseconds at the end of a time, as texts. */
 const SECONDS = Array.from({ length: 60 }, (_, number) => `${String(number).padStart(2, '0')}.`);
 const MILLISECONDS = Array.from({ length: 1000 }, (_, number) => `${String(number).padStart(3, '0')}Z`);
 
 const beginOf = keptByMinute((begin) => begin.slice(0, -'00.000Z'.length));
 
-/** As Date's `toISOString`. With the text of the day alone kept the JSON of 100 users cost a tenth more. */
+/** A time as Date's `toISOString`. With only the text of the day cached, the JSON of 100 users cost a tenth more. */
 export function momentText(milliseconds: number): string {
   const minute = Math.floor(milliseconds / MINUTE);
   const rest = milliseconds - minute * MINUTE;

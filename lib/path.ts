@@ -1,19 +1,22 @@
 import { undecodablePath } from './http-refusals.ts';
 
-/** What RFC 3986 section 3.3 lets stand in a path; `%` is that of an escape, or of what only looks like one. */
+/**
+ * Characters other than those of a path in RFC 3986 section 3.3. `%` stays, because it belongs to an escape or looks
+ * like one.
+ */
 const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/gu;
 const OTHER_CHARACTER = /[^\w\-.~!$&'()*+,;=:@/%]/;
 
-/** The path with all that cannot stand in one in escapes, whoever sent it so or decoded it on the way. */
+/** The path with escapes for all characters that a path cannot contain, whether it was sent or decoded in this form. */
 export function encodedPath(path: string): string {
   if (!OTHER_CHARACTER.test(path)) return path;
   return path.replace(OTHER_CHARACTERS, (character) => encodeURIComponent(character.toWellFormed()));
 }
 
 /**
- * The segments of a path, decoded; with a slash at its end or without it has the same.
+ * The segments of a path, decoded. A trailing slash makes no difference.
  *
- * @throws {Problem} bad_request_error when it cannot be decoded
+ * @throws {Problem} bad_request_error if the path cannot be decoded
  */
 export function segmentsOf(path: string): readonly string[] {
   try {
@@ -23,7 +26,7 @@ export function segmentsOf(path: string): readonly string[] {
   }
 }
 
-/** Whether these are the segments of a path as declared, in which a parameter stands in braces. */
+/** Whether these are the segments of a declared path, in which a parameter is in braces. */
 export function isMatch(declared: readonly string[], segments: readonly string[]): boolean {
   if (declared.length !== segments.length) return false;
   return declared.every((part, index) =>
@@ -32,9 +35,9 @@ export function isMatch(declared: readonly string[], segments: readonly string[]
 }
 
 /**
- * The parameters of a path as declared. They are counted from its end: a gateway may have put something before it.
+ * The parameters of a declared path. They are counted from its end, because a gateway may have put segments before it.
  *
- * @throws {Problem} bad_request_error when it cannot be decoded
+ * @throws {Problem} bad_request_error if the path cannot be decoded
  */
 export function pathParametersIn(
   declared: string,
@@ -47,7 +50,7 @@ export function pathParametersIn(
   );
 }
 
-/** A path and the same with a slash at its end are one resource. */
+/** The path without its trailing slash. Both are one resource. */
 export function withoutSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }

@@ -1,4 +1,4 @@
-/** Every refusal the service knows: problem code -> HTTP status and title. */
+/** All problem codes, with HTTP status and title. */
 const PROBLEMS = {
   bad_request_error: [400, 'Bad Request'],
   unauthorized_error: [401, 'Unauthorized'],
@@ -24,14 +24,16 @@ const PROBLEMS = {
 /** A problem code: the last part of the URN in `type`. */
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** One fault of a body member (`pointer`, RFC 6901 in a URI fragment), of a path or query parameter, or of a header field. */
+/**
+ * A fault of a body member (`pointer`, RFC 6901 in a URI fragment), of a path or query parameter, or of a header field.
+ */
 export type ValueFault = { readonly detail: string } & (
   | { readonly pointer: string }
   | { readonly parameter: string }
   | { readonly header: string }
 );
 
-/** RFC 9457 problem document; `errors` names the values that are at fault, where values are. */
+/** RFC 9457 problem document. `errors` names the invalid values, if there are any. */
 export type ProblemDocument = {
   readonly type: string;
   readonly title: string;
@@ -42,16 +44,16 @@ export type ProblemDocument = {
 };
 
 type ProblemOptions = {
-  /** Why, for the log alone. */
+  /** The reason, only for the log. */
   readonly reason?: string | undefined;
-  /** Why, for the caller. */
+  /** The explanation for the caller. */
   readonly detail?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly errors?: readonly ValueFault[];
   readonly cause?: unknown;
 };
 
-/** A refusal. Handlers and rules throw it; `middleware/problems.ts` turns it into the answer. */
+/** A refusal. Handlers and rules throw it, and `middleware/problems.ts` turns it into the response. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly detail: string;
@@ -72,12 +74,15 @@ export class Problem extends Error {
   }
 }
 
-/** No caller, or one whose token was refused (RFC 6750 section 3). The reason is for the log alone. */
+/**
+ * The refusal of a caller without a token, or with one that is not accepted (RFC 6750 section 3). The reason is only
+ * for the log.
+ */
 export function unauthorized(reason: string): Problem {
   return new Problem('unauthorized_error', { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-/** The service cannot answer now, though it may in `retryAfter` seconds (RFC 9110 section 10.2.3). */
+/** The refusal of a request that may succeed in `retryAfter` seconds (RFC 9110 section 10.2.3). */
 export function unavailable(reason: string, cause?: unknown, retryAfter = 1): Problem {
   return new Problem('service_unavailable_error', {
     reason,
@@ -87,7 +92,10 @@ export function unavailable(reason: string, cause?: unknown, retryAfter = 1): Pr
   });
 }
 
-/** What was thrown, as a problem: whatever is not one is a defect of ours, and the caller learns nothing of it. */
+/**
+ * A thrown value as a problem. Any other value than a Problem is a defect of the service, and the caller gets nothing
+ * of it.
+ */
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
@@ -98,7 +106,7 @@ export function asProblem(thrown: unknown): Problem {
   });
 }
 
-/** The document that a caller reads; `instance` is the request's path without the query. */
+/** The document for the caller. `instance` is the request's path without the query. */
 export function problemDocument(problem: Problem, instance: string): ProblemDocument {
   return {
     type: typeOf(problem.code),

@@ -1,20 +1,23 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Context, Span } from '@opentelemetry/api';
 
-/** The request being served. Moments are those of `performance.now()`. */
+/** The request being served. Times are those of `performance.now()`. */
 export type RequestScope = {
   readonly requestId: string;
-  /** When it is answered, whatever it still waits for; never, but in a function. */
+  /** Time at which the request is answered in any case; infinity except in a function. */
   readonly answeredBy: number;
-  /** By when its statements have to be done. */
+  /** Deadline of its statements. */
   statementsUntil?: number;
-  /** Where it is traced: its span, recorded or not, and the context that its caller has sent. */
+  /** Only if it is traced: its span, recorded or not, and the context that the caller sent. */
   traced?: { readonly span: Span; readonly caller: Context };
 };
 
 const scopes = new AsyncLocalStorage<RequestScope>();
 
-/** Runs `serve` with `scope` as the request being served, also in all that it awaits. */
+/**
+ * Runs `serve` with `scope` as the request being served, also in everything that it awaits. A timer or a write that a
+ * request starts runs within that scope, too. `AsyncResource.bind` takes it out.
+ */
 export function withinRequest<Result, Given extends unknown[]>(
   scope: RequestScope,
   serve: (...given: Given) => Result,
@@ -23,7 +26,7 @@ export function withinRequest<Result, Given extends unknown[]>(
   return scopes.run(scope, serve, ...given);
 }
 
-/** The request being served; undefined outside of one. */
+/** The request being served; undefined outside of a request. */
 export function currentRequest(): RequestScope | undefined {
   return scopes.getStore();
 }

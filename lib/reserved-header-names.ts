@@ -21,14 +21,14 @@ const COOKIES = 'Cookie Cookie2 Set-Cookie Set-Cookie2';
 /** W3C, Trace Context, section 3. */
 const TRACE_CONTEXT = 'traceparent tracestate';
 
-/** What else this service reads or writes; no object could have a member `__proto__`. */
+/** Other header fields that this service reads or writes. `__proto__` cannot be a member of an object. */
 const OF_THIS_API = `
   Accept-Patch Content-Security-Policy Idempotency-Key Idempotency-Replayed Link Referrer-Policy
   X-Content-Type-Options X-Forwarded-Proto __proto__`;
 
 const RESERVED = [HTTP_SEMANTICS, CONNECTIONS, CACHING, HTTP_1_1, COOKIES, TRACE_CONTEXT, OF_THIS_API];
 
-/** Whether a header name, in any case, has a meaning already, so that no setting may give it another. */
+/** Whether a header name, in any case, already has a meaning, so that no setting may give it another one. */
 export function isReservedHeaderName(name: string): boolean {
   return RESERVED.some((names) => names.toLowerCase().split(/\s+/).includes(name.toLowerCase()));
 }

@@ -13,19 +13,19 @@ import type { Problem } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
 import type { BaseService } from './service.ts';
 
-/** Answers a request that has passed all checks. */
+/** Serves a request that has passed all checks. */
 export type Answer = (event: GatewayEvent, context: RequestContext) => GatewayResult | Promise<GatewayResult>;
 
-/** What stands between a request and its answer. */
+/** The parts of a handler. */
 export type Pipeline = {
-  /** The endpoint's route; absent where no endpoint answers. */
+  /** The endpoint's route; absent if no endpoint serves the request. */
   readonly route?: { readonly path: string; readonly kind: 'operation' | 'probe' };
   /** In the order in which a request is refused. */
   readonly checks?: readonly Middleware[];
   readonly answer: Answer;
 };
 
-/** The one middy stack: what every response needs, around the checks, around the answer. */
+/** The one middy stack: what every response needs, around the checks and the answer. */
 export function serve({ settings, log, tracing }: BaseService, pipeline: Pipeline): Handler {
   const { route, checks = [], answer } = pipeline;
   const header = settings.requestIdHeader;
@@ -57,18 +57,21 @@ export function serve({ settings, log, tracing }: BaseService, pipeline: Pipelin
 
 type Serve = (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
-/** Answers every request with this refusal. */
+/** A handler that refuses every request with this problem. */
 export function refuseWith(base: BaseService, problem: Problem): Handler {
   return serve(base, { answer: () => Promise.reject(problem) });
 }
 
-/** As a moment of `performance.now()`, which takes as long as all of this where there is no deadline. */
+/**
+ * As a time of `performance.now()`. Without a deadline the clock is not read, because that takes as long as all the
+ * rest.
+ */
 function deadlineOf(context: RequestContext): number {
   const left = timeUntilDeadline(context);
   return left === Number.POSITIVE_INFINITY ? left : performance.now() + left;
 }
 
-/** A context of the request's own, so that nothing is left on the one that AWS Lambda passes in. */
+/** A context of the request's own, so that nothing remains on the one that AWS Lambda passes in. */
 function contextOf(invocation: Invocation | undefined): RequestContext {
   if (typeof invocation?.getRemainingTimeInMillis !== 'function') return {};
   return { getRemainingTimeInMillis: () => invocation.getRemainingTimeInMillis?.() ?? 0 };

@@ -14,17 +14,17 @@ import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
 import { unrecordedWrites } from './users/writing.ts';
 
-/** What every handler has; `tracing` where that is on. */
+/** The base of every handler; `tracing` only if it is on. */
 export type BaseService = {
   readonly settings: Settings;
   readonly log: EventLog;
   readonly tracing?: Tracing | undefined;
 };
 
-/** All that a probe may reach. */
+/** Everything that a probe can reach. */
 export type ProbeService = BaseService & { readonly readiness: Readiness };
 
-/** What every protected route is checked with, and what its host starts and stops. */
+/** Everything that protected routes are checked with, and that their host starts and stops. */
 export type ProtectedService = ProbeService & {
   readonly verifyToken: VerifyToken;
   readonly tokenCache: TokenCacheCounts;
@@ -32,20 +32,20 @@ export type ProtectedService = ProbeService & {
   readonly database: Database;
 };
 
-/** All that is about users. */
+/** The part of the service for users. */
 export type UserService = ProtectedService & {
   readonly users: UserRepository;
-  /** How many requests have been answered again. */
+  /** Number of replayed requests. */
   readonly idempotency: { readonly replays: number };
 };
 
-/** All that is about their changes. */
+/** The part of the service for changes. */
 export type ChangeService = ProtectedService & { readonly changes: Changes };
 
-/** All that a handler may reach. */
+/** Everything that a handler can reach. */
 export type Service = UserService & ChangeService;
 
-/** What a route is given of the service, by what it needs. */
+/** The part of the service that a route gets, by its `needs`. */
 export type Services = {
   readonly nothing: BaseService;
   readonly readiness: ProbeService;
@@ -53,7 +53,7 @@ export type Services = {
   readonly changes: ChangeService;
 };
 
-/** For what needs nothing more; a function bundle holds no more than its own composition asks for. */
+/** For routes that need nothing else. A function bundle contains only its own composition. */
 export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
@@ -67,10 +67,10 @@ export function composeService(base: BaseService): Service {
   return { ...withUsers(shared), ...withChanges(shared) };
 }
 
-/** For routes that are about users. */
+/** For routes about users. */
 export const composeUsers = (base: BaseService): UserService => withUsers(composeProtected(base));
 
-/** For routes that are about their changes. */
+/** For routes about changes. */
 export const composeChanges = (base: BaseService): ChangeService => withChanges(composeProtected(base));
 
 function composeProtected(base: BaseService): ProtectedService {
@@ -111,7 +111,7 @@ function withChanges(service: ProtectedService): ChangeService {
   return { ...service, changes: changesOver(service.database.statements) };
 }
 
-/** Failures are told once for each cause, successes and all other tries at `debug`. */
+/** Logs failures once per cause, and successes and all other attempts at `debug`. */
 function refreshLog(log: EventLog): NonNullable<KeySetOptions['onRefresh']> {
   const failureLog = createFailureLog(log, 'jwks_refresh_failed');
   return (outcome, failures, cause) => {

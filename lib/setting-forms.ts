@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isReservedHeaderName } from './reserved-header-names.ts';
 
-/** The signature algorithms that a token may be signed with: asymmetric ones alone (RFC 8725 section 3.1). */
+/** The signature algorithms of tokens: only asymmetric ones (RFC 8725 section 3.1). */
 export const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -21,7 +21,7 @@ export type Algorithm = (typeof ALGORITHMS)[number];
 const TRUE = ['true', '1', 'yes', 'on'];
 const FALSE = ['false', '0', 'no', 'off'];
 
-/** A setting's text, read by `read`, which gives undefined for what the setting does not accept. */
+/** A setting whose text is read by `read`, which returns undefined for a text that the setting does not accept. */
 function setting<Value>(accepts: string, read: (given: string) => Value | undefined) {
   return z
     .string({ error: accepts })
@@ -61,7 +61,7 @@ export function flag() {
   });
 }
 
-/** A whole number in decimal digits. */
+/** An integer in decimal digits. */
 export function whole(min: number, max: number, unit = '') {
   return setting(`a whole number from ${min} to ${max} ${unit}`.trim(), (given) =>
     wholeWithin(given, min, max),
@@ -73,7 +73,7 @@ function wholeWithin(given: string, min: number, max: number): number | undefine
   return value >= min && value <= max ? value : undefined;
 }
 
-/** One or several, separated by commas, each as `one` reads it; `accepts` tells what. */
+/** One value or several, separated by commas, each read by `one`. `accepts` describes them. */
 function list<Value>(accepts: string, one: (given: string) => Value | undefined) {
   return setting(accepts, (given): readonly Value[] | undefined => {
     const values = given.split(',').map((item) => one(item.trim()));
@@ -92,7 +92,7 @@ export function ports() {
   return list(accepts, (given) => wholeWithin(given, 1, 65_535));
 }
 
-/** A length of time in seconds, as any number may be written in decimal. */
+/** A duration in seconds, in any decimal form of a number. */
 export function seconds(min: number, max: number) {
   const range = min === Number.NEGATIVE_INFINITY ? `at most ${max}` : `${min} to ${max}`;
   return setting(`seconds, ${range}`, (given) => {
@@ -110,7 +110,7 @@ export function httpUrl() {
   });
 }
 
-/** A header name that has no other meaning: a token of RFC 9110 section 5.6.2. */
+/** A header name without another meaning: a token of RFC 9110 section 5.6.2. */
 export function headerName() {
   return setting('a header name that HTTP, cookies, Trace Context and this API do not use', (given) => {
     const isToken = /^[!#$%&'*+\-.^_`|~\w]+$/.test(given);

@@ -15,7 +15,7 @@ import {
   whole,
 } from './setting-forms.ts';
 
-/** In seconds: what Node's timers can wait for. */
+/** Maximum duration in seconds. Timers of Node.js cannot wait longer. */
 const LONGEST = 2_000_000;
 
 const encoding = () => choice('http/protobuf', 'http/json');
@@ -26,7 +26,7 @@ const Shape = z.object({
     .describe('Log format, and whether the documentation pages are served.'),
   SVC_LOG_LEVEL: anyCase('debug', 'info', 'warning', 'error').default('info').describe('Minimum log level.'),
   SVC_HOST: text('an address').default('0.0.0.0').describe('Address to listen on.'),
-  SVC_PORT: whole(0, 65_535).default(8000).describe('Port to listen on; 0 takes a free one.'),
+  SVC_PORT: whole(0, 65_535).default(8000).describe('Port to listen on; 0 means any free port.'),
   SVC_BODY_LIMIT: whole(1024, 10_485_760, 'bytes')
     .default(65_536)
     .describe('Maximum size of a request body.'),
@@ -36,24 +36,26 @@ const Shape = z.object({
 
   SVC_OAUTH_JWKS_URI: httpUrl().describe("URL of the identity provider's public keys (JWKS)."),
   SVC_OAUTH_ISSUER: text().describe('Required `iss` claim of a token.'),
-  SVC_OAUTH_AUDIENCE: text().describe('Required `aud` claim of a token; of a list, one member.'),
+  SVC_OAUTH_AUDIENCE: text().describe(
+    'Required `aud` claim of a token. If the claim is a list, one member must be this value.',
+  ),
   SVC_OAUTH_ROLES_CLAIM: text('a claim name')
     .default('roles')
     .describe(
-      'Claim that holds the roles; `scope` for providers that use scopes, a dotted name for a nested claim.',
+      'Claim that holds the roles. Use `scope` for providers with scopes, and a dotted name for a nested claim.',
     ),
   SVC_OAUTH_ALGORITHMS: algorithms()
     .default([...ALGORITHMS])
-    .describe('Signature algorithms that are accepted; a key that names none serves the first that fits it.'),
+    .describe(
+      'Accepted signature algorithms. A key without `alg` is used for the first one that fits the key.',
+    ),
   SVC_OAUTH_CLOCK_TOLERANCE: seconds(0, 300).default(0).describe('Clock skew tolerated for `exp` and `nbf`.'),
-  SVC_OAUTH_JWKS_REFRESH: seconds(5, 3600)
-    .default(300)
-    .describe('Interval at which the keys are fetched again.'),
+  SVC_OAUTH_JWKS_REFRESH: seconds(5, 3600).default(300).describe('Interval between two fetches of the keys.'),
 
   SVC_POSTGRES_HOST: hosts()
     .default(['localhost'])
     .describe(
-      'Host name or address of the PostgreSQL server; of several, the one that takes writes is used.',
+      'Host name or address of the PostgreSQL server. With several, the service uses the one that accepts writes.',
     ),
   SVC_POSTGRES_PORT: ports().default([5432]).describe('Port of the PostgreSQL server.'),
   SVC_POSTGRES_USER: text().default('postgres').describe('Role to connect as.'),
@@ -61,16 +63,16 @@ const Shape = z.object({
   SVC_POSTGRES_PASSWORD_FROM: source()
     .optional()
     .describe(
-      'File or URL that the password is read from for each new connection: a mounted secret, or the AWS Parameters and Secrets extension.',
+      'File or URL from which the password is read for each new connection: a mounted secret, or the AWS Parameters and Secrets extension.',
     ),
-  AWS_SESSION_TOKEN: text().optional().describe('Set by AWS Lambda; sent to that extension.'),
+  AWS_SESSION_TOKEN: text().optional().describe('Set by AWS Lambda. The service sends it to that extension.'),
   SVC_POSTGRES_DB: text().default('postgres').describe('Database to connect to.'),
   SVC_POSTGRES_SSLMODE: choice('disable', 'require', 'verify-full')
     .default('disable')
     .describe('TLS mode: none, encrypted, or encrypted with the server certificate verified.'),
   SVC_POSTGRES_POOL_SIZE: whole(1, 200)
     .default(10)
-    .describe('Maximum number of connections of an instance; the default is 1 in AWS Lambda.'),
+    .describe('Maximum number of connections of an instance. The default in AWS Lambda is 1.'),
   SVC_POSTGRES_POOL_TIMEOUT: seconds(0.01, 60)
     .default(1)
     .describe('Maximum time that a statement waits before it is sent.'),
@@ -84,26 +86,26 @@ const Shape = z.object({
   SVC_POSTGRES_MIGRATE: flag()
     .default(true)
     .describe(
-      'Whether pending migrations run at start; of several instances one runs them. Never in AWS Lambda.',
+      'Whether pending migrations run at start. If several instances start, one runs them. Never in AWS Lambda.',
     ),
   SVC_POSTGRES_POOLER: choice('none', 'transaction')
     .default('none')
     .describe(
-      'Pooler in front of PostgreSQL: `transaction` for PgBouncer in transaction mode and RDS Proxy, the default in AWS Lambda.',
+      'Pooler in front of PostgreSQL. `transaction` is for PgBouncer in transaction mode and RDS Proxy, and is the default in AWS Lambda.',
     ),
   SVC_POSTGRES_ENGINE: choice('postgresql', 'distributed')
     .default('postgresql')
     .describe(
-      'Engine: `distributed` for one that speaks PostgreSQL and lacks advisory locks, DDL in transactions or session options.',
+      'Engine. `distributed` is for PostgreSQL-compatible engines without advisory locks, DDL in transactions or session options.',
     ),
 
   SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(Number.NEGATIVE_INFINITY, LONGEST)
     .default(30)
-    .describe('Maximum time to wait for requests in flight at shutdown; 0 or less does not wait.'),
+    .describe('Maximum time to wait for requests in flight at shutdown. 0 or less skips the wait.'),
   SVC_SHUTDOWN_READINESS_DELAY: seconds(0, LONGEST)
     .default(0)
     .describe(
-      'Time between the first 503 of `/ready` and the start of the drain; requests are served as before.',
+      'Time between the first 503 of `/ready` and the start of the drain. Requests are served as before.',
     ),
   SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, LONGEST)
     .optional()
@@ -111,24 +113,24 @@ const Shape = z.object({
 
   SVC_OTEL_ENABLED: flag()
     .optional()
-    .meta({ shownDefault: '`true` in production, else `false`' })
+    .meta({ shownDefault: '`true` in production, otherwise `false`' })
     .describe('Enables traces, and metrics if `OTEL_METRICS_EXPORTER` names an exporter.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl()
     .optional()
-    .describe(
-      'URL of an OTLP receiver (HTTP); without one, spans are written to standard output. The other `OTEL_*` variables apply too.',
-    ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl().optional().describe('The same, for traces only.'),
+    .describe('URL of an OTLP receiver (HTTP). Without it, spans are written to standard output.'),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl()
+    .optional()
+    .describe('URL of the OTLP receiver for traces, if it is another one.'),
   OTEL_EXPORTER_OTLP_PROTOCOL: encoding()
     .optional()
     .meta({ shownDefault: '`http/protobuf`' })
     .describe('OTLP encoding.'),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: encoding().optional().describe('The same, for traces only.'),
-  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: encoding().optional().describe('The same, for metrics only.'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: encoding().optional().describe('OTLP encoding of traces.'),
+  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: encoding().optional().describe('OTLP encoding of metrics.'),
   OTEL_TRACES_EXPORTER: choice('otlp', 'console', 'none')
     .optional()
-    .meta({ shownDefault: '`otlp` with an endpoint, else `console`' })
-    .describe('Exporter of spans; `console` writes one JSON object per line.'),
+    .meta({ shownDefault: '`otlp` with an endpoint, otherwise `console`' })
+    .describe('Exporter of spans. `console` writes one JSON object per line.'),
   OTEL_METRICS_EXPORTER: choice('otlp', 'prometheus', 'none')
     .default('none')
     .describe('Exporter of metrics.'),
@@ -140,7 +142,7 @@ const Shape = z.object({
     .describe('AWS Lambda only: enables AWS X-Ray when OpenTelemetry is off.'),
 });
 
-/** Every setting: its name, its default, what it means. The README's table is made from it. */
+/** All settings: name, accepted values, default and description. `infra/settings.md` is generated from it. */
 export const Environment = Shape.refine(hasPortForEachHost, {
   path: ['SVC_POSTGRES_PORT'],
   error: 'one port for all hosts, or one for each',
@@ -150,7 +152,7 @@ export const Environment = Shape.refine(hasPortForEachHost, {
 /** The settings of one instance. Times are in seconds, sizes in bytes. */
 export type Settings = ReturnType<typeof readSettings>;
 
-/** Settings that are missing or wrong. The message names each of them, what it accepts, and no value. */
+/** Settings that are missing or not valid. The message names each setting and what it accepts, but no value. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
@@ -159,9 +161,10 @@ export class SettingsError extends Error {
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads all settings at once. An empty value counts as unset; `defaults` are those of a particular host.
+ * Reads all settings together. An empty value counts as unset. `defaults` replace the defaults of the declaration: AWS
+ * Lambda has some of its own.
  *
- * @throws {SettingsError} naming every offending setting
+ * @throws {SettingsError} names every setting that is missing or not valid
  */
 export function readSettings(environment: Variables = process.env, defaults: Variables = {}) {
   const given = { ...defaults, ...nonEmpty(environment) };
@@ -175,7 +178,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       enabled: data.SVC_OTEL_ENABLED ?? data.SVC_ENV === 'production',
       printsSpans: printsSpans(data),
       exportsProtobuf: exportsProtobuf(data),
-      /** Whether a span may hold less than it has been given, as the SDK sees to. */
+      /** Whether the SDK must cut the attributes of spans, because a variable sets a limit for them. */
       limitsAttributes: Object.keys(given).some((name) => /^OTEL_(SPAN_)?ATTRIBUTE_/.test(name)),
       exportsMetrics: data.OTEL_METRICS_EXPORTER !== 'none',
       logLevel: data.OTEL_LOG_LEVEL,
@@ -197,7 +200,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     host: data.SVC_HOST,
     port: data.SVC_PORT,
     postgres: {
-      /** As many as are named; the one that takes writes is used. */
+      /** All named servers. The service uses the one that accepts writes. */
       servers: serversOf(data),
       user: data.SVC_POSTGRES_USER,
       password: data.SVC_POSTGRES_PASSWORD,
@@ -217,14 +220,14 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       readinessDelay: data.SVC_SHUTDOWN_READINESS_DELAY,
       serverTimeout: data.SVC_SHUTDOWN_SERVER_TIMEOUT,
     },
-    /** `SVC_*` names that no setting has: a typo should not be silent. */
+    /** `SVC_*` names that no setting has. They cause a warning, so that a typo is visible. */
     unknown: Object.keys(given).filter((name) => name.startsWith('SVC_') && !(name in Environment.shape)),
   } as const;
 }
 
 /**
- * Runs `make` as if no variable with such a name were set, and these were where they are not: for libraries that read the
- * environment by themselves, and would do so behind the settings' back.
+ * Runs `make` in an environment without the variables whose names match, and with `defaults` for unset variables. It is for
+ * libraries that read the environment by themselves, without regard to the settings.
  */
 export function withoutVariables<Made>(named: RegExp, make: () => Made, defaults: Variables = {}): Made {
   const { env } = process;
@@ -237,14 +240,14 @@ export function withoutVariables<Made>(named: RegExp, make: () => Made, defaults
   }
 }
 
-/** Takes variables out of the environment for good: for a library that reads them whenever it is loaded. */
+/** Removes variables from the environment. It is for a library that reads them whenever it is loaded. */
 export function forgetVariables(names: readonly string[]): void {
   for (const name of names) delete process.env[name];
 }
 
 type HostsAndPorts = Pick<z.output<typeof Shape>, 'SVC_POSTGRES_HOST' | 'SVC_POSTGRES_PORT'>;
 
-/** Where both could be read. */
+/** Whether both settings are valid by themselves. */
 function hasHostsAndPorts(given: unknown): boolean {
   const { SVC_POSTGRES_HOST, SVC_POSTGRES_PORT } = given as Partial<HostsAndPorts>;
   return Array.isArray(SVC_POSTGRES_HOST) && Array.isArray(SVC_POSTGRES_PORT);
@@ -254,7 +257,7 @@ function hasPortForEachHost({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports
   return ports.length === 1 || ports.length === hosts.length;
 }
 
-/** One port is that of all hosts. */
+/** Pairs hosts with ports. A single port applies to all hosts. */
 function serversOf({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }: HostsAndPorts) {
   const servers = hosts.map((host, n) => ({ host, port: ports[n] ?? (ports[0] as number) }));
   return servers as unknown as readonly [Server, ...Server[]];
@@ -262,13 +265,13 @@ function serversOf({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }: Hosts
 
 type Server = { readonly host: string; readonly port: number };
 
-/** Without a receiver spans are printed, unless they are asked to go elsewhere. */
+/** Whether spans are printed: if no receiver is named, unless OTEL_TRACES_EXPORTER says otherwise. */
 function printsSpans(given: z.output<typeof Environment>): boolean {
   const endpoint = given.OTEL_EXPORTER_OTLP_ENDPOINT ?? given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
   return (given.OTEL_TRACES_EXPORTER ?? (endpoint ? 'otlp' : 'console')) === 'console';
 }
 
-/** Whether spans leave as OTLP in protobuf: they do unless they are asked not to. */
+/** Whether spans are exported as OTLP in protobuf, which is the default. */
 function exportsProtobuf(given: z.output<typeof Environment>): boolean {
   const encoding = given.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? given.OTEL_EXPORTER_OTLP_PROTOCOL;
   return !printsSpans(given) && given.OTEL_TRACES_EXPORTER !== 'none' && encoding !== 'http/json';

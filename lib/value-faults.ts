@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { Problem, type ValueFault } from './problem.ts';
 
-/** What a value has to be, by zod's name for its type. */
+/** The text for each type of zod. */
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -12,8 +12,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a caller is told about a fault for which the schema has no words of its own. Every detail begins with "must be"
- * or "must have". Sizes and forms are better told by the schema, as `boundedText` does.
+ * The text of a fault for which the schema has no text of its own. Each text begins with "must be" or "must have".
+ * Texts about sizes and forms belong to the schema, as in `boundedText`.
  */
 export function detailOf(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_type' && issue.input === undefined) return 'must be given';
@@ -22,7 +22,7 @@ export function detailOf(issue: z.core.$ZodRawIssue): string {
   return `must be ${type ?? 'an allowed value'}`;
 }
 
-/** Values that the schemas of a route refuse, all at once. */
+/** The refusal of values that the schemas of a route do not accept, all together. */
 export function valuesNotAllowed(errors: readonly ValueFault[]): Problem {
   return new Problem('validation_error', { detail: 'Some values are not allowed: see errors.', errors });
 }

@@ -8,7 +8,13 @@ const files = globSync('{handlers,lib,host,infra,events,test}/**', {
   exclude: (name) => name === 'node_modules',
 });
 
-const PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const PAGES = [
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'infra/kubernetes/README.md',
+  ...globSync('{lib,host}/**/README.md', { cwd: ROOT }),
+];
 
 test.each(PAGES)('every file and folder that %s names is there', (page) => {
   const named = [

@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { probeReply } from '../../lib/reply.ts';
 import { composeBase } from '../../lib/service.ts';
 
-/** Whether the process runs. */
+/** Reports that the process runs. */
 export const health = endpoint(
   {
     operationId: 'health',

@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { probeReply } from '../../lib/reply.ts';
 import { composeProbes } from '../../lib/service.ts';
 
-/** Whether requests should be sent here: the database is connected, and no shutdown has begun. */
+/** Reports whether the instance accepts requests: the database is connected, and no shutdown has begun. */
 export const ready = endpoint(
   {
     operationId: 'ready',

@@ -9,7 +9,7 @@ import { UserCreate } from '../../lib/users/user.ts';
 import { logCreated } from '../../lib/users/user-events.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 
-/** Stores a user with a new id, active from the start. */
+/** Stores a user with a new id. The user is active. */
 export const createUser = endpoint(
   {
     operationId: 'createUser',

@@ -7,7 +7,7 @@ import { noSuchUser } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
-/** Deletes a user for good. */
+/** Deletes a user for ever. */
 export const deleteUser = endpoint(
   {
     operationId: 'deleteUser',

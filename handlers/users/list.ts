@@ -4,7 +4,7 @@ import { composeUsers } from '../../lib/service.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
-/** Lists the users that the filters let through, page by page. */
+/** Lists the users that match the filters, page by page. */
 export const listUsers = endpoint(
   {
     operationId: 'listUsers',

@@ -7,7 +7,7 @@ import { emailTaken, noSuchUser } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
-/** Changes the given fields of a user, and no others. */
+/** Updates the given fields of a user, and no others. */
 export const updateUser = endpoint(
   {
     operationId: 'updateUser',

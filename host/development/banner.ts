@@ -1,17 +1,17 @@
 import { styleText } from 'node:util';
 
-/** What a newcomer needs to know; without a token endpoint the tokens come from somebody else's issuer. */
+/** The addresses for a newcomer. Without a token endpoint, tokens come from another issuer. */
 export interface Addresses {
   readonly service: string;
   readonly hasDocumentation: boolean;
   readonly tokenEndpoint: string | undefined;
   readonly token: string | undefined;
   readonly database: string | undefined;
-  /** The settings of another service that is to use the same database and issuer. */
+  /** The settings of another service with the same database and issuer. */
   readonly settings: Readonly<Record<string, string | number>>;
 }
 
-/** Writes the addresses, the settings, and `curl` lines that work as they stand. */
+/** The addresses, the settings, and `curl` lines that work as they stand. */
 export function banner({ service, hasDocumentation, database, settings, ...tokens }: Addresses): string {
   const lines = [
     '',
@@ -35,7 +35,10 @@ export function banner({ service, hasDocumentation, database, settings, ...token
   return `${lines.join('\n')}\n`;
 }
 
-/** No comments, which zsh does not know when it is typed to; every address quoted, since its brackets are patterns. */
+/**
+ * The lines have no comments, which zsh does not accept on its command line. Every address is quoted, because its
+ * brackets are patterns in zsh.
+ */
 function commands(
   users: string,
   { tokenEndpoint, token }: Pick<Addresses, 'tokenEndpoint' | 'token'>,

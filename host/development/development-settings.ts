@@ -1,22 +1,25 @@
 import { readSettings, type Settings } from '../../lib/settings.ts';
 import { freePort } from './free-port.ts';
 
-/** The settings of the service, and the ports of what is to run beside it; none where the caller brings his own. */
+/**
+ * The settings of the service, and the ports of the servers to start beside it; undefined if the environment names
+ * other servers.
+ */
 export interface DevelopmentSettings {
   readonly settings: Settings;
   readonly postgresPort: number | undefined;
   readonly issuerPort: number | undefined;
 }
 
-// The same ports at every start where possible: tokens name their issuer, and database tools are set up once.
+// The same ports at every start if possible: tokens name their issuer, and database tools are configured once.
 const postgresPorts = [54320, 54321, 54322, 54323, 54324];
 const issuerPorts = [9000, 9001, 9002, 9003, 9004];
 
 /**
- * Fills the gaps of the environment with what `npm run dev` starts itself: PostgreSQL unless SVC_POSTGRES_HOST is
- * given, the token issuer unless SVC_OAUTH_JWKS_URI is.
+ * Completes the environment with the servers that `npm run dev` starts: PostgreSQL unless SVC_POSTGRES_HOST is set, and
+ * the token issuer unless SVC_OAUTH_JWKS_URI is set.
  *
- * @throws {SettingsError} naming every offending setting
+ * @throws {SettingsError} names every setting that is not valid
  */
 export async function readDevelopmentSettings(environment: NodeJS.ProcessEnv): Promise<DevelopmentSettings> {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
@@ -32,7 +35,7 @@ export async function readDevelopmentSettings(environment: NodeJS.ProcessEnv): P
     ...(ownIssuer && { SVC_OAUTH_ISSUER: issuer, SVC_OAUTH_JWKS_URI: `${issuer}/jwks` }),
     ...(ownPostgres && { SVC_POSTGRES_PORT: String(await freePort(postgresPorts)) }),
     ...given,
-    // The embedded server knows this user and this database only, and no encryption.
+    // The embedded server has only this user and this database, and no encryption.
     ...(ownPostgres && {
       SVC_POSTGRES_HOST: '127.0.0.1',
       SVC_POSTGRES_USER: 'postgres',

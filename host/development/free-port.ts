@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Finds a TCP port of 127.0.0.1 that nothing listens on: the first free one of `wished`, else any below those that
- * systems give to outgoing connections. One of those could be taken at any moment in which nobody listens on it.
+ * Finds a TCP port of 127.0.0.1 that nothing listens on: the first free one of `wished`, otherwise any port below those
+ * that the system gives to outgoing connections. One of the latter may be taken at any time while nothing listens on
+ * it.
  */
 export async function freePort(wished: readonly number[] = []): Promise<number> {
   for (const port of wished) {
@@ -16,7 +17,7 @@ export async function freePort(wished: readonly number[] = []): Promise<number> 
   }
 }
 
-/** Tells whether something listens on `port` of `host` already. */
+/** Whether something listens on `port` of `host` already. */
 export async function isTaken(port: number, host = '127.0.0.1'): Promise<boolean> {
   try {
     const server = createServer().listen({ port, host, exclusive: true });

@@ -1,6 +1,6 @@
 import { startTokenIssuer } from './token-issuer.ts';
 
-// The development issuer by itself, for compose: `ISSUER_URL` is the `iss` of its tokens.
+// The development issuer by itself, for compose. `ISSUER_URL` is the `iss` of its tokens.
 const { ISSUER_HOST = '127.0.0.1', ISSUER_PORT = '9000', ISSUER_URL, ISSUER_AUDIENCE = '' } = process.env;
 const issuer = await startTokenIssuer({
   audience: ISSUER_AUDIENCE,

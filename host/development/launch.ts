@@ -14,13 +14,13 @@ import { startTokenIssuer } from './token-issuer.ts';
 const dataFolder = join(import.meta.dirname, '../../.data');
 const dayInSeconds = 86_400;
 const readyLimit = 30_000;
-/** A start that takes longer says what it waits for. */
+/** In milliseconds. A longer start says what it waits for. */
 const patience = 300;
 
-// A signal during the start waits for the step at hand, so that nothing half started is left behind.
+// A signal during the start waits for the current step, so that no half-started part is left behind.
 const leaving = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => leaving.abort());
-// npm hands a signal on to a shell in between, which dies of it and tells nobody.
+// npm passes a signal to a shell in between, which dies of it without passing it on.
 const parent = process.ppid;
 if (process.env.npm_lifecycle_event) {
   setInterval(() => process.ppid !== parent && leaving.abort(), 200).unref();
@@ -45,7 +45,7 @@ async function startEverything(): Promise<Addresses> {
   await refuseTakenPort(settings);
   process.stdout.write('Starting the service for development\n');
 
-  // In this order: a port that was free a moment ago may be taken while a server starts.
+  // In this order, because a port that was free a moment ago may be taken while a server starts.
   const issuer =
     issuerPort &&
     (await start('token issuer (for development only)', () =>
@@ -62,7 +62,7 @@ async function startEverything(): Promise<Addresses> {
       startPostgres({ dataFolder: join(dataFolder, 'postgres'), port: postgresPort }),
     ));
   const service = await start('service', async () => {
-    // Here, so that nobody sees the service while it is not ready.
+    // Migrations run here, so that the service is ready as soon as it is visible.
     if (database && settings.postgres.migrate) await runMigrations(settings.postgres);
     const host = await startHost(settings);
     return { ...host, stop: () => host.shutDown() };
@@ -78,7 +78,7 @@ async function startEverything(): Promise<Addresses> {
   };
 }
 
-/** Starts one part, says how long it took, and remembers to stop it before those it was started after. */
+/** Starts one part, prints its duration, and remembers to stop it before the parts that were started earlier. */
 async function start<Part extends { stop(): Promise<void> }>(
   name: string,
   starting: () => Promise<Part>,
@@ -100,7 +100,7 @@ async function refuseTakenPort({ port, host }: Settings): Promise<void> {
   );
 }
 
-/** The service is asked directly: over HTTP every refusal would be a line of its log, with a stack. */
+/** The readiness is checked directly. Over HTTP every refusal would be a line in the log, with a stack. */
 async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Promise<void> {
   const since = performance.now();
   let told: string | undefined;
@@ -120,11 +120,14 @@ async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Pro
 }
 
 function reasonOf({ message, cause }: Error): string {
-  // An attempt at several addresses has no message of its own.
+  // A connection attempt to several addresses has no message of its own.
   return cause instanceof AggregateError ? `not ready: ${cause.errors.map(messageOf).join(', ')}` : message;
 }
 
-/** What another service needs to use the same database and issuer; a database of one's own is known already. */
+/**
+ * The settings that another service needs for the same database and issuer. A database of the user's own is known
+ * already.
+ */
 function settingsBeside({ oauth, postgres }: Settings, port: number, isEmbedded: boolean) {
   const [server] = postgres.servers;
   return {
@@ -150,7 +153,7 @@ async function stopEverything(): Promise<void> {
   }
 }
 
-// What somebody can do something about says so in its message; the place matters only for a defect.
+// Expected errors explain themselves in their message. The stack matters only for a defect.
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const isExpected = error instanceof SettingsError || error.name === 'Error';

@@ -8,7 +8,7 @@ import { homeFor } from './postgres/home.ts';
 import { runServer } from './postgres/server.ts';
 import { type ServerPlace, takeOver } from './postgres/take-over.ts';
 
-/** Where the server keeps its files, the port it listens on (a free one when absent), and its settings. */
+/** The folder of the server's files, its port (a free one if absent), and its settings. */
 export interface PostgresOptions {
   readonly dataFolder: string;
   readonly port?: number;
@@ -31,9 +31,10 @@ const host = '127.0.0.1';
 const user = 'postgres';
 
 /**
- * Starts the embedded PostgreSQL 18 on 127.0.0.1, where it trusts everybody: it is for development and tests.
- * It ends with `stop()`, and also when this process dies in whatever way; its files stay for the next start.
- * Throws with the end of the server's log when it cannot start.
+ * Starts the embedded PostgreSQL 18 on 127.0.0.1, where it trusts every client: it is for development and tests. It
+ * ends with `stop()`, and also when this process dies in any way. Its files stay for the next start.
+ *
+ * @throws with the end of the server's log if it cannot start
  */
 export async function startPostgres({ dataFolder, port, settings = {} }: PostgresOptions): Promise<Postgres> {
   const account = await accountFor(dataFolder);
@@ -58,7 +59,7 @@ export async function startPostgres({ dataFolder, port, settings = {} }: Postgre
 }
 
 async function createCluster({ programs, home, cluster, account }: ServerPlace, isDurable: boolean) {
-  // Every attempt has its own folder: an initdb whose launcher was killed goes on for a moment.
+  // Every attempt has its own folder, because an initdb whose launcher was killed continues for a moment.
   const unfinished = `${cluster}.${process.pid}`;
   for (const name of await readdir(home)) {
     if (name.startsWith('cluster.'))
@@ -75,6 +76,6 @@ async function createCluster({ programs, home, cluster, account }: ServerPlace, 
     '--no-instructions',
     ...(isDurable ? [] : ['--no-sync']),
   ]);
-  // Under its final name a cluster is complete, whenever the start was cut off.
+  // A cluster has its final name only when it is complete, whenever the start is cut off.
   await rename(unfinished, cluster);
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 
-/** Returns the RS256 private key that `file` keeps, made and written at the first time; without a file a new one. */
+/** Returns the RS256 private key in `file`, and creates it at the first time; without a file a new one. */
 export async function keepSigningKey(file: string | undefined): Promise<JWK> {
   const kept = file && (await readFile(file, 'utf8').catch(() => undefined));
   if (kept) return JSON.parse(kept) as JWK;
@@ -14,7 +14,7 @@ export async function keepSigningKey(file: string | undefined): Promise<JWK> {
   return key;
 }
 
-// Whole or not at all: a start that is cut off must not leave half a key.
+// Writes the whole key or nothing, because a start that is cut off must not leave half a key.
 async function writePrivately(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}`;
   await mkdir(dirname(file), { recursive: true });

@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import type { AugmentedRequest, RouteHandler } from 'oauth2-mock-server';
 
-/** The client that a token names as its subject, its roles, and its life in seconds. */
+/** The client that a token names as its subject, its roles, and its lifetime in seconds. */
 export interface TokenOrder {
   readonly clientId: string;
   readonly roles?: readonly string[];
   readonly expiresIn?: number;
 }
 
-/** The roles that a client can ask for as its scope. */
+/** The roles that a client can request as its scope. */
 export const knownRoles: readonly string[] = ['users.read', 'users.write', 'api.superuser'];
 
-/** The roles of a client that asks for none. */
+/** The roles of a client that requests none. */
 export const defaultRoles: readonly string[] = ['users.read', 'users.write'];
 
 const tokenLifetime = 3600;
@@ -32,7 +32,9 @@ class TokenRefusal extends Error {
   }
 }
 
-/** Answers the client credentials grant of RFC 6749, and all else with the errors of its section 5.2. */
+/**
+ * Responds to the client credentials grant of RFC 6749, and to all other requests with the errors of its section 5.2.
+ */
 export function answerTokenRequest(issueToken: (order: TokenOrder) => Promise<string>): RouteHandler {
   return async (request, response) => {
     try {

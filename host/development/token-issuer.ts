@@ -7,13 +7,13 @@ import { freePort } from './free-port.ts';
 import { keepSigningKey } from './signing-key.ts';
 import { answerTokenRequest, defaultRoles, knownRoles, type TokenOrder } from './token-endpoint.ts';
 
-/** The audience of its tokens, where it listens, and the file that keeps its key across restarts. */
+/** The audience of its tokens, its address, and the file that keeps its key across restarts. */
 export interface TokenIssuerOptions {
   readonly audience: string;
   readonly host?: string;
   readonly port?: number;
   readonly keyFile?: string;
-  /** The name in its tokens and metadata, when that is not the address it listens on. */
+  /** The name in its tokens and metadata, if it is not the address that it listens on. */
   readonly issuer?: string;
 }
 
@@ -26,12 +26,13 @@ export interface TokenIssuer {
   stop(): Promise<void>;
 }
 
-// With the same port after a restart the address stays, and with it the tokens that name it.
+// With the same port after a restart the address stays the same, and tokens that name it stay valid.
 const stablePorts = [9000, 9001, 9002, 9003, 9004, 9005, 9006, 9007, 9008, 9009];
 
 /**
- * Starts the development stand-in for an identity provider: OAuth 2.0 client credentials (RFC 6749, 4.4), RS256
- * tokens with the roles in `aud` after the audience, JWKS and metadata. It checks no secrets: never in production.
+ * Starts the development substitute for an identity provider: OAuth 2.0 client credentials (RFC 6749, 4.4), RS256
+ * tokens with the roles in `aud` after the audience, JWKS and metadata. It checks no secrets: never use it in
+ * production.
  */
 export async function startTokenIssuer(options: TokenIssuerOptions): Promise<TokenIssuer> {
   const { audience, host = '127.0.0.1', keyFile } = options;
@@ -62,14 +63,15 @@ export async function startTokenIssuer(options: TokenIssuerOptions): Promise<Tok
 }
 
 function routes(oauth: OAuth2Issuer, issueToken: (order: TokenOrder) => Promise<string>): RequestListener {
-  // The package's own token endpoint takes every grant and refuses with problem documents: ours is in its place.
+  // The package's own token endpoint accepts every grant and refuses with problem documents. The endpoint of this
+  // project replaces it.
   const service = new OAuth2Service(oauth, { token: '/unused', jwks: '/jwks' });
   service.addRoute('POST', '/token', answerTokenRequest(issueToken));
   service.on(Events.BeforeWellKnownOpenIdConfiguration, (answer: MutableResponse) => {
     answer.body = metadata(oauth.url);
   });
   return (request, response) => {
-    // OAuth 2.0 (RFC 8414) and OpenID Connect look for the same document in two places.
+    // OAuth 2.0 (RFC 8414) and OpenID Connect expect the same document in two places.
     if (request.url === '/.well-known/oauth-authorization-server')
       request.url = '/.well-known/openid-configuration';
     service.requestHandler(request, response);

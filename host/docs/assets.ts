@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-/** What the pages consist of: the name of a file -> where it comes from. */
+/** The parts of the pages: name of a file to its source. */
 const SOURCES = {
   'swagger-ui.html': './pages/swagger-ui.html',
   'swagger-ui-start.js': './pages/swagger-ui-start.js',
@@ -18,10 +18,10 @@ const SOURCES = {
 
 export type AssetName = keyof typeof SOURCES;
 
-/** Where the build has put the assets: this is then a part of the bundle, beside that folder or one below. */
+/** The folder with the assets in a build. This code is then in the bundle, beside that folder or one level below. */
 const BUILT = ['docs', '../docs'].map((folder) => join(import.meta.dirname, folder));
 
-/** Puts all assets into `folder`: for the build that is `docs`, beside the bundle of the host. */
+/** Copies all assets into `folder`. In a build this is `docs`, beside the bundle of the host. */
 export async function copyAssets(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const name of Object.keys(SOURCES) as AssetName[]) await copyFile(sourceOf(name), join(folder, name));
@@ -30,7 +30,7 @@ export async function copyAssets(folder: string): Promise<void> {
 /**
  * Reads an asset, as it is served.
  *
- * @throws an error with code ENOENT or MODULE_NOT_FOUND when it is nowhere
+ * @throws an error with code ENOENT or MODULE_NOT_FOUND if the asset is missing
  */
 export async function readAsset(name: AssetName): Promise<string> {
   const built = BUILT.map((folder) => join(folder, name)).find((file) => existsSync(file));
@@ -41,7 +41,7 @@ function sourceOf(name: AssetName): string {
   return createRequire(import.meta.url).resolve(SOURCES[name]);
 }
 
-/** ReDoc shows its maker's logo and links to its site, and there are maps for debuggers that are not served. */
+/** Removes ReDoc's logo and link to its makers' site, and references to source maps, which are not served. */
 function withoutOtherHosts(text: string): string {
   return text
     .replace(/\n\/[/*]# sourceMappingURL=.*/, '')

@@ -1,11 +1,11 @@
 type Permissions = {
-  /** An origin to talk to. */
+  /** An origin that the page may send requests to. */
   readonly mayAsk?: string | undefined;
   /** Hashes of inline styles. */
   readonly styles?: readonly string[];
 };
 
-/** The Content-Security-Policy of a page: nothing from elsewhere, nothing inline but what is permitted. */
+/** The Content-Security-Policy of a page: nothing from elsewhere, and nothing inline except what is permitted. */
 export function policy({ mayAsk = '', styles = [] }: Permissions = {}): string {
   return [
     "default-src 'none'",

@@ -3,7 +3,7 @@ import { type Endpoint, endpoint } from '../../lib/endpoint.ts';
 import { cacheControl, JSON_TYPE } from '../../lib/reply.ts';
 import { type AssetName, readAsset } from './assets.ts';
 
-/** A text, and the Content-Security-Policy of a page made of it. */
+/** A text, and its Content-Security-Policy if it is a page. */
 type Served = { readonly text: string; readonly policy?: string };
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -14,19 +14,19 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.json': JSON_TYPE,
 };
 
-/** Serves an asset below `folder`. It may be kept for an hour: after an update of the package it is another. */
+/** Serves an asset below `folder`. Clients may cache it for an hour, because an update of the package changes it. */
 export function asset(folder: `/${string}`, name: AssetName): Endpoint {
   const text = readOnce(name);
   return served(`${folder}/${name}`, name, async () => ({ text: await text() }), 'max-age=3600');
 }
 
-/** Serves a page under a Content-Security-Policy. */
+/** Serves a page with a Content-Security-Policy. */
 export function page(path: `/${string}`, name: AssetName, policy: () => string | Promise<string>): Endpoint {
   const text = readOnce(name);
   return served(path, name, async () => ({ text: await text(), policy: await policy() }));
 }
 
-/** Serves the text that `read` gives to everybody; the extension of `name` tells its media type. */
+/** Serves the text that `read` returns, to every caller. The extension of `name` determines its media type. */
 export function served(
   path: `/${string}`,
   name: string,
@@ -61,7 +61,7 @@ export function served(
   );
 }
 
-/** A failure is not kept: the next request tries again. */
+/** A failure is not cached: the next request tries again. */
 function readOnce(name: AssetName): () => Promise<string> {
   let text: string | undefined;
   return async () => {

@@ -1,9 +1,9 @@
-/** Milliseconds that the issuer has to describe itself. */
+/** In milliseconds: time limit for the issuer's metadata. */
 const METADATA_TIMEOUT = 1000;
 
 /**
- * Where the issuer gives tokens: what its metadata says (RFC 8414), else `/token` below its name, which is where
- * the development issuer has it. Metadata that could not be had is asked for again the next time.
+ * The token endpoint of the issuer, by its metadata (RFC 8414). Otherwise it is `/token` below the issuer's name, as
+ * for the development issuer. Metadata that could not be fetched are fetched again the next time.
  */
 export function tokenUrlOf(issuer: string): () => Promise<string> {
   let known: string | undefined;
@@ -13,7 +13,7 @@ export function tokenUrlOf(issuer: string): () => Promise<string> {
   };
 }
 
-/** The origin of an http or https URL; of nothing else, since an issuer may have any name. */
+/** The origin of an http or https URL; undefined for any other text, because an issuer may have any name. */
 export function originOf(url: string): string | undefined {
   const { protocol, origin } = URL.parse(url) ?? {};
   return protocol && /^https?:$/.test(protocol) ? origin : undefined;
@@ -27,7 +27,7 @@ async function tokenEndpointOf(issuer: string): Promise<string | undefined> {
     const { token_endpoint } = (await response.json()) as { token_endpoint?: unknown };
     return originOf(String(token_endpoint)) && String(token_endpoint);
   } catch {
-    // The issuer is away, or describes itself in another way.
+    // The issuer is unavailable, or describes itself in another way.
     return undefined;
   }
 }

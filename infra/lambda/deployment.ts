@@ -1,4 +1,4 @@
-/** What the account that the service goes to has already, by name. */
+/** The names of the resources that must exist in the account. */
 export type Deployment = {
   readonly account: string;
   readonly region: string;
@@ -17,6 +17,6 @@ export type Deployment = {
     readonly secretArn: string;
   };
   readonly oauth: { readonly jwksUri: string; readonly issuer: string; readonly audience: string };
-  /** Where traces go, over OTLP; without it they go to AWS X-Ray. */
+  /** Receiver of traces, over OTLP. Without it they go to AWS X-Ray. */
   readonly otlpEndpoint?: string;
 };

@@ -1,8 +1,8 @@
 import type { Route } from '../../lib/endpoint.ts';
 
 /**
- * The route keys of an endpoint in an HTTP API. To API Gateway a path with a slash at its end is another one, and
- * HEAD is not answered by what answers GET.
+ * The route keys of an endpoint in an HTTP API. For API Gateway a path with a trailing slash is another path, and the
+ * route of GET does not serve HEAD.
  */
 export function routeKeys({ method, path }: Pick<Route, 'method' | 'path'>): readonly string[] {
   const bare = path.replace(/\/$/, '');

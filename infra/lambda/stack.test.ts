@@ -13,7 +13,7 @@ const deployed = await functions();
 const archives = mkdtempSync(join(tmpdir(), 'user-management-archives-'));
 
 beforeAll(() => {
-  // What is in them matters to nobody here, except that no two are the same.
+  // Only that no two of them are equal matters here.
   for (const { operationId } of deployed) writeFileSync(join(archives, `${operationId}.zip`), operationId);
   template = synthesised();
 });
@@ -38,7 +38,7 @@ function resources(
   return Object.entries(of.findResources(type)).map(([id, { Properties }]) => [id, Properties]);
 }
 
-/** The function that a route leads to, by way of its integration. */
+/** The function behind the integration of a route. */
 function functionBehind(target: unknown): string {
   const [, [, { Ref: integration }]] = (target as { 'Fn::Join': [string, [string, { Ref: string }]] })[
     'Fn::Join'
@@ -49,7 +49,7 @@ function functionBehind(target: unknown): string {
   return logicalId.slice(0, -8);
 }
 
-/** The settings of a function, with the references to other resources as CloudFormation would fill them in. */
+/** The settings of a function, with references to other resources as CloudFormation would replace them. */
 function variablesOf(properties: Resource['Properties']): Record<string, string> {
   const { Variables } = properties.Environment as { Variables: Record<string, unknown> };
   return Object.fromEntries(

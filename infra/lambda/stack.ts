@@ -30,31 +30,33 @@ import { routeKeys } from './route-keys.ts';
 
 const POSTGRES = 5432;
 
-/** More than a connection, a statement and a fetch of keys may take together; less than API Gateway waits. */
+/** Longer than a connection, a statement and a fetch of keys may take together, and shorter than API Gateway waits. */
 const TIMEOUT = Duration.seconds(10);
 
-/** What is not done by then the next invocation does. */
+/** The next invocation does the rest. */
 const SCHEDULED_TIMEOUT = Duration.minutes(5);
 
-/** In megabytes. The processor's share goes with it, and the first request needs that more than memory. */
+/**
+ * In megabytes. The share of the processor depends on it, and the first request needs the processor more than memory.
+ */
 const MEMORY = 1024;
 
-/** What SVC_POSTGRES_PASSWORD_FROM asks. */
+/** The values for SVC_POSTGRES_PASSWORD_FROM. */
 const SECRETS = {
   paramsAndSecrets: ParamsAndSecretsLayerVersion.fromVersion(ParamsAndSecretsVersions.V1_0_103),
 };
 
-/** Where the AWS Parameters and Secrets extension of a function instance listens. */
+/** Address of the AWS Parameters and Secrets extension in a function instance. */
 const EXTENSION = 'http://localhost:2773';
 
 type Properties = {
   readonly deployment: Deployment;
   readonly functions: readonly DeployedFunction[];
-  /** The folder that holds `<operationId>.zip` for each function. */
+  /** The folder with `<operationId>.zip` for each function. */
   readonly archives: string;
 };
 
-/** An HTTP API whose every route is a function of its own, and RDS Proxy between them and the database. */
+/** An HTTP API with one function per route, and RDS Proxy between the functions and the database. */
 export class UserManagementStack extends Stack {
   constructor(scope: Construct, id: string, { deployment, functions, archives }: Properties) {
     const { account, region } = deployment;
@@ -89,7 +91,7 @@ export class UserManagementStack extends Stack {
     new CfnOutput(this, 'Url', { value: api.apiEndpoint });
   }
 
-  /** Holds the connections to the database, so that there are not as many as function instances. */
+  /** Shares the connections to the database among the function instances. */
   #proxy({ database }: Deployment, vpc: IVpc, secret: ISecret): DatabaseProxy {
     const cluster = DatabaseCluster.fromDatabaseClusterAttributes(this, 'Database', {
       clusterIdentifier: database.clusterIdentifier,
@@ -106,7 +108,7 @@ export class UserManagementStack extends Stack {
       vpc,
       securityGroups: [new SecurityGroup(this, 'ProxySecurityGroup', { vpc })],
       requireTLS: true,
-      // A request gives up sooner, and tells its caller.
+      // A request gives up earlier, and informs its caller.
       borrowTimeout: Duration.seconds(1),
     });
   }
@@ -129,7 +131,7 @@ export class UserManagementStack extends Stack {
     });
   }
 
-  /** What fails is not tried again before its next time. */
+  /** A failed invocation is not repeated before its next time. */
   #schedule(operationId: string, target: LambdaFunction, interval: Duration): void {
     new Rule(this, `${operationId}Schedule`, {
       schedule: Schedule.rate(interval),
@@ -137,7 +139,7 @@ export class UserManagementStack extends Stack {
     });
   }
 
-  /** With low-level routes: the helper for routes takes no path that ends in a slash. */
+  /** Uses low-level routes, because the helper for routes does not accept a path with a trailing slash. */
   #integrate(api: HttpApi, operationId: string, target: LambdaFunction, keys: readonly string[]): void {
     const integration = new CfnIntegration(this, `${operationId}Integration`, {
       apiId: api.apiId,
@@ -161,7 +163,7 @@ export class UserManagementStack extends Stack {
 
 type Environment = Record<string, string>;
 
-/** The settings of the functions; the rest are defaults. The password is in none of them. */
+/** The settings of the functions. All others have their defaults. None of them contains the password. */
 function environmentOf(
   { oauth, database, otlpEndpoint }: Deployment,
   host: string,

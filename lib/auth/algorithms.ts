@@ -1,7 +1,7 @@
 import type { JWK } from 'jose';
 import type { Algorithm } from '../setting-forms.ts';
 
-/** The type, and the curve if it has one, of the keys that an algorithm takes (RFC 7518 section 3.1, RFC 8037). */
+/** Type and, if it has one, curve of the keys that an algorithm uses (RFC 7518 section 3.1, RFC 8037). */
 const KEYS: Readonly<Record<Algorithm, string>> = {
   RS256: 'RSA',
   RS384: 'RSA',
@@ -16,8 +16,8 @@ const KEYS: Readonly<Record<Algorithm, string>> = {
 };
 
 /**
- * The accepted algorithm that this name stands for, in a key or in a token; undefined when it is not accepted.
- * `Ed25519` (RFC 9864 section 2.2) is `EdDSA` by its other name.
+ * The accepted algorithm with this name, in a key or in a token; undefined if it is not accepted. `Ed25519` (RFC 9864
+ * section 2.2) is another name of `EdDSA`.
  */
 export function algorithmNamed(name: unknown, accepted: readonly Algorithm[]): Algorithm | undefined {
   const canonical = name === 'Ed25519' ? 'EdDSA' : name;
@@ -25,13 +25,13 @@ export function algorithmNamed(name: unknown, accepted: readonly Algorithm[]): A
 }
 
 /**
- * The one algorithm that a key serves: its own, or where it names none the first accepted one that fits it.
- * Undefined when that is not accepted, or does not fit.
+ * The one algorithm that a key serves: its own or, if it names none, the first accepted one that fits it. Undefined if
+ * that algorithm is not accepted or does not fit.
  */
 export function algorithmOf(key: JWK, accepted: readonly Algorithm[]): Algorithm | undefined {
   const type = key.kty === 'RSA' ? key.kty : `${key.kty} ${key.crv}`;
   const fits = (algorithm: Algorithm) => KEYS[algorithm] === type;
-  // Some providers write null for none.
+  // Some providers write null instead of leaving the member out.
   if (key.alg == null) return accepted.find(fits);
   const own = algorithmNamed(key.alg, accepted);
   return own && fits(own) ? own : undefined;

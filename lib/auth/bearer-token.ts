@@ -3,11 +3,11 @@ import { unauthorized } from '../problem.ts';
 /** RFC 6750 section 2.1, with the scheme in any case and nothing after the token. */
 const CREDENTIALS = /^bearer +([^ ]+)$/i;
 
-/** As nearly all write it: to look for the one space takes a twentieth of the time that the expression does. */
+/** The usual form. Finding its one space takes a twentieth of the time of the regular expression. */
 const USUAL_SCHEME = 'Bearer ';
 
 /**
- * The token of an `Authorization` header. Repeated headers arrive joined by a comma, and so are refused.
+ * The token of an `Authorization` header. Repeated headers arrive joined by a comma, and are therefore refused.
  *
  * @throws {Problem} unauthorized_error
  */

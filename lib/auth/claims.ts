@@ -2,17 +2,17 @@ import { unauthorized } from '../problem.ts';
 import type { Settings } from '../settings.ts';
 import { isStorable } from '../text.ts';
 
-/** The claims of a token that may be believed; `sub` is a non-empty string, `exp` a date in seconds since 1970. */
+/** The claims of a verified token. `sub` is a non-empty string, and `exp` is in seconds since 1970. */
 export type Claims = Readonly<Record<string, unknown>> & { readonly exp: number; readonly sub: string };
 
 type Expected = Pick<Settings['oauth'], 'issuer' | 'audience' | 'clockTolerance'>;
 
-/** The year 9999: a number above it is no date (RFC 7519 section 2, NumericDate). */
+/** The year 9999. A larger number is not a date (RFC 7519 section 2, NumericDate). */
 const LATEST_DATE = 253_402_300_799;
 
 /**
- * The checks of RFC 7519 section 7.2 and RFC 8725 on the payload of a token whose signature has been verified. A refusal
- * names the claim, for the log, and no value of it.
+ * Checks the payload of a token whose signature has been verified (RFC 7519 section 7.2, RFC 8725). A refusal names the
+ * claim, for the log, but not its value.
  *
  * @throws {Problem} unauthorized_error
  */
@@ -35,12 +35,12 @@ export function acceptableClaims(payload: unknown, { issuer, audience, clockTole
   if (iat !== undefined && !isNumber(iat)) throw unauthorized('the token has an "iat" that is no number');
   if (typeof sub !== 'string' || sub === '') throw unauthorized('the token has no sub');
   if (!isStorable(sub)) throw unauthorized("the token's sub holds U+0000 or a lone surrogate");
-  // RFC 8705 section 3 and RFC 9449 section 6: whoever cannot prove the binding must not use the token.
+  // RFC 8705 section 3 and RFC 9449 section 6: a caller that cannot prove the binding must not use the token.
   if (Object.hasOwn(claims, 'cnf')) throw unauthorized('the token is bound to a key or a certificate (cnf)');
   return claims as Claims;
 }
 
-/** Whether a token with this `exp` is too old. */
+/** Whether a token with this `exp` has expired. */
 export function hasExpired(
   exp: number,
   clockTolerance: number,

@@ -1,18 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import { unauthorized } from '../problem.ts';
 
-/** A token in compact form (RFC 7515 section 7.1). Nothing in it has been believed yet. */
+/** A token in compact form (RFC 7515 section 7.1). Nothing in it has been verified yet. */
 export type CompactToken = {
-  /** As it stands in the token, in base64url. */
+  /** As sent, in base64url. */
   readonly header: string;
   readonly payload: Buffer;
-  /** What was signed: header and payload as they stand in the token. */
+  /** The signed bytes: header and payload as sent. */
   readonly signed: Buffer;
   readonly signature: Buffer;
 };
 
 /**
- * Takes a token apart. Only the canonical form passes: of the many texts that decode to the same bytes, one is the token.
+ * Splits a token into its parts. Only the canonical form is accepted, because many texts decode to the same bytes.
  *
  * @throws {Problem} unauthorized_error
  */
@@ -32,8 +32,8 @@ export function readCompact(token: string): CompactToken {
 }
 
 /**
- * The value of a JSON text in UTF-8; undefined where it is none. Neither part begins with a byte order mark (RFC 8259
- * section 8.1), which decoders drop without a word, and Buffer does not.
+ * The value of a JSON text in UTF-8; undefined if it is not JSON. A byte order mark is refused (RFC 8259 section 8.1):
+ * most decoders drop it silently, and Buffer does not.
  */
 export function jsonIn(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) return undefined;
@@ -45,8 +45,8 @@ export function jsonIn(bytes: Buffer): unknown {
 }
 
 /**
- * The bytes of a part in base64url without padding. Node's decoder takes both alphabets, and skips what is in neither: so
- * the part has to be what its bytes are encoded as.
+ * The bytes of a part in base64url without padding. Node's decoder accepts both alphabets and skips other characters,
+ * so the bytes must encode to the same text.
  */
 function decoded(part: string): Buffer {
   const bytes = Buffer.from(part, 'base64url');

@@ -5,9 +5,9 @@ const TIME_LIMIT = 3000;
 const SIZE_LIMIT = 256 * 1024;
 
 /**
- * Fetches the JWK Set at `uri`, within 3 seconds and 256 KiB, following no redirect.
+ * Fetches the JWK Set at `uri`, within 3 seconds and 256 KiB, without following redirects.
  *
- * @throws {Error} when the answer is no set with at least one usable key
+ * @throws {Error} if the response is not a set with at least one usable key
  */
 export async function fetchKeys(
   uri: string,
@@ -28,7 +28,7 @@ export async function fetchKeys(
   return keys;
 }
 
-/** The parser's own message would quote the answer. */
+/** The message of JSON.parse would quote the response. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -37,7 +37,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Reads chunk by chunk, so that an endless answer costs no more memory than the limit. */
+/** Reads chunk by chunk, so that an endless response takes no more memory than the limit. */
 async function textWithin(limit: number, response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -8,35 +8,35 @@ import type { UsableKey } from './usable-keys.ts';
 
 const SECOND = 1000;
 /**
- * In milliseconds. The first fetch loads Node's HTTP client, which takes 25, and whoever has waited for the start is
- * answered before: within 30 where nothing else runs. A token that comes meanwhile does not wait for it.
+ * In milliseconds. The first fetch loads Node's HTTP client, which takes 25 ms. A caller that waits for the start has
+ * its response before that, within 30 ms on an idle machine. A token that arrives earlier does not wait for this time.
  */
 const FIRST_AFTER = 100;
 const COOLDOWN = 2 * SECOND;
 const LONGEST_PAUSE = 10 * SECOND;
 const LIFETIME = 24 * 3600 * SECOND;
 
-/** The identity provider's public keys: the last good set, and how it is kept current. */
+/** The identity provider's public keys: the last good set, and its refresh. */
 export type KeySet = {
   /**
-   * The keys that may have signed a token with this header, at once when they are known; none when the provider has no
-   * such key.
+   * The keys that may have signed a token with this header, without a promise if they are known. The list is empty if
+   * the provider does not have such a key.
    *
-   * @throws {Problem} service_unavailable_error when that cannot be known now
+   * @throws {Problem} service_unavailable_error if that is unknown at the moment
    */
   keysFor(header: TokenHeader): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
-  /** Waits for a refresh that is overdue where none runs in the background, as in a process frozen in between. */
+  /** Waits for an overdue refresh if none runs in the background, as in a process that was frozen. */
   current(): Promise<void> | undefined;
-  /** Changes whenever the keys do: what was verified under another generation proves nothing. */
+  /** Changes together with the keys. A token that was verified in another generation is not verified. */
   readonly generation: number;
   readonly isUsable: boolean;
-  /** Seconds since the keys were last fetched; before the first time since there is this key set. */
+  /** Seconds since the keys were last fetched. Before the first fetch: since this key set was created. */
   readonly age: number;
-  /** How many refreshes there have been. */
+  /** Number of refreshes. */
   readonly refreshes: { readonly succeeded: number; readonly failed: number };
   /** Starts the refresh in the background, a tenth of a second later. */
   start(): void;
-  /** Ends the refresh, also one under way. */
+  /** Ends the refresh, also one in progress. */
   stop(): void;
 };
 
@@ -46,21 +46,21 @@ type GoodSet = {
   fetchedAt: number;
 };
 
-/** By the wall clock and by that of the process, in milliseconds. */
+/** By the wall clock and by the clock of the process, in milliseconds. */
 type Moment = { readonly time: number; readonly uptime: number };
 
-/** Where a key set comes from, and who is told. */
+/** Where a key set comes from, and what is called after a refresh. */
 export type KeySetOptions = {
   readonly uri: string;
-  /** The accepted algorithms; keys for others are ignored. */
+  /** The accepted algorithms. Keys for other algorithms are ignored. */
   readonly algorithms: readonly Algorithm[];
-  /** Milliseconds between refreshes in the background. */
+  /** Milliseconds between two refreshes in the background. */
   readonly refreshEvery: number;
   readonly onRefresh?: (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
   readonly now?: () => number;
 };
 
-/** The key set at `uri`. Nothing is fetched before `start` or the first token. */
+/** Creates the key set of `uri`. Nothing is fetched before `start` or the first token. */
 export function createKeySet({
   uri,
   algorithms,
@@ -81,7 +81,7 @@ export function createKeySet({
 
   const isUsable = () => good !== undefined && now() - good.fetchedAt < LIFETIME;
   const pause = () => Math.min(COOLDOWN * 2 ** Math.max(failures - 1, 0), LONGEST_PAUSE);
-  // The time may be set back, and in a process that is frozen the uptime may stand still: whichever has gone further.
+  // The wall clock may be set back, and the clock of a frozen process may stand still. The larger difference counts.
   const restLeft = () => pause() - Math.max(now() - attempted.time, performance.now() - attempted.uptime);
 
   function refresh(): Promise<void> {
@@ -120,7 +120,7 @@ export function createKeySet({
     generation += 1;
   }
 
-  /** A later fetch belongs to no request, not even to the one that has asked for it. */
+  /** A later fetch does not belong to a request, not even to the one that caused it. */
   const refreshInBackground = AsyncResource.bind(() => void refresh());
 
   function refreshIn(milliseconds: number): void {
@@ -128,7 +128,7 @@ export function createKeySet({
     timer = setTimeout(refreshInBackground, Math.max(milliseconds, 0)).unref();
   }
 
-  /** One fetch at a time and a rest between two, so that a storm of unknown keys is none at the provider. */
+  /** One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider. */
   async function refreshForUnknownKey(): Promise<void> {
     if (underWay || restLeft() <= 0) return refresh();
     refreshIn(restLeft());
@@ -179,7 +179,7 @@ export function createKeySet({
   };
 }
 
-/** Without a `kid` several keys may match: each is a candidate. */
+/** Without a `kid` several keys may match. Each is a candidate. */
 function matching(keys: readonly UsableKey[], { alg, kid }: TokenHeader): readonly VerificationKey[] {
   return keys.flatMap(({ jwk, key }) =>
     key.algorithm === alg && (kid === undefined || jwk.kid === kid) ? [key] : [],

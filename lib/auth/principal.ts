@@ -1,9 +1,9 @@
 import { Problem } from '../problem.ts';
 
-/** A role: `[domain].[action]`. `api.superuser` opens every route and is required by none. */
+/** A role: `[domain].[action]`. `api.superuser` is accepted on every route, and no route requires it. */
 export type Role = 'users.read' | 'users.write';
 
-/** The calling service, as its token describes it. */
+/** The calling service, as described by its token. */
 export type ServicePrincipal = {
   /** The token's `sub`. */
   readonly subject: string;
@@ -12,13 +12,13 @@ export type ServicePrincipal = {
   readonly claims: Readonly<Record<string, unknown>>;
 };
 
-/** The caller that verified claims speak of; `sub` has been checked to be a non-empty string. */
+/** The caller in verified claims. `sub` is known to be a non-empty string. */
 export function principalOf(claims: Readonly<Record<string, unknown>>, rolesClaim: string): ServicePrincipal {
   return { subject: String(claims.sub), roles: rolesIn(claimNamed(rolesClaim, claims)), claims };
 }
 
 /**
- * Refuses a caller without the role; for the log, with the claim in which its roles were looked for.
+ * Refuses a caller without the role. The reason, for the log, names the claim that was read.
  *
  * @throws {Problem} forbidden_error
  */
@@ -28,7 +28,7 @@ export function demandRole({ roles, subject }: ServicePrincipal, role: Role, rol
   throw missingRole(role, `${subject} lacks the role ${role}: the claim ${rolesClaim} has ${found}`);
 }
 
-/** A caller without the role (RFC 6750 section 3.1). The reason is for the log alone. */
+/** The refusal of a caller without the role (RFC 6750 section 3.1). The reason is only for the log. */
 export function missingRole(role: Role, reason?: string): Problem {
   return new Problem('forbidden_error', {
     reason,
@@ -36,7 +36,7 @@ export function missingRole(role: Role, reason?: string): Problem {
   });
 }
 
-/** An own member by that exact name goes first, so that a name with dots in it can be meant literally. */
+/** An own member with exactly this name comes first, so that a name may contain dots. */
 function claimNamed(name: string, claims: Readonly<Record<string, unknown>>): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   if (!name.includes('.')) return undefined;

@@ -1,14 +1,14 @@
 import { constants, type KeyObject, verify } from 'node:crypto';
 import type { Algorithm } from '../setting-forms.ts';
 
-/** A public key, ready for the one algorithm that it serves. */
+/** A public key, ready for its one algorithm. */
 export type VerificationKey = {
   readonly algorithm: Algorithm;
-  /** Whether the signature is one of these bytes by the key that belongs to this one. */
+  /** Whether the private key of this public key made the signature of these bytes. */
   isSigner(signed: Buffer, signature: Buffer): boolean;
 };
 
-/** How Node's crypto verifies an algorithm (RFC 7518 section 3.1, RFC 8037); of ECDSA also the length of a signature. */
+/** How Node's crypto verifies an algorithm (RFC 7518 section 3.1, RFC 8037), and the length of an ECDSA signature. */
 type Verification = {
   readonly digest: string | null;
   readonly options?: {
@@ -47,9 +47,10 @@ const VERIFICATIONS: Readonly<Record<Algorithm, Verification>> = {
 };
 
 /**
- * Verifies by Node's crypto, at once: through WebCrypto, which jose uses, it takes a thread and five promises, and a fresh
- * token cost the server a sixth more. The options stand on the key itself, where Node looks for them, too: of an object
- * around it Node finds out that it is no key by catching two errors, which takes as long as RS256 does.
+ * Verifies by Node's crypto, without a promise. WebCrypto, which jose uses, takes a thread and five promises, which
+ * cost a fresh token a sixth more of the server's time. The options are members of the key itself, where Node also
+ * reads them. An object around the key makes Node catch two errors before it recognizes the options, which takes as
+ * long as RS256.
  */
 export function verificationKey(publicKey: KeyObject, algorithm: Algorithm): VerificationKey {
   const { digest, options, length } = VERIFICATIONS[algorithm];
@@ -61,7 +62,7 @@ export function verificationKey(publicKey: KeyObject, algorithm: Algorithm): Ver
       try {
         return verify(digest, signed, key, signature);
       } catch {
-        // What OpenSSL cannot make anything of is not signed: no key and no signature makes a request a defect of ours.
+        // If OpenSSL cannot process the signature, the token is not signed. No key and no signature may cause a 500.
         return false;
       }
     },

@@ -3,12 +3,12 @@ import type { Algorithm } from '../setting-forms.ts';
 import { algorithmNamed } from './algorithms.ts';
 import { jsonIn } from './compact-token.ts';
 
-/** What a token says about how it was signed, and by which of the provider's keys. */
+/** Algorithm and key of a token's signature, as named in its header. */
 export type TokenHeader = { readonly alg: Algorithm; readonly kid: string | undefined };
 
 /**
- * Reads the headers of tokens, each given as it stands in the token, in canonical base64url. Those of one key are alike to
- * the byte, so the last one is remembered: it spares a fresh token 3 microseconds.
+ * Returns a function that reads headers of tokens, given in canonical base64url. The headers of one key are equal to
+ * the byte, so the last one is remembered. This saves a fresh token 3 microseconds.
  *
  * @throws {Problem} unauthorized_error
  */
@@ -40,12 +40,12 @@ function acceptableHeader(
   if (typ !== undefined && !isTokenType(typ)) throw unauthorized("the token's typ is not accepted");
   if (kid !== undefined && typeof kid !== 'string') throw unauthorized("the token's kid is not a string");
   if (Object.hasOwn(header, 'crit')) throw unauthorized('the token has critical header parameters');
-  // RFC 7797 section 6: it has to be in crit.
+  // RFC 7797 section 6: `b64` must be listed in `crit`.
   if (Object.hasOwn(header, 'b64')) throw unauthorized('the token has the header parameter b64');
   return { alg, kid };
 }
 
-/** `typ` is a media type: in any case, and `application/` may be left out before it (RFC 7515 section 4.1.9). */
+/** `typ` is a media type, in any case. `application/` may be omitted (RFC 7515 section 4.1.9). */
 function isTokenType(typ: unknown): boolean {
   return typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ);
 }

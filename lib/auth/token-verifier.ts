@@ -9,24 +9,30 @@ import type { VerificationKey } from './signature.ts';
 import { readingTokenHeaders } from './token-header.ts';
 
 /**
- * Proves a bearer token: gives its principal, without a promise unless keys have to be fetched first.
+ * Verifies a bearer token and returns its principal, without a promise unless keys must be fetched first.
  *
- * @throws {Problem} unauthorized_error, service_unavailable_error; where it gave a promise, that rejects
+ * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
  */
 export type VerifyToken = (token: string) => ServicePrincipal | Promise<ServicePrincipal>;
 
-/** How often a token had been verified before. */
+/** How often a token was, and was not, in the cache. */
 export type TokenCacheCounts = { readonly hits: number; readonly misses: number };
 
 type VerifiedToken = { readonly principal: ServicePrincipal; readonly exp: number };
 
-/** In characters of token: some five thousand tokens of common size. */
+/** Maximum total length of the remembered tokens in characters: about five thousand tokens of common size. */
 const CACHE_SIZE = 4 * 1024 * 1024;
 
-/** A principal is some times the size of its token; this bounds what the cache may hold in all. */
+/**
+ * Maximum number of remembered tokens. A principal is several times as large as its token, so this limits the memory of
+ * the cache.
+ */
 const CACHE_ENTRIES = 5000;
 
-/** The checks of RFC 7519 section 7.2 and RFC 8725, each accepted token remembered until it expires. */
+/**
+ * Creates the verifier with the checks of RFC 7519 section 7.2 and RFC 8725. Each accepted token is remembered until it
+ * expires.
+ */
 export function createTokenVerifier(
   settings: Settings['oauth'],
   keySet: KeySet,
@@ -47,7 +53,7 @@ export function createTokenVerifier(
     return known && keySet.isUsable && !hasExpired(known.exp, clockTolerance) ? known.principal : undefined;
   }
 
-  /** A removed key takes with it what it had signed. */
+  /** A token that was verified by a removed key must be refused. */
   function forgetTokensOfOldKeys(): void {
     if (generation === keySet.generation) return;
     verified.clear();
@@ -61,7 +67,7 @@ export function createTokenVerifier(
     return accept(token, compact, keys);
   }
 
-  /** At once after the keys have been given, so that they are those of the current generation. */
+  /** Called without a pause after the keys were read, so that they belong to the current generation. */
   function accept(
     token: string,
     { payload, signed, signature }: CompactToken,
@@ -82,7 +88,7 @@ export function createTokenVerifier(
     return refreshed ? refreshed.then(() => recall(token)) : recall(token);
   }
 
-  /** What is remembered is given without a promise: most requests bring a token that was seen before. */
+  /** A remembered token costs no promise, because most requests have a token that was seen before. */
   function recall(token: string): ServicePrincipal | Promise<ServicePrincipal> {
     const known = remembered(token);
     if (known) counts.hits += 1;

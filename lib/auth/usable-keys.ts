@@ -4,20 +4,20 @@ import type { Algorithm } from '../setting-forms.ts';
 import { algorithmOf } from './algorithms.ts';
 import { type VerificationKey, verificationKey } from './signature.ts';
 
-/** A key of the provider's: as the provider shows it, but for `alg`, and ready for use. */
+/** A key of the provider, ready for use: as published, except for `alg`. */
 export type UsableKey = { readonly jwk: JWK; readonly key: VerificationKey };
 
 const MIN_RSA_BITS = 2048;
 const MIN_RSA_EXPONENT = 65_537n;
 
-/** OpenSSL verifies with no larger ones. */
+/** OpenSSL does not verify with larger keys. */
 const MAX_RSA_BITS = 16_384;
 const MAX_RSA_EXPONENT = 2n ** 64n - 1n;
 
 /**
- * The keys of a JWK Set (RFC 7517 section 5) that may verify a token: public, asymmetric, meant for signatures with
- * an accepted algorithm and strong enough (RFC 8725 section 3.2). All others are left out. Each key comes with the one
- * algorithm that it serves: without `alg` it would be taken for any that fits its type.
+ * The keys of a JWK Set (RFC 7517 section 5) that may verify a token: public, asymmetric, meant for signatures with an
+ * accepted algorithm, and strong enough (RFC 8725 section 3.2). All other keys are left out. Each key has the one
+ * algorithm that it serves: without `alg` it would be used for any algorithm that fits its type.
  */
 export async function usableKeys(
   document: unknown,
@@ -62,8 +62,8 @@ const integerOf = (base64url: string): bigint =>
   BigInt(`0x0${Buffer.from(base64url, 'base64url').toString('hex')}`);
 
 /**
- * A point that is not on its curve, say, is found by the import alone. WebCrypto takes a public key for nothing but `verify`:
- * what else it is for has been judged.
+ * Only the import finds some faults, for example a point that is not on its curve. WebCrypto imports a public key only
+ * for `verify`; other uses have been checked before.
  */
 async function imported(jwk: JWK, algorithm: Algorithm): Promise<KeyObject | undefined> {
   try {

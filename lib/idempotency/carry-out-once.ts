@@ -4,27 +4,30 @@ import type { Fingerprint } from './fingerprint.ts';
 import { keyInUse, keyReused } from './refusals.ts';
 import { createTurns } from './turns.ts';
 
-/** What is known under a key: the digest of its request, and what that created. */
+/** The record of a key: the digest of its request, and what the request created. */
 export type Known<Created> = { readonly request: Buffer; readonly created: Created };
 
-/** What a keyed request consists of. */
+/** The parts of a request with a key. */
 export type KeyedWrite<Created> = {
-  /** Claims the key and writes, in one statement; undefined when the key is known. */
+  /** Claims the key and writes, in one statement; undefined if the key is known. */
   readonly write: () => Promise<Created | undefined>;
-  /** Undefined when nothing is known under the key, or no more. */
+  /** Undefined if the key is not known, or no longer known. */
   readonly read: () => Promise<Known<Created> | undefined>;
 };
 
-/** What a request has created, and whether that was when it was sent before. */
+/** What a request created, and whether this is a replay. */
 export type Outcome<Created> = { readonly created: Created; readonly isReplay: boolean };
 
-/** Carries out a request under a key once, however often it is sent. */
+/** Carries out a request with a key once, however often it is sent. */
 export type CarryOutOnce = <Created>(
   fingerprint: Fingerprint,
   keyed: KeyedWrite<Created>,
 ) => Promise<Outcome<Created>>;
 
-/** The keyed requests of one instance. `timeLeft` are the milliseconds that the current request has for statements. */
+/**
+ * The requests with a key of one instance. `timeLeft` is the number of milliseconds that the current request has for
+ * statements.
+ */
 export function carryingOutOnce(
   timeLeft: () => number,
   onReplay: () => void,
@@ -34,12 +37,12 @@ export function carryingOutOnce(
 
   return (fingerprint, { write, read }) =>
     inTurn(fingerprint.key.toString('base64'), timeLeft, async () => {
-      // The time of the request's statements ends it.
+      // The time limit of the request's statements ends the loop.
       for (;;) {
         const created = await write().catch((fault) => refuseKeyInUse(fault, limitsLockWaits));
         if (created !== undefined) return { created, isReplay: false };
         const known = await read();
-        // Too old, and cleaned away between the two statements.
+        // The key has expired, and was deleted between the two statements.
         if (!known) continue;
         if (!known.request.equals(fingerprint.request)) throw keyReused();
         onReplay();
@@ -49,8 +52,8 @@ export function carryingOutOnce(
 }
 
 /**
- * Time ran out while another transaction held the key: of all other faults the key is not the cause. Where the engine does
- * not tell what was waited for, it may be.
+ * The key is the cause only if the time limit was reached while another transaction held the key. If the engine does
+ * not report what the statement waited for, the key may be the cause.
  */
 function refuseKeyInUse(fault: unknown, isTold: boolean): never {
   const isKey = isTold ? waitedFor(fault, 'idempotency_keys') : ranOutOfTime(fault);

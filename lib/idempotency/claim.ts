@@ -4,15 +4,15 @@ import type { Fingerprint } from './fingerprint.ts';
 
 /** What a statement needs to claim a key before it writes. */
 export type Claim = Fingerprint & {
-  /** How long it may wait for another that writes under the key: milliseconds, as text. */
+  /** How long the statement may wait for another one with the same key: milliseconds, as text. */
   readonly lock_timeout: unknown;
 };
 
 /**
- * The common table expression `claimed`: one row when the key is this statement's, none when it is known. While another
- * statement under the key has not ended it waits, on the unique index. `ids` are the users that will be written: an
- * expression of type `uuid[]`. The limit on the wait lives as long as the statement, so that it works behind poolers; an
- * engine that has none is waited for until the request's time is up.
+ * The common table expression `claimed`: one row if this statement gets the key, and none if the key is known. It waits
+ * on the unique index for an unfinished statement with the same key. `ids` are the users that will be written: an
+ * expression of type `uuid[]`. The limit of the wait applies only to this statement, so that it works behind poolers.
+ * With an engine without such a limit, the wait ends at the request's time limit.
  */
 export function claimed(
   { key, request, lock_timeout }: Claim,
@@ -31,5 +31,5 @@ export function claimed(
   )`;
 }
 
-/** Keys are kept for 24 hours after the success; a replay does not prolong them. */
+/** Keys are kept for 24 hours after the success. A replay does not prolong this time. */
 export const keptSince = sql`now() - interval '24 hours'`;

@@ -3,10 +3,10 @@ import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { keptSince } from './claim.ts';
 
-/** In keys: what one statement deletes at most, so that no caller notices. */
+/** Maximum number of keys that one statement deletes, so that no caller notices it. */
 const STEP = 1000;
 
-/** Deletes keys that are older than 24 hours; resolves with whether there may be more. */
+/** Deletes keys that are older than 24 hours. Resolves with whether there may be more. */
 export function expiringKeys(statements: Pick<Statements, 'run'>): () => Promise<boolean> {
   const expire = prepare<Record<string, never>, unknown>(
     statements,

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 
-/** Whose request it is, and which: the scope of an idempotency key and the values sent under it. */
+/** The scope of an idempotency key (caller and operation), and the key. */
 export type KeyedRequest = {
-  /** The operation, as its route names it. */
+  /** The operation, as named by its route. */
   readonly operation: string;
   /** The caller: `sub` of its token. */
   readonly subject: string;
   readonly key: string;
 };
 
-/** What is stored of a keyed request: SHA-256 digests, so no personal data. */
+/** The stored part of a request with a key: SHA-256 digests, so no personal data. */
 export type Fingerprint = {
-  /** Of operation, caller and key. */
+  /** Digest of operation, caller and key. */
   readonly key: Buffer;
-  /** Of the key and the validated values. */
+  /** Digest of the key and the validated values. */
   readonly request: Buffer;
 };
 
-/** The fingerprint of a keyed request with these values. */
+/** The fingerprint of a request with a key and these values. */
 export function fingerprint({ operation, subject, key }: KeyedRequest, values: unknown): Fingerprint {
   return { key: sha256([operation, subject, key]), request: sha256([key, values]) };
 }
@@ -27,8 +27,8 @@ function sha256(value: unknown): Buffer {
 }
 
 /**
- * A text that no other value of JSON has: each list and object tells how many members follow. Without recursion, as
- * JSON.stringify has it, for a value may be nested as deep as the limit on bodies lets it.
+ * A text that no other JSON value has: each list and object begins with its number of members. There is no recursion,
+ * as in JSON.stringify, because a value may be nested as deep as the limit on bodies allows.
  */
 function textOf(value: unknown): string {
   const parts: string[] = [];

@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts';
 
-/** Another request under the key has not ended. */
+/** Another request with the key is still in progress. */
 export function keyInUse(cause?: unknown): Problem {
   return new Problem('idempotency_key_in_use_error', {
     detail: 'Another request with this Idempotency-Key has not ended. Try again later.',
@@ -9,14 +9,14 @@ export function keyInUse(cause?: unknown): Problem {
   });
 }
 
-/** The key stands for a request with other values. */
+/** The key was used for a request with other values. */
 export function keyReused(): Problem {
   return new Problem('idempotency_key_reused_error', {
     detail: 'This Idempotency-Key has been used for a request with other values.',
   });
 }
 
-/** What the request created has been deleted since. */
+/** A user that the request created has since been deleted. */
 export function createdAndGone(): Problem {
   return new Problem('gone_error', { detail: 'What this request created has been deleted since.' });
 }

@@ -1,8 +1,8 @@
 import { keyInUse } from './refusals.ts';
 
 /**
- * Runs `run` once all that came before it under this key have ended. `timeLeft` tells for how many milliseconds it may
- * wait; past that it is refused.
+ * Runs `run` when all earlier requests with this key have ended. `timeLeft` returns for how many milliseconds it may
+ * wait. After this time it is refused.
  */
 export type InTurn = <Result>(
   key: string,
@@ -10,18 +10,21 @@ export type InTurn = <Result>(
   run: () => Promise<Result>,
 ) => Promise<Result>;
 
-/** In milliseconds: with less left no statement is worth sending. */
+/** In milliseconds. With less time left, a statement is not sent. */
 const TOO_LATE = 20;
 
-/** In milliseconds: the one before, who came earlier, is out of time first, and its fault tells what there is to wait for. */
+/** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
 const GRACE = 100;
 
 /**
- * Takes the requests of one instance under one key one after the other: of all that wait for a key one waits in
- * PostgreSQL, so that they hold one connection between them.
+ * Runs the requests of one instance with the same key one after the other. Only one of them waits in PostgreSQL, so
+ * that together they hold one connection.
  */
 export function createTurns(): InTurn {
-  /** By key, the end of the last request under it: resolves, once all before it have ended too, with its fault if any. */
+  /**
+   * By key, the end of its last request. It resolves when all earlier ones have ended, too, with the fault of the
+   * request if there is one.
+   */
   const ends = new Map<string, Promise<unknown>>();
 
   return async (key, timeLeft, run) => {
@@ -31,7 +34,7 @@ export function createTurns(): InTurn {
     void end.then(() => ends.get(key) === end && ends.delete(key));
     const refusal = before && (await refusalAfterWaiting(before, timeLeft));
     if (refusal) {
-      // This request ends when the one before it does, and as that does.
+      // This request ends together with the one before it, and in the same way.
       ended(before);
       throw refusal;
     }
@@ -46,11 +49,14 @@ export function createTurns(): InTurn {
   };
 }
 
-/** Resolves with nothing once there is time for a try, else with the refusal of one that has waited in vain. */
+/**
+ * Resolves with undefined if there is time for an attempt, otherwise with the refusal of a request that waited until
+ * its time limit.
+ */
 async function refusalAfterWaiting(before: Promise<unknown>, timeLeft: () => number): Promise<unknown> {
   const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
   const timer = setTimeout(() => resolve(keyInUse()), Math.max(timeLeft(), 0) + GRACE);
   const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
-  // No time is left: what the request before has failed for, this one would fail for as well.
+  // There is no time left. The earlier request's fault would also be the fault of this one.
   return timeLeft() > TOO_LATE ? undefined : (fault ?? keyInUse());
 }

@@ -3,7 +3,7 @@ import { demandRole, type Role, type ServicePrincipal } from '../auth/principal.
 import type { VerifyToken } from '../auth/token-verifier.ts';
 import type { Middleware, RequestContext } from './middleware.ts';
 
-/** Lets only callers pass that prove who they are (else 401) and hold the role (else 403). */
+/** Accepts only callers that prove their identity (otherwise 401) and have the role (otherwise 403). */
 export function authenticate(verifyToken: VerifyToken, role: Role, rolesClaim: string): Middleware {
   return {
     before({ event, context }) {

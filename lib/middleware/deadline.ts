@@ -1,21 +1,21 @@
 import { unavailable } from '../problem.ts';
 import type { Middleware, RequestContext, RequestInStack } from './middleware.ts';
 
-/** Milliseconds before the end of an invocation at which it is answered all the same. */
+/** Milliseconds before the end of an invocation at which the request is answered in any case. */
 export const DEADLINE_MARGIN = 250;
 
-/** What it is answered with then. */
+/** The refusal of a request at its deadline. */
 export function refuseAtDeadline(): never {
   throw unavailable('the invocation has run out of time');
 }
 
-/** Milliseconds until then: without end where there is no invocation. */
+/** Milliseconds until the deadline; infinity without an invocation. */
 export function timeUntilDeadline({ getRemainingTimeInMillis }: RequestContext): number {
   if (!getRemainingTimeInMillis) return Number.POSITIVE_INFINITY;
   return Math.max(getRemainingTimeInMillis() - DEADLINE_MARGIN, 0);
 }
 
-/** The check, given up when the invocation's time is up. middy's own limit is on the handler alone. */
+/** Ends the check when the deadline of the invocation is reached. middy's own limit applies to the handler only. */
 export function withDeadline({ before, ...rest }: Middleware): Middleware {
   if (!before) return rest;
   return {

@@ -1,7 +1,7 @@
 import { preconditionRequired } from '../preconditions.ts';
 import type { Middleware } from './middleware.ts';
 
-/** Refuses a write that does not say which version it is about; an empty `If-Match` says that it is about none. */
+/** Refuses a write without `If-Match`. An empty `If-Match` is present, and matches nothing. */
 export function demandPrecondition(): Middleware {
   return {
     before({ event }) {

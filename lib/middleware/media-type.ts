@@ -1,10 +1,10 @@
 import { Problem } from '../problem.ts';
 import type { Middleware } from './middleware.ts';
 
-/** `application/json` and what has its syntax: the suffix `+json` of RFC 6839 section 3.1. */
+/** `application/json` and media types with its syntax: the suffix `+json` (RFC 6839 section 3.1). */
 const JSON_MEDIA_TYPE = /^application\/(?:[\w!#$&^.+-]+\+)?json$/i;
 
-/** The media types that a body is best sent as; each is JSON. A merge patch (RFC 7396) is what PATCH takes. */
+/** The preferred media types of a body. Each is JSON. PATCH takes a merge patch (RFC 7396). */
 export function mediaTypesOf(method: string): readonly string[] {
   return ['application/json', ...(method === 'PATCH' ? ['application/merge-patch+json'] : [])];
 }
@@ -14,7 +14,7 @@ export function acceptPatch(methods: readonly string[]): Readonly<Record<string,
   return methods.includes('PATCH') ? { 'Accept-Patch': mediaTypesOf('PATCH').join(', ') } : {};
 }
 
-/** Refuses a body that is not declared as JSON, or that is encoded in any way. */
+/** Refuses a body that is not declared as JSON, or that has a content encoding. */
 export function demandJson(method: string): Middleware {
   return {
     before({ event: { headers } }) {
@@ -25,12 +25,12 @@ export function demandJson(method: string): Middleware {
   };
 }
 
-/** A body of another media type, or of none. */
+/** The refusal of a body with another media type, or without one. */
 export function notDeclaredAsJson(method: string): Problem {
   return unsupported('The body has to be declared as application/json.', method);
 }
 
-/** A body that is compressed, say. */
+/** The refusal of a body with a content encoding, for example a compressed one. */
 export function encodedBody(method: string): Problem {
   return unsupported('No Content-Encoding is accepted.', method);
 }

@@ -1,13 +1,13 @@
 import type { ServicePrincipal } from '../auth/principal.ts';
 import type { GatewayEvent, Invocation } from '../gateway.ts';
 
-/** What the middlewares of one request find out for those after them, and for the handler. */
+/** What the middlewares of one request pass on to later ones, and to the handler. */
 export type RequestContext = Invocation & {
   principal?: ServicePrincipal;
   values?: RequestValues;
 };
 
-/** The values of a request that its route declares, checked. */
+/** The checked values of a request that its route declares. */
 export type RequestValues = {
   readonly headers: unknown;
   readonly params: unknown;
@@ -15,14 +15,14 @@ export type RequestValues = {
   readonly body: unknown;
 };
 
-/** A response while the middlewares are still writing it. */
+/** A response while the middlewares still write it. */
 export type ResponseDraft = {
   statusCode: number;
   headers: Record<string, string>;
   body: string;
 };
 
-/** A request on its way through middy's stack. */
+/** A request in middy's stack. */
 export type RequestInStack = {
   event: GatewayEvent;
   context: RequestContext;

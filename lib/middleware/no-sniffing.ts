@@ -1,6 +1,6 @@
 import type { Middleware, RequestInStack } from './middleware.ts';
 
-/** Every response is of the media type it says, and of no other. */
+/** Adds the header that forbids clients to guess another media type than Content-Type. */
 export function noSniffing(): Middleware {
   return { after: forbid, onError: forbid };
 }

@@ -1,7 +1,7 @@
 import { pathParametersIn } from '../path.ts';
 import type { Middleware } from './middleware.ts';
 
-/** Finds the parameters of the path where no router has: in a function. A path that cannot be decoded is 400. */
+/** Finds the parameters of the path if no router has done so: in a function. A path that cannot be decoded is 400. */
 export function pathParameters(declared: string): Middleware {
   return {
     before({ event }) {

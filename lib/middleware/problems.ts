@@ -3,7 +3,7 @@ import type { EventLog } from '../observability/event-log.ts';
 import { asProblem, problemDocument, problemHeaders } from '../problem.ts';
 import type { Middleware } from './middleware.ts';
 
-/** Turns whatever was thrown into a problem, logs it, and hands it to middy's http-error-handler to be written. */
+/** Turns any thrown value into a problem, logs it, and passes it to middy's http-error-handler, which writes it. */
 export function problems(log: EventLog): Middleware {
   return {
     onError(request) {

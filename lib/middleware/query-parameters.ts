@@ -5,7 +5,7 @@ type QueryParameters = {
   readonly faults: readonly ValueFault[];
 };
 
-/** The known parameters of a query, decoded, but for those that are given twice or are no UTF-8: these are faults. */
+/** The known parameters of a query, decoded. Repeated parameters and values that are not UTF-8 are faults instead. */
 export function queryParameters(query: string, known: readonly string[]): QueryParameters {
   const parsed = parse(query);
   const given: Record<string, string> = {};
@@ -20,12 +20,12 @@ export function queryParameters(query: string, known: readonly string[]): QueryP
   return { given, faults };
 }
 
-/** URLSearchParams would take a question mark at the beginning for the one before the query. */
+/** URLSearchParams would remove a question mark at the beginning. */
 function parse(query: string): URLSearchParams {
   return new URLSearchParams(`&${query}`);
 }
 
-/** What is no UTF-8 is decoded to U+FFFD: the value has one more than were sent as such. */
+/** Bytes that are not UTF-8 are decoded to U+FFFD. The value then has more of these than were sent. */
 function isUtf8(value: string, name: string, query: string): boolean {
   if (!value.includes('\ufffd')) return true;
   return !parse(query.replace(/%EF%BF%BD|\ufffd/gi, '.'))

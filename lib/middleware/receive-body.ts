@@ -4,7 +4,7 @@ import type { GatewayEvent } from '../gateway.ts';
 import { Problem } from '../problem.ts';
 import type { Middleware } from './middleware.ts';
 
-/** Brings in the body, of at most `limit` bytes, as a text; bytes that are no UTF-8 stay in base64. */
+/** Receives the body, of at most `limit` bytes, as text. Bytes that are not UTF-8 stay in base64. */
 export function receiveBody(limit: number): Middleware {
   return {
     async before(request) {
@@ -16,7 +16,7 @@ export function receiveBody(limit: number): Middleware {
   };
 }
 
-/** A body of more than `limit` bytes. */
+/** The refusal of a body with more than `limit` bytes. */
 export function bodyTooLarge(limit: number): Problem {
   return new Problem('payload_too_large_error', { detail: `The body may have at most ${limit} bytes.` });
 }

@@ -3,8 +3,8 @@ import type { EventLog } from './event-log.ts';
 import { type Cause, redactedCause, redactedMessage, redactedPath } from './redaction.ts';
 
 /**
- * The event of every refusal: a warning below 500; an error from 500 on, with the cause and its stack. A refusal below
- * 500 that something else failed for is a gap in our own checks, and told as one.
+ * Logs the event of every refusal: a warning below 500, and from 500 on an error with the cause and its stack. A
+ * refusal below 500 with a cause is a gap in the service's own checks, and is also logged as such.
  */
 export function logProblem(log: EventLog, problem: Problem, path: string): void {
   const cause = redactedCause(problem.cause);
@@ -18,7 +18,7 @@ export function logProblem(log: EventLog, problem: Problem, path: string): void 
   if (cause) log.error('validation_gap', { cause });
 }
 
-/** The message may quote that of its cause. A caller that lacks a role is named as it names itself. */
+/** The message may quote that of its cause. A caller without the role is logged under its own name. */
 function messageOf({ code, message, cause: error }: Problem, cause: Cause | undefined): string {
   if (code === 'forbidden_error') return message;
   const quoted = error instanceof Error ? error.message : '';

@@ -7,17 +7,17 @@ type Server = Settings['postgres']['servers'][number];
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-/** Runs statements, each within a span that names it and holds none of its values. */
+/** Runs statements, each within a span with its name and without its values. */
 export type WithinDatabaseSpan = <Result>(
   statement: { readonly sql: string; readonly summary: string },
   run: () => Promise<Result>,
 ) => Promise<Result>;
 
-/** Spans of statements at a database, of the server that is in use. */
+/** Creates spans of statements at a database, with the server in use. */
 export type DatabaseSpans = (database: string, serverInUse: () => Server) => WithinDatabaseSpan;
 
 /**
- * Spans of statements. Outside of a request whose span is recorded there are none.
+ * Spans of statements. They exist only within a request whose span is recorded.
  *
  * @see OpenTelemetry semantic conventions for database client spans, stable since 1.33
  */

@@ -14,11 +14,12 @@ const MINIMUM: Readonly<Record<Settings['otel']['logLevel'], DiagLogLevel>> = {
 };
 
 /**
- * Logs what OpenTelemetry says of itself, where OTEL_LOG_LEVEL asks for it; by itself it would print to the console. In any
- * case it is told when the port is taken from which Prometheus pulls metrics: nothing else shows that there are none.
+ * Logs OpenTelemetry's own diagnostics as far as OTEL_LOG_LEVEL allows. By itself OpenTelemetry would print them to the
+ * console. A taken port of the Prometheus exporter is always logged, because nothing else shows that there are no
+ * metrics.
  */
 export function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): void {
-  // What is handed over beside the message may be anything, the headers of an exporter too.
+  // The further arguments may be anything, also the headers of an exporter.
   const at = (level: Level) => (message: unknown) =>
     log[level]('otel_diagnostic', { message: redactedMessage(String(message)) });
   const atError = logLevel === 'none' ? () => {} : at('error');

@@ -6,19 +6,21 @@ import { forPeople } from './for-people.ts';
 import type { WriteLine } from './line-writer.ts';
 import type { Tracing } from './tracing.ts';
 
-/** An event's fields; a field that is undefined is left out. */
+/** The fields of an event. An undefined field is left out. */
 export type EventFields = Readonly<Record<string, unknown>>;
 
-/** How grave an event is. */
+/** The severity of an event. */
 export type Level = 'debug' | 'info' | 'warning' | 'error';
 
-/** The event log: one event, one line. Events are named in snake_case. */
+/** The event log: one event is one line. Event names are in snake_case. */
 export type EventLog = Readonly<Record<Level, (event: string, fields?: EventFields) => void>>;
 
 /** Powertools' number of each level. */
 const NUMBERS = { debug: 8, info: 12, warning: 16, error: 20 } as const satisfies Record<Level, number>;
 
-/** The event log of an instance: JSON in production, lines for people in development; with the ids of `tracing`. */
+/**
+ * Creates the event log of an instance, with the ids of `tracing`: JSON in production, readable lines in development.
+ */
 export function createEventLog(
   { logLevel, environment }: Pick<Settings, 'logLevel' | 'environment'>,
   write: WriteLine,
@@ -47,9 +49,9 @@ export function createEventLog(
 }
 
 /**
- * Powertools' logger, asked to print and nothing else: its own way there looks into the environment at each line, for
- * levels and fields of an invocation. The values of events are plain, so that a line needs no replacer, which takes three
- * times as long as all else here: a sixth of the server's time for a batch of 100.
+ * Powertools' logger, used only to print. Its own method reads the environment at each line, for levels and fields of
+ * an invocation. The values of events are plain, so a line needs no replacer. A replacer takes three times as long as
+ * everything else here: a sixth of the server's time for a batch of 100.
  */
 class EventLogger extends Logger {
   readonly #print: WriteLine;

@@ -1,14 +1,16 @@
 import type { EventLog } from './event-log.ts';
 import { redactedCause } from './redaction.ts';
 
-/** The failures of something that is tried again and again. */
+/** The failures of an activity that is repeated. */
 export type FailureLog = {
-  /** @returns whether it was logged */
+  /**
+   * @returns whether the failure was logged
+   */
   failed(cause: unknown): boolean;
   succeeded(): void;
 };
 
-/** Logs `event` at the first failure in a row, and whenever the cause is another than that of the failure before. */
+/** Logs `event` at the first failure in a row, and whenever the cause differs from the previous one. */
 export function createFailureLog(log: EventLog, event: string): FailureLog {
   let previous: string | undefined;
   return {

@@ -1,11 +1,11 @@
 import type { Cause } from './redaction.ts';
 
-/** An event as it is in JSON. */
+/** An event as in JSON. */
 type Event = { timestamp: string; level: string; event: string; cause?: Cause };
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warning: 33, error: 31 };
 
-/** An event as a line for people; its cause follows on lines of their own, set in, and so does the cause of that. */
+/** An event as a readable line. Its causes follow on indented lines of their own. */
 export function forPeople({ timestamp, level, event, cause, ...fields }: Event): string {
   const pairs = Object.entries(fields).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   const line = [timestamp.slice(11, 23), coloured(level), event, ...pairs].join(' ');

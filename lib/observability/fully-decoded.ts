@@ -1,21 +1,21 @@
 const PERCENT = 0x25;
 
-/** The value of each hexadecimal digit, by its code; of any other byte -1. */
+/** The value of each hexadecimal digit, by its character code; -1 for any other byte. */
 const HEX_VALUES = Int8Array.from({ length: 256 }, (_, code) => {
   const digit = String.fromCharCode(code);
   return /[\da-f]/i.test(digit) ? Number.parseInt(digit, 16) : -1;
 });
 
-/** Text in which nothing is encoded. */
+/** Text without any encoding. */
 const PLAIN = /^[^%\u0080-\uffff]*$/;
 
-/** What no byte stands for. Without it Node may have made the text of a header's bytes, which were meant as UTF-8. */
+/** Characters that no byte stands for. A text without them may be Node's Latin-1 reading of a header in UTF-8. */
 const BEYOND_BYTES = /[\u0100-\uffff]/;
 
 /**
- * The text with all percent-encoding undone, however often it was applied and whatever part of it was encoded in turn.
- * It takes one pass: an escape that a decoded character completes is decoded at once. For looking at alone; what is
- * no UTF-8 becomes U+FFFD.
+ * The text without any percent-encoding, however often and in whatever parts it was applied. It takes one pass: an
+ * escape that a decoded character completes is decoded at once. The result is only for inspection: bytes that are not
+ * UTF-8 become U+FFFD.
  */
 export function fullyDecoded(text: string): string {
   if (PLAIN.test(text)) return text;
@@ -34,7 +34,7 @@ export function fullyDecoded(text: string): string {
   return bytes.toString('utf8', 0, length);
 }
 
-/** What two hexadecimal digits stand for; -1 when one is none. */
+/** The byte of two hexadecimal digits; -1 if one of them is not a digit. */
 function byteOf(first = 0, second = 0): number {
   const high = HEX_VALUES[first] ?? -1;
   const low = HEX_VALUES[second] ?? -1;

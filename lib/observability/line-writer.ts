@@ -2,48 +2,49 @@ import { AsyncResource } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Takes a line without its line feed; never throws and never waits. */
+/** Writes a line, given without its line feed. It never throws and never waits. */
 export type WriteLine = (line: string) => void;
 
-/** Writes lines to a file descriptor, whatever becomes of its reader. */
+/** Writes lines to a file descriptor, whatever happens to its reader. */
 export type LineWriter = {
-  /** Queues a line; it is written with others of this turn of the event loop. */
+  /** Queues a line, which is written together with the other lines of this turn of the event loop. */
   readonly write: WriteLine;
-  /** Writes what is queued, as far as the reader takes it at this moment. */
+  /** Writes the queued lines, as far as the reader accepts them at this moment. */
   flush(): void;
-  /** Writes what is queued, for as long as the reader goes on taking it, and for `seconds` at most. */
+  /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
   end(seconds: number): Promise<void>;
-  /** How many lines have been dropped so far. */
+  /** Number of lines dropped so far. */
   countDropped(): number;
 };
 
 type Options = {
   readonly descriptor?: number | undefined;
-  /** Called when the reader takes lines again after `count` of them were dropped. */
+  /** Called when the reader accepts lines again, after `count` of them were dropped. */
   readonly onResumed?: (count: number) => void;
 };
 
 const STANDARD_OUTPUT = 1;
 
-/** In bytes; a reader that stalls for longer loses lines. */
+/** In bytes. A reader that stalls for longer loses lines. */
 const QUEUE_LIMIT = 1024 * 1024;
 
-/** In bytes: what a pipe takes whole or not at all (PIPE_BUF of Linux). */
+/** In bytes: a pipe accepts a piece of this size as a whole or not at all (PIPE_BUF of Linux). */
 const PIECE = 4096;
 
-/** Milliseconds between two tries at a reader that takes nothing; doubled until it takes something. */
+/** Milliseconds between two attempts at a stalled reader, doubled until the reader accepts something. */
 const PAUSE = { shortest: 1, longest: 50 };
 
-/** Milliseconds at the end: between two tries, and until a reader that takes nothing is given up. */
+/** Milliseconds at the end: between two attempts, and until a stalled reader is given up. */
 const END = { pause: 5, patience: 200 };
 
 /**
- * Lines for standard output. A stream would end the process when the reader dies or the disk is full, and
- * queue without bound when the reader stalls; so the descriptor is written to directly, which Node has set to
- * non-blocking where it is a pipe.
+ * Creates a writer for standard output. A stream would end the process when its reader dies or the disk is full, and
+ * would queue without bound when its reader stalls. Therefore the lines are written directly to the descriptor, which
+ * Node has set to non-blocking if it is a pipe. sonic-boom 5.0.2 was tried: it loses lines of a slow reader, and of
+ * bursts into a file.
  */
 export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}): LineWriter {
-  // Once for all writers: in one process there may be many functions.
+  // Once for all writers: one process may have many functions.
   if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
   let queue: string[] = [];
   let rest = Buffer.alloc(0);
@@ -56,7 +57,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
 
   function write(line: string): void {
     const size = Buffer.byteLength(line) + 1;
-    // One turn of the event loop may log more than the queue holds, and the reader be ready for all of it.
+    // One turn of the event loop may log more than the queue holds, although the reader is ready for all of it.
     if (queued + size > QUEUE_LIMIT && rest.length === 0) flush();
     if (queued + size > QUEUE_LIMIT) {
       dropped += 1;
@@ -69,7 +70,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
     setImmediate(flushLater);
   }
 
-  /** Lines of many requests are written together: what is told then is of none of them. */
+  /** Lines of many requests are written together, so a failure here belongs to none of these requests. */
   const flushLater = AsyncResource.bind(() => {
     isScheduled = false;
     flush();
@@ -128,21 +129,21 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
   };
 }
 
-/** A reader that has died is no error: lines are dropped and counted. */
+/** A dead reader is not an error: lines are dropped and counted. */
 function ignoreError(): void {}
 
-/** How many bytes the reader took before it stalled, was gone, or its disk was full. */
+/** Number of bytes that the reader accepted before it stalled or died, or its disk was full. */
 function written(descriptor: number, bytes: Buffer): number {
   let offset = 0;
   try {
     while (offset < bytes.length) offset += writeSync(descriptor, bytes, offset, pieceAt(offset, bytes));
   } catch {
-    // Whatever the reason, it may be gone by the next try.
+    // The reason may be gone at the next attempt.
   }
   return offset;
 }
 
-/** The size of a piece of whole lines, so that the output never ends within one that is no longer than a piece. */
+/** Size of a piece of whole lines. The output therefore never ends within a line that fits a piece. */
 function pieceAt(offset: number, bytes: Buffer): number {
   if (bytes.length - offset <= PIECE) return bytes.length - offset;
   const end = bytes.lastIndexOf('\n', offset + PIECE - 1) + 1;

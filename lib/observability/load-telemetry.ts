@@ -1,7 +1,7 @@
 import type { WriteLine } from './line-writer.ts';
 import type { Telemetry, TelemetrySettings } from './telemetry.ts';
 
-/** Loads and starts the SDK where telemetry is on; elsewhere nothing of it is even loaded. */
+/** Loads and starts the SDK if telemetry is on. Otherwise nothing of it is loaded. */
 export async function loadTelemetry(
   settings: TelemetrySettings,
   write: WriteLine,

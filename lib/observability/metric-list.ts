@@ -1,25 +1,25 @@
-/** What README says of a metric, beside its name. */
+/** Description of a metric in `infra/metrics.md`. */
 type Described = {
   readonly kind: 'gauge' | 'counter' | 'histogram';
   readonly unit: string;
-  /** The attributes of its points, and their values where these are few. */
+  /** Names of its attributes, and their values if there are few. */
   readonly attributes?: string;
   readonly meaning: string;
 };
 
-/** Every metric: what makes them, and README's table, read it here. OpenTelemetry's names where it has them. */
+/** All metrics. The instruments, `infra/metrics.md`, the alarms and the dashboard read this list. */
 export const METRICS = {
   'http.server.request.duration': {
     kind: 'histogram',
     unit: 's',
     attributes:
       '`http.request.method`, `url.scheme`, `http.route`, `http.response.status_code`, of a 5xx `error.type`',
-    meaning: 'Duration of requests; their number is its count.',
+    meaning: 'Duration of requests. Its count is the number of requests.',
   },
   'http.server.active_requests': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Requests in flight, without those that wait for changes.',
+    meaning: 'Requests in flight. Requests that wait for changes are not counted.',
   },
   'requests.refused': {
     kind: 'counter',
@@ -36,7 +36,8 @@ export const METRICS = {
   'db.client.connection.pending_requests': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Statements that wait for a connection, those that gather to be one among them.',
+    meaning:
+      'Statements that wait for a connection, including those that are being collected into one statement.',
   },
   'statements.retried': {
     kind: 'counter',
@@ -47,18 +48,18 @@ export const METRICS = {
   'process.memory.usage': {
     kind: 'gauge',
     unit: 'By',
-    meaning: 'Physical memory of the process.',
+    meaning: 'Physical memory of the process (RSS).',
   },
   'nodejs.eventloop.delay.p99': {
     kind: 'gauge',
     unit: 's',
-    meaning: 'Delay of the event loop since the last export.',
+    meaning: '99th percentile of the event-loop delay since the last export.',
   },
   'token_cache.lookups': {
     kind: 'counter',
     unit: '{lookup}',
     attributes: '`outcome`: `hit`, `miss`',
-    meaning: 'Tokens that were known already, and that were not.',
+    meaning: 'Lookups in the cache of verified tokens.',
   },
   'jwks.refreshes': {
     kind: 'counter',
@@ -69,48 +70,49 @@ export const METRICS = {
   'jwks.age': {
     kind: 'gauge',
     unit: 's',
-    meaning: 'Time since these keys were fetched; before the first time, since the start.',
+    meaning: 'Time since the keys were last fetched. Before the first fetch: time since the start.',
   },
   'http.client.request.duration': {
     kind: 'histogram',
     unit: 's',
-    attributes: 'those of OpenTelemetry',
-    meaning: "Duration of these fetches, by OpenTelemetry's own instrumentation.",
+    attributes: 'as OpenTelemetry defines them',
+    meaning:
+      "Duration of the requests for the identity provider's keys, recorded by OpenTelemetry's instrumentation.",
   },
   'drain.age': {
     kind: 'gauge',
     unit: 's',
-    meaning: 'How long the drain has been under way; 0 while there is none.',
+    meaning: 'Time since the drain began; 0 while there is no drain.',
   },
   'log.lines.dropped': {
     kind: 'counter',
     unit: '{line}',
-    meaning: 'Lines that standard output did not take.',
+    meaning: 'Log lines that were dropped because standard output did not accept them.',
   },
   'changes.unnumbered': {
     kind: 'gauge',
     unit: '{change}',
     meaning:
-      'Changes without a position yet: they get one when the changes are read, or at maintenance. Not told while all connections are in use.',
+      'Changes without a position. They get one when the changes are read, or at the next cleanup. Not reported while all connections are in use.',
   },
   'changes.unnumbered.age': {
     kind: 'gauge',
     unit: 's',
-    meaning: 'Age of the oldest of these; 0 while there is none.',
+    meaning: 'Age of the oldest change without a position; 0 if every change has one.',
   },
   'changes.waiting': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Requests that wait for changes; at most 1,000.',
+    meaning: 'Requests that wait for changes, 1,000 at most.',
   },
   'idempotency.replays': {
     kind: 'counter',
     unit: '{request}',
-    meaning: 'Requests that were answered again under their `Idempotency-Key`.',
+    meaning: 'Requests that repeated the response to an earlier request with the same `Idempotency-Key`.',
   },
 } as const satisfies Readonly<Record<string, Described>>;
 
-/** The names of the metrics of a kind. */
+/** The names of all metrics of one kind. */
 export type MetricOf<Kind extends Described['kind']> = {
   [Name in keyof typeof METRICS]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;
 }[keyof typeof METRICS];

@@ -1,63 +1,69 @@
 import { fullyDecoded } from './fully-decoded.ts';
 
-/** What may be known of an error. */
+/** The part of an error that may be logged. */
 export type Cause = { name: string; code?: string; message: string; stack?: string; cause?: Cause };
 
-/** What stands in place of a token, an address or a value. */
+/** Replaces a token, an address or a value. */
 const MASK = '***';
 
-/** In characters. A longer text with a secret in it is masked whole: to look at thousands of parts takes a millisecond. */
+/**
+ * Maximum length in characters. A longer text with a secret is masked as a whole, because a check of thousands of parts
+ * takes a millisecond.
+ */
 const LONGEST_IN_PARTS = 2048;
 
-/** Without one of these no text holds a token or an address: most texts are looked at no further. */
+/** A text without any of these contains neither a token nor an address. Most texts are checked no further. */
 const SUSPICIOUS = /[@%.\u0080-\uffff]|eyJ/;
 
-/** The commercial at, full-width and small (U+FF20, U+FE6B) too. */
+/** The commercial at, also full-width and small (U+FF20, U+FE6B). */
 const AT = /[@\uff20\ufe6b]/;
 
-/** How a JSON object in base64url begins: the header of nearly every token, and its payload. */
+/** The beginning of a JSON object in base64url: of the header of nearly every token, and of its payload. */
 const JSON_IN_BASE64 = /eyJ[\w-]{8}/;
 
-/** A compact token (RFC 7515 section 3.1), its end may be missing. Begun at the start of a run alone, it stays linear. */
+/**
+ * A compact token (RFC 7515 section 3.1), possibly cut off at its end. The pattern stays linear because it begins only
+ * at the start of a run.
+ */
 const COMPACT_TOKEN = /(?<![\w-])[\w-]{10,}\.[\w-]{10,}\./;
 
 /** The scope of an npm package, as in the frames of a stack. */
 const PACKAGE_SCOPE = /(?<![\w.+-])@[\w-]+\//g;
 
-/** PostgreSQL's data exceptions, violated constraints and errors raised by triggers: they may quote a value. */
+/** PostgreSQL's data exceptions, violated constraints and errors raised by triggers. They may quote a value. */
 const QUOTING = /^(22|23|P0)...$/;
 
-/** So many causes behind an error are told. */
+/** Maximum number of nested causes in the log. */
 const MOST_DEEP = 3;
 
-/** Where each function was called, a line each. */
+/** The frames of a stack, one line each. */
 const FRAMES = /\n +at .*/s;
 
-/** Unicode's other white space may be bytes of a letter, read as Latin-1. */
+/** Only ASCII white space: other white space may be the bytes of a letter, read as Latin-1. */
 const BETWEEN_WORDS = /([\t-\r ]+)/;
 
-/** A path without the segments in which a token or an address stands, anywhere and however encoded. */
+/** A path without the segments that contain a token or an address, anywhere and in any encoding. */
 export function redactedPath(path: string): string {
   return redacted(path, '/', isSecretOfCaller);
 }
 
-/** A text of a caller's, such as the User-Agent, without the words in which a token or an address stands. */
+/** A caller's text, such as the User-Agent, without the words that contain a token or an address. */
 export function redactedText(text: string): string {
   return redacted(text, BETWEEN_WORDS, isSecretOfCaller);
 }
 
-/** A text of ours, of a library's or of PostgreSQL's, likewise: names of hosts and packages stay. */
+/** The same for a text of this service, of a library or of PostgreSQL. Names of hosts and packages stay. */
 export function redactedMessage(message: string): string {
   return redacted(message, BETWEEN_WORDS, isSecretInMessage);
 }
 
-/** An address fit for a log line: `a***@example.com`. */
+/** An address for a log line: `a***@example.com`. */
 export function maskedEmail(email: string): string {
   const at = email.indexOf('@');
   return `${String.fromCodePoint(email.codePointAt(0) ?? 0)}${MASK}${email.slice(at)}`;
 }
 
-/** What may be known of an error: the other members of PostgreSQL's errors hold values of rows. */
+/** The part of an error that may be logged. Other members of PostgreSQL's errors contain values of rows. */
 export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   if (!(error instanceof Error)) return undefined;
   const { name, message, stack, cause } = error;
@@ -74,13 +80,13 @@ export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   };
 }
 
-/** Several errors in one say nothing together where Node makes them, one for each address of a host. */
+/** An AggregateError of Node has no message of its own. It has one error for each address of a host. */
 function messagesIn(error: Error, depth: number): string {
   if (!(error instanceof AggregateError) || depth === MOST_DEEP) return '';
   return error.errors.map((one) => redactedCause(one, depth + 1)?.message).join('; ');
 }
 
-/** The stack begins with the message that the error was made with, which may have changed since. */
+/** The stack begins with the message that the error was created with. The message may have changed since. */
 function redactedStack(stack: string, message: string, told: string): string {
   const at = message === '' ? -1 : stack.indexOf(message);
   const head = at < 0 ? '' : stack.slice(0, at);

@@ -3,9 +3,9 @@ import { type Context, type ContextManager, ROOT_CONTEXT, trace } from '@opentel
 import { currentRequest } from '../request-scope.ts';
 
 /**
- * OpenTelemetry's active context, read from the request's scope: a request has one AsyncLocalStorage whether it is traced
- * or not, and a context only where something asks for it. The SDK's own manager has a second storage, of which every
- * `run` copies all that is stored, and a context for each span.
+ * OpenTelemetry's active context, read from the request's scope. A request has one AsyncLocalStorage, traced or not,
+ * and a context only if something reads it. The SDK's own manager has a second storage, of which every `run` copies all
+ * entries, and a context for each span.
  */
 export function requestContexts(): ContextManager {
   const entered = new AsyncLocalStorage<Entered>();
@@ -31,5 +31,5 @@ export function requestContexts(): ContextManager {
   return contexts;
 }
 
-/** A context that was entered, and the request that did so: one that is served within it has its own. */
+/** An entered context, and the request that entered it. A request that is served within it has a context of its own. */
 type Entered = { readonly context: Context; readonly request: ReturnType<typeof currentRequest> };

@@ -2,7 +2,9 @@ import type { GatewayEvent, GatewayResult } from '../gateway.ts';
 import type { EventLog } from './event-log.ts';
 import { redactedText } from './redaction.ts';
 
-/** Serves a request and logs how it went. `route` is the path as declared, undefined where no operation answers. */
+/**
+ * Serves a request and logs its result. `route` is the path as declared, undefined if no operation serves the request.
+ */
 export async function logServed(
   log: EventLog,
   { requestContext }: GatewayEvent,

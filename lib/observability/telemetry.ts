@@ -29,21 +29,21 @@ export type Telemetry = {
   readonly tracing: Tracing;
   /** Registers the instance's own metrics. */
   observe: typeof observe;
-  /** Sends what there is to be sent, for `milliseconds` and a second at most. */
+  /** Sends everything that is queued, for `milliseconds` and one second at most. */
   flush(milliseconds: number): Promise<void>;
-  /** The same, and stops; for a second at most. */
+  /** Sends everything that is queued and stops, for one second at most. */
   shutDown(): Promise<void>;
 };
 
-/** What the SDK and its own log are made from. */
+/** The settings of the SDK and of its log. */
 export type TelemetrySettings = Pick<Settings, 'otel' | 'logLevel' | 'environment' | 'host'>;
 
-/** In milliseconds; a collector that is away must not hold up the exit. */
+/** In milliseconds. An unavailable collector must not delay the exit. */
 const LAST_EXPORT = 1000;
 
 /**
- * Starts the SDK. Nothing of it is loaded where this module is not. The standard OTEL_* variables apply;
- * without an endpoint spans are printed, and without OTEL_METRICS_EXPORTER there are no metrics.
+ * Starts the SDK. Without this module nothing of the SDK is loaded. The standard OTEL_* variables apply. Without an
+ * endpoint spans are printed, and without OTEL_METRICS_EXPORTER there are no metrics.
  */
 export function startTelemetry(settings: TelemetrySettings, write: WriteLine): Telemetry {
   const { otel } = settings;
@@ -63,7 +63,7 @@ export function startTelemetry(settings: TelemetrySettings, write: WriteLine): T
           spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
         }),
       }),
-    // The exporter's own default is loopback, where nothing outside a container reaches it.
+    // The exporter's own default is loopback, which nothing outside of a container can reach.
     { OTEL_EXPORTER_PROMETHEUS_HOST: settings.host },
   );
   sdk.start();
@@ -85,17 +85,17 @@ function activeSpan() {
   return span && isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : undefined;
 }
 
-/** A key server's address may have a key of the caller's in its query. */
+/** The URL of a key server may contain a secret in its query. */
 function redactedUrl({ origin, path }: { readonly origin: string; readonly path: string }): Attributes {
   const [asked = ''] = path.split('?', 1);
   const shown = redactedPath(asked);
   return { 'url.full': origin + shown, 'url.path': shown, 'url.query': undefined };
 }
 
-/** OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before. */
+/** OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence. */
 const IDENTITY = { 'service.name': 'user-management-service', 'service.version': packageJson.version };
 
-/** The API hands out a proxy of the provider that does the work; for metrics it hands out the provider itself. */
+/** For traces the API returns a proxy of the working provider; for metrics it returns the provider itself. */
 async function forceFlush(): Promise<void> {
   const spans = (trace.getTracerProvider() as ProxyTracerProvider).getDelegate() as Flushing;
   await Promise.all([spans.forceFlush?.(), (metrics.getMeterProvider() as Flushing).forceFlush?.()]);

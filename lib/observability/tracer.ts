@@ -1,27 +1,27 @@
 import { type Span, trace } from '@opentelemetry/api';
 
-/** The name of what makes our spans and metrics. */
+/** The instrumentation scope of the service's spans and metrics. */
 export const SCOPE = 'user-management-service';
 
-/** What makes our spans. */
+/** The tracer of the service's spans. */
 export const tracer = trace.getTracer(SCOPE);
 
-/** Attributes of our spans; numbers are whole, and not negative. */
+/** Attributes of the service's spans. Numbers are non-negative integers. */
 export type PlainAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** Gives a span that has no attributes yet all that it shall have. */
+/** Sets all attributes of a span that has none yet. */
 export type Describe = (span: Span, attributes: PlainAttributes) => void;
 
 /**
- * Puts the attributes in place of the span's own, empty map, so that spans may share what is frozen. The SDK would look at
- * each, with a WeakSet of its own, and copy it: half of the 5 microseconds that the two spans of a request cost
- * before they are exported.
+ * Replaces the span's own, empty map by the attributes, so that spans can share frozen ones. The SDK would check each
+ * attribute, with a WeakSet, and copy it: half of the 5 microseconds that the two spans of a request cost before their
+ * export.
  */
 export const describeAtOnce: Describe = (span, attributes) => {
   (span as { attributes?: PlainAttributes }).attributes = attributes;
 };
 
-/** Has the SDK take each, which cuts off what is beyond the limits that OTEL_* variables have set. */
+/** Passes each attribute to the SDK, which applies the limits of the OTEL_* variables. */
 export const describeWithinLimits: Describe = (span, attributes) => {
   span.setAttributes(attributes);
 };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** A value that the schema describes, put together from the examples of its parts; undefined where there are none. */
+/** A value that the schema describes, composed of the examples of its parts; undefined if there are none. */
 export function exampleOf(schema: z.ZodType): unknown {
   const own = schema.meta()?.example;
   if (own !== undefined) return own;
@@ -13,13 +13,13 @@ export function exampleOf(schema: z.ZodType): unknown {
   return isWrapped ? exampleOf(schema.unwrap() as z.ZodType) : undefined;
 }
 
-/** Of what may be one thing or another, one of each. */
+/** For a union, one example of each member. */
 function examplesOfEach(schema: z.ZodType): readonly unknown[] {
   const isOneOf = schema instanceof z.ZodUnion && schema.meta()?.example === undefined;
   return (isOneOf ? schema.options : [schema]).map((one) => exampleOf(one as z.ZodType));
 }
 
-/** The path with an example in place of each parameter. */
+/** The path with an example instead of each parameter. */
 export function examplePath(path: string, params: z.ZodObject | undefined): string {
   const examples = params ? examplesOf(params.shape) : {};
   return path.replace(/\{(\w+)\}/g, (parameter, name: string) => String(examples[name] ?? parameter));

@@ -1,18 +1,18 @@
 import { type Problem, type ProblemCode, statusOf, typeOf } from '../problem.ts';
 
-/** When the service answers with these problems: their details say less, or speak of one resource. */
+/** When the service responds with these problems. Their details are less precise, or describe one resource. */
 const WHEN: Partial<Record<ProblemCode, string>> = {
   unauthorized_error: 'There is no bearer token, or it is malformed, expired, or not signed by the issuer.',
   forbidden_error: 'The token is valid, but its roles do not include the one that the operation needs.',
   method_not_allowed_error: 'The path is known, but not with this method; `Allow` lists those it knows.',
 };
 
-/** When the service answers with one of these refusals, each told once. */
+/** When the service responds with one of these refusals, without repetitions. */
 export function explanationOf(refusals: readonly Problem[]): string {
   return [...new Set(refusals.map(({ code, detail }) => WHEN[code] ?? detail))].join(' ');
 }
 
-/** What a reader has to know before any single operation; `refusals` are all that there are. */
+/** The introduction of the document. `refusals` are all refusals of the service. */
 export function introduction(requestIdHeader: string, refusals: readonly Problem[]): string {
   const byCode = Map.groupBy(refusals, ({ code }) => code);
   return `Keeps user records for other services.

@@ -18,7 +18,9 @@ import { asProblem, type Problem, unauthorized, unavailable } from '../problem.t
 import { valuesNotAllowed } from '../value-faults.ts';
 import { faultsOf } from './value-faults.ts';
 
-/** Every problem that the route can answer, lowest status first, each made by what the rule itself refuses with. */
+/**
+ * Every problem that the route can return, lowest status first. Each is made by the function that the rule itself uses.
+ */
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
   return byStatus([
     ...[undecodablePath(), notHttp(), needsOneHost(), requestTooSlow(), headerFieldsTooLarge()],
@@ -27,7 +29,7 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
     ...(route.body ? refusalsOfBody(route.method, bodyLimit) : []),
     ...(hasValues(route) ? [valuesNotAllowed(faultsOf(route))] : []),
     ...route.problems.map((refusal) => refusal()),
-    // PostgreSQL, or the identity provider's keys.
+    // PostgreSQL, or the identity provider's keys, can be unavailable.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
     asProblem(undefined),
   ]);
@@ -37,7 +39,7 @@ function refusalsOfBody(method: string, limit: number): readonly Problem[] {
   return [bodyBrokenOff(), notDeclaredAsJson(method), encodedBody(method), bodyTooLarge(limit)];
 }
 
-/** Every problem of these routes, and of where no route is, lowest status first. */
+/** Every problem of these routes and of unknown paths, lowest status first. */
 export function allRefusals(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
   const ofNoRoute = [noSuchPath(), methodNotAllowed('')];
   return byStatus([...routes.flatMap((route) => refusalsOf(route, bodyLimit)), ...ofNoRoute]);

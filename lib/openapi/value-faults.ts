@@ -3,7 +3,7 @@ import type { RequestSchemas } from '../middleware/validate.ts';
 import type { ValueFault } from '../problem.ts';
 import { detailOf } from '../value-faults.ts';
 
-/** A fault of each value that these schemas describe, in the words of its first rule. */
+/** A fault for each value that these schemas describe, with the text of its first rule. */
 export function faultsOf({ headers, params, query, body }: RequestSchemas): readonly ValueFault[] {
   return [
     ...rulesOf(headers).map(([header, detail]) => ({ header, detail })),
@@ -16,7 +16,7 @@ function rulesOf(schema: z.ZodObject | undefined): readonly (readonly [name: str
   return Object.entries(schema?.shape ?? {}).map(([name, value]) => [name, ruleOf(value as z.ZodType)]);
 }
 
-/** The message of the first check of a schema, or of its type where that is all it checks. */
+/** The message of the first check of a schema, or of its type if it has no check. */
 function ruleOf(schema: z.ZodType): string {
   if (schema instanceof z.ZodPipe) return ruleOf(schema.in as z.ZodType);
   const isWrapped =

@@ -3,8 +3,8 @@ import { REPEATED } from './refusals.ts';
 import type { UserBatch } from './user-batch.ts';
 
 /**
- * Names all that is wrong with the items of a batch that is stored as a whole, unless the batch itself is. Beside refused
- * values, an unknown mode among them, also addresses that stand earlier; where there are none, PostgreSQL is asked
+ * Names all faults of the items of an atomic batch, unless the batch itself is faulty. If values are refused, an
+ * unknown mode included, it also names repeated addresses. Otherwise PostgreSQL decides about them
  * (`refuse-batch-emails.ts`).
  */
 export function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
@@ -29,14 +29,17 @@ export function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): v
   }
 }
 
-/** An address without the case of its ASCII letters: two of them that are alike so are alike for PostgreSQL, too. */
+/**
+ * An address with its ASCII letters in lower case. Two addresses that are equal in this form are equal for PostgreSQL,
+ * too.
+ */
 function surelyFolded(email: string): string {
   return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 /**
- * An address without regard to case, alike for nearly all that PostgreSQL takes for one. Only the collation of its column
- * knows which those are: what is stored is decided there.
+ * An address in a form that is equal for nearly all addresses that PostgreSQL takes for one. Only the collation of the
+ * column knows which these are, so what is stored is decided there.
  */
 export function nearlyFolded(email: string): string {
   return email.toUpperCase().toLowerCase();

@@ -6,12 +6,15 @@ import { keptSince } from '../idempotency/claim.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
 
-/** What became of an item of a keyed request: its user as it is now, `gone` when it was deleted since, and `refused` where there never was one. */
+/**
+ * The current state of an item of a request with a key: its user, `gone` if it has since been deleted, or `refused` if
+ * it was never stored.
+ */
 export type KnownUser = User | 'gone' | 'refused';
 
 type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
 
-/** Reads what a key stands for: an entry for each item of its request, in their order. */
+/** Reads the record of a key: one entry per item of its request, in their order. */
 export function readingKnownUsers(statements: Pick<Statements, 'run'>) {
   const select = prepare<{ key: Buffer }, Row>(
     statements,

@@ -1,17 +1,17 @@
 import { Problem, type ValueFault } from '../problem.ts';
 import { pointerTo, valuesNotAllowed } from '../value-faults.ts';
 
-/** There is no user with the id in the path. */
+/** No user has the id in the path. */
 export function noSuchUser(): Problem {
   return new Problem('not_found_error', { detail: 'There is no user with this id.' });
 }
 
-/** The unique index knows the email already, in whatever case. */
+/** The unique index has the email already, in any case. */
 export function emailTaken(): Problem {
   return new Problem('conflict_error', { detail: 'A user with this email exists already.' });
 }
 
-/** The emails of these items of a batch are those of users, or of earlier items that are stored. */
+/** The emails of these items of a batch belong to users, or to earlier items that are stored. */
 export function emailsTaken(indexes: readonly number[]): Problem {
   return new Problem('conflict_error', {
     detail: 'Emails of the batch belong to users already: see errors.',
@@ -19,12 +19,12 @@ export function emailsTaken(indexes: readonly number[]): Problem {
   });
 }
 
-/** The emails of these items stand earlier in the same batch, in whatever case. */
+/** The emails of these items occur earlier in the same batch, in any case. */
 export function emailsRepeated(indexes: readonly number[]): Problem {
   return valuesNotAllowed(indexes.map((index) => emailFault(index, REPEATED)));
 }
 
-/** What is wrong with an email that stands earlier in the same batch. */
+/** The fault of an email that occurs earlier in the same batch. */
 export const REPEATED = 'must not stand earlier in the batch';
 
 function emailFault(index: number, detail: string): ValueFault {

@@ -8,7 +8,7 @@ import { emailsRepeated, emailsTaken } from './refusals.ts';
 type Emails = readonly (string | null)[];
 type Verdict = { readonly is_repeated: boolean; readonly is_taken: boolean };
 
-/** Refuses a batch that is stored as a whole for the emails in it, all that are in the way at once. */
+/** Refuses an atomic batch for its emails, and names all of them. */
 export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
   const judge = prepare<{ emails: Emails }, Verdict>(
     statements,
@@ -31,12 +31,12 @@ export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
   }
 
   return {
-    /** For those that stand earlier in the batch; asks the database only where there may be any. */
+    /** Refuses emails that occur earlier in the batch. It asks the database only if there may be any. */
     async refuseRepeatedEmails(emails: Emails): Promise<void> {
       if (new Set(emails.map((email) => email && nearlyFolded(email))).size < emails.length)
         await verdictsOn(emails);
     },
-    /** For those, else for those that users have; resolves where there are none, or none any more. */
+    /** Refuses repeated emails, otherwise emails of existing users. Resolves if there are none, or no longer any. */
     async refuseEmails(emails: Emails): Promise<void> {
       const verdicts = await verdictsOn(emails);
       const taken = indexesWhere(verdicts, ({ is_taken }) => is_taken);

@@ -3,7 +3,7 @@ import type { EventLog } from '../observability/event-log.ts';
 import { maskedEmail } from '../observability/redaction.ts';
 import type { User } from './user.ts';
 
-/** Tells of a user who was created just now; a replay has created nobody. */
+/** Logs that a user was created. A replay has created no user. */
 export function logCreated(log: EventLog, { id, email }: User, { subject }: ServicePrincipal): void {
   log.info('user_created', { user_id: id, email: maskedEmail(email), subject });
 }

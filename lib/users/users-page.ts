@@ -4,15 +4,15 @@ import { JsonPage } from '../json-page.ts';
 import { pieceOf, pieceOfMoment } from '../json-piece.ts';
 import type { Position } from './list-cursor.ts';
 
-/** The columns of a user on a page, answered in binary. */
+/** The columns of a user on a page, in binary. */
 export const pageColumns = sql.raw(
   'users.id, users.email, users.full_name, users.is_active, users.created_at, users.updated_at',
 );
 
-/** In bytes. Before each field stands its length, -1 for null. */
+/** In bytes. Before each field is its length, -1 for null. */
 const [LENGTH, UUID, BOOLEAN, TIMESTAMP] = [4, 16, 1, 8];
 
-/** What PostgreSQL counts microseconds from: 2000, in milliseconds since 1970. */
+/** The epoch of PostgreSQL's timestamps: 2000, in milliseconds since 1970. */
 const EPOCH = 946_684_800_000;
 
 const [BEGIN, NEXT, END] = [pieceOf('['), pieceOf(','), pieceOf(']')];
@@ -29,9 +29,9 @@ const [UPDATED_AT, END_OF_USER] = [pieceOf('","updated_at":"'), pieceOf('"}')];
 const page = new JsonPage();
 
 /**
- * The JSON of a page of users, to the byte as `JSON.stringify` writes their representations, from the bytes of their rows:
- * without an object of each user, and without a string of each field. Of a list of 100 that takes the server a sixth less,
- * and PostgreSQL, which writes no moments as numbers and numbers as texts, a third.
+ * The JSON of a page of users, identical to `JSON.stringify` of their representations. It is written from the bytes of
+ * the rows, without objects for users and without strings for fields. For a list of 100 this takes the server a sixth
+ * less. PostgreSQL, which formats no times and no numbers, takes a third less.
  */
 export function usersJson(rows: readonly ReceivedRow[]): string {
   page.begin();
@@ -44,7 +44,7 @@ export function usersJson(rows: readonly ReceivedRow[]): string {
   return page.take();
 }
 
-/** Where a page stands that ends with this row. */
+/** The position of a page that ends with this row. */
 export function positionOf({ bytes, at }: ReceivedRow): Position {
   const id = at + LENGTH;
   const email = id + UUID;
@@ -69,7 +69,7 @@ function writeUser({ bytes, at }: ReceivedRow): void {
   page.piece(END_OF_USER);
 }
 
-/** Returns where the next field begins. */
+/** Returns the position of the next field. */
 function writeText(bytes: Buffer, at: number): number {
   const length = bytes.readInt32BE(at);
   if (length < 0) page.piece(NULL);
@@ -82,8 +82,8 @@ function afterText(bytes: Buffer, at: number): number {
 }
 
 /**
- * From 64 bits of microseconds to milliseconds since 1970, all that the column has. 2 ** 32 are 4,294,967 thousands and 296:
- * a number holds each millisecond that Date can tell, and not each microsecond.
+ * Converts 64 bits of microseconds to milliseconds since 1970, the precision of the column. 2 ** 32 is 4,294,967
+ * thousands and 296. A number holds each millisecond that Date can represent, but not each microsecond.
  */
 function momentIn(bytes: Buffer, at: number): number {
   const upper = bytes.readInt32BE(at);

@@ -1,16 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { EntityTags, Preconditions } from '../preconditions.ts';
 
-/** The versions that a statement may write: one of `among` and none of `except`; null asks for nothing. */
+/** The versions that a statement may write: one of `among` and none of `except`. Null means any. */
 export type Versions = {
   readonly among: readonly string[] | null;
   readonly except: readonly string[] | null;
 };
 
-/** An entity tag of a user is its version, a bigint of PostgreSQL; any other tag is of no version. */
+/** The entity tag of a user is its version, a bigint of PostgreSQL. Any other tag belongs to no version. */
 const VERSION_TAG = /^"([1-9]\d{0,17})"$/;
 
-/** The preconditions of a write, as the versions that they leave. `If-None-Match: *` leaves none. */
+/** The preconditions of a write as versions. `If-None-Match: *` leaves none. */
 export function versionsFor({ ifMatch = '*', ifNoneMatch = [] }: Preconditions): Versions {
   return {
     among: ifNoneMatch === '*' ? [] : ifMatch === '*' ? null : versionsIn(ifMatch),
@@ -18,7 +18,7 @@ export function versionsFor({ ifMatch = '*', ifNoneMatch = [] }: Preconditions):
   };
 }
 
-/** The condition that a row is of such a version. */
+/** The condition that a row has such a version. */
 export function isOfVersions({ among, except }: Record<keyof Versions, unknown>): RawBuilder<boolean> {
   return sql`(${among}::bigint[] is null or version = any(${among}::bigint[]))
     and (${except}::bigint[] is null or version <> all(${except}::bigint[]))`;

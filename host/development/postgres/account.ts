@@ -10,21 +10,21 @@ export interface Account {
 
 const nobody: Account = { uid: 65534, gid: 65534 };
 
-/** Chooses the account for the server whose files are in `folder`: PostgreSQL refuses to run as root. */
+/** Chooses the account for the server whose files are in `folder`, because PostgreSQL refuses to run as root. */
 export async function accountFor(folder: string): Promise<Account> {
   if (process.getuid?.() !== 0) return {};
   const owner = await stat(folder).catch(() => undefined);
   return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : nobody;
 }
 
-/** Runs a program to its end as `account` and returns what it printed; rejects with its standard error. */
+/** Runs a program to its end as `account` and returns its output; rejects with its standard error. */
 export async function runAs(account: Account, program: string, options: readonly string[]): Promise<string> {
-  // A project folder may be closed to the account, and a program cannot start in a folder it may not enter.
+  // A project folder may be closed to the account, and a program cannot start in a folder that it cannot enter.
   const { stdout } = await promisify(execFile)(program, options, { ...account, cwd: '/' });
   return stdout;
 }
 
-/** Tells whether `account` can reach `folder` and write in it. */
+/** Whether `account` can reach `folder` and write in it. */
 export async function canWrite(account: Account, folder: string): Promise<boolean> {
   const attempt = runAs(account, '/bin/sh', ['-c', 'cd "$0" && [ -w . ]', folder]);
   return attempt.then(

@@ -39,12 +39,12 @@ function shippedPostgres(): Shipped {
   }
 }
 
-// npm keeps no links in packages: the postinstall script makes them, where scripts are allowed to run.
+// npm keeps no links in packages. The postinstall script makes them, if scripts are allowed to run.
 async function makeMissingLinks(folder: string): Promise<void> {
   const listed = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links = JSON.parse(listed) as { source: string; target: string }[];
   for (const { source, target } of links) {
-    // Both stand beside each other. One that exists is right; a folder that is read-only will be copied.
+    // Both files are in the same folder. An existing link is correct, and a read-only folder is copied later.
     await symlink(basename(source), join(dirname(folder), target)).catch(() => undefined);
   }
 }
@@ -66,14 +66,14 @@ async function copyOf({ folder, version }: Shipped, place: string): Promise<stri
   if (await isOwnFolder(copy, user)) {
     const [original, copied] = await Promise.all([folder, join(copy, 'native')].map(countEntries));
     if (original === copied) return join(copy, 'native');
-    // Cleaners of temporary folders take files one by one.
+    // Cleaners of temporary folders remove files one by one.
     await rm(copy, { recursive: true, force: true });
   }
   const fresh = await mkdtemp(`${copy}-`);
   await cp(folder, join(fresh, 'native'), { recursive: true, verbatimSymlinks: true });
   await makeMissingLinks(join(fresh, 'native'));
   await runAs({}, 'chmod', ['-R', 'a+rX,go-w', fresh]);
-  // Of two that copy at once the first one wins; the other's copy is the same.
+  // If two processes copy at once, the first one wins. The other copy is equal.
   await rename(fresh, copy).catch(() => rm(fresh, { recursive: true, force: true }));
   return join(copy, 'native');
 }
@@ -81,7 +81,7 @@ async function copyOf({ folder, version }: Shipped, place: string): Promise<stri
 async function isOwnFolder(path: string, user: number): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return false;
-  // Programs that somebody else could have put there are not to be run.
+  // Programs that another account could have put there must not run.
   if (found.isDirectory() && found.uid === user && (found.mode & 0o022) === 0) return true;
   throw new Error(`${path} belongs to somebody else`);
 }

@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path';
 import { type Account, canWrite, runAs } from './account.ts';
 
 /**
- * Returns the folder where the server's files are kept: `wanted`, or, where the server's account cannot reach
- * it, a folder of that account to which `wanted` becomes a link. To delete `wanted` is to start afresh.
+ * Returns the folder for the server's files: `wanted` or, if the server's account cannot reach it, a folder of that
+ * account to which `wanted` becomes a link. Deleting `wanted` starts with an empty database.
  */
 export async function homeFor(wanted: string, account: Account): Promise<string> {
   const linked = await readlink(wanted).catch(() => undefined);
@@ -22,7 +22,7 @@ export async function homeFor(wanted: string, account: Account): Promise<string>
 
 async function canUse(account: Account, folder: string): Promise<boolean> {
   if (account.uid === undefined) return true;
-  // A mounted folder may not let itself be given away; whether the account can write is what counts.
+  // A mounted folder may refuse another owner. Only whether the account can write matters.
   await chown(folder, account.uid, account.gid ?? account.uid).catch(() => undefined);
   return canWrite(account, folder);
 }
@@ -43,7 +43,7 @@ async function moveOut(wanted: string, account: Account): Promise<string> {
   throw new Error(`Neither ${wanted} nor /var/tmp can be written by the account with the id ${account.uid}`);
 }
 
-// A folder that somebody else made under this name beforehand could be a trap.
+// A folder that another account created under this name could be a trap.
 async function isFitToReplace(home: string, account: Account): Promise<boolean> {
   const found = await lstat(home).catch(() => undefined);
   return found === undefined || (found.isDirectory() && (found.uid === 0 || found.uid === account.uid));

@@ -11,16 +11,16 @@ const stopLimit = 30_000;
 
 type ServerSettings = Readonly<Record<string, string | number>>;
 
-/** The server's main process and the way to end it. */
+/** The server's main process, and how to end it. */
 export interface RunningServer {
   readonly processId: number;
   stop(): Promise<void>;
 }
 
 /**
- * A shell between this process and the server. Its standard input is a pipe that closes when this process ends,
- * even by SIGKILL; then the server is stopped. SIGTERM counts as long as the server has not set up its handlers,
- * SIGINT (stop fast) from then on.
+ * A shell between this process and the server. Its standard input is a pipe that closes when this process ends, even by
+ * SIGKILL. The shell then stops the server: by SIGTERM before the server has set up its handlers, and by SIGINT (fast
+ * shutdown) afterwards.
  */
 const supervisor = `
   export LC_ALL=C
@@ -33,7 +33,7 @@ const supervisor = `
   exit $status
 `;
 
-/** Runs the server until `stop()`; resolves when it takes connections, throws with its log when it cannot. */
+/** Runs the server until `stop()`. Resolves when it accepts connections, and throws with its log if it cannot. */
 export async function runServer(place: ServerPlace, settings: ServerSettings): Promise<RunningServer> {
   const logFile = join(place.home, 'server.log');
   const lockBefore = await readLock(place);
@@ -60,7 +60,7 @@ function spawnServer({ programs, cluster, account }: ServerPlace, settings: Serv
     return spawn('/bin/sh', ['-c', supervisor, 'postgres', program, ...server], {
       ...account,
       cwd: '/',
-      // In a process group of its own, or Ctrl-C would stop it before the service has drained.
+      // In a process group of its own. Otherwise Ctrl-C would stop it before the service has drained.
       detached: true,
       stdio: ['pipe', log, log],
     });
@@ -69,7 +69,7 @@ function spawnServer({ programs, cluster, account }: ServerPlace, settings: Serv
   }
 }
 
-// The server keeps its process id in the first line of its lock file, and its state in the eighth.
+// The server's process id is in the first line of its lock file, and its state in the eighth.
 async function readLock({ cluster }: ServerPlace): Promise<string> {
   return readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
 }

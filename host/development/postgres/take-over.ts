@@ -13,8 +13,8 @@ export interface ServerPlace {
 }
 
 /**
- * Makes this process the only user of the cluster: ends a server that outlived its launcher, and clears a lock
- * file that would stop the next one. Throws when the launcher of a running server is still alive.
+ * Makes this process the only user of the cluster: ends a server that outlived its launcher, and removes a lock file
+ * that would stop the next one. Throws if the launcher of a running server is still alive.
  */
 export async function takeOver({ programs, home, cluster, account }: ServerPlace): Promise<void> {
   const lockFile = join(cluster, 'postmaster.pid');
@@ -22,7 +22,7 @@ export async function takeOver({ programs, home, cluster, account }: ServerPlace
   if (server !== undefined && isAlive(server)) {
     const launcher = await launcherOf(home);
     if (!(await isServerOf(cluster, server))) {
-      // After a crash the number can belong to another program, and PostgreSQL would not start beside it.
+      // After a crash the process id may belong to another program, and PostgreSQL would not start.
       await rm(lockFile, { force: true });
     } else if (launcher !== undefined) {
       throw new Error(

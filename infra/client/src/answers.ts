@@ -1,14 +1,16 @@
 import { errorOf } from './problem.ts';
 
-/** Ends a request, or a sequence of them. */
+/** Ends a request, or a sequence of requests. */
 export type Signal = { readonly signal?: AbortSignal };
 
-/** What a request gave. */
+/** The result of a request. */
 export type Taken<Data> = { readonly data: Data; readonly response: Response };
 
 type Answer<Data> = { readonly data?: Data; readonly error?: unknown; readonly response: Response };
 
-/** @throws {ProblemError | UnexpectedAnswer} unless the request was successful */
+/**
+ * @throws {ProblemError | UnexpectedAnswer} unless the request was successful
+ */
 export async function succeeded<Data>(
   call: Answer<Data> | Promise<Answer<Data>>,
 ): Promise<Taken<NonNullable<Data>>> {
@@ -17,7 +19,7 @@ export async function succeeded<Data>(
   throw errorOf(response, error);
 }
 
-/** The query of the link to the next page (RFC 8288); undefined where there is none. */
+/** The query of the link to the next page (RFC 8288); undefined without such a link. */
 export function nextQuery({ headers }: Response): Record<string, string> | undefined {
   const [, target] = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get('link') ?? '') ?? [];
   if (target === undefined) return undefined;

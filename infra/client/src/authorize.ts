@@ -1,6 +1,6 @@
 import type { TokenSource } from './client-credentials.ts';
 
-/** Sends requests with a token; once more with another one when the service refuses the first (401). */
+/** Sends requests with a token, and once more with another token if the service refuses the first one (401). */
 export function authorize(
   send: (request: Request) => Promise<Response>,
   tokens: TokenSource,

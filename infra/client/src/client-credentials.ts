@@ -1,22 +1,22 @@
 import { UnexpectedAnswer } from './problem.ts';
 
-/** Where access tokens come from. `refused` is a token that the service did not take: another one is wanted. */
+/** A source of access tokens. `refused` is a token that the service refused: the source must return another one. */
 export type TokenSource = (refused?: string) => string | Promise<string>;
 
-/** A client of the authorization server, and what else its token endpoint asks for (such as `audience`). */
+/** A client of the authorization server, and further parameters of its token endpoint (such as `audience`). */
 export type ClientCredentials = {
   /** The token endpoint. */
   readonly url: string;
   readonly clientId: string;
   readonly clientSecret?: string;
   readonly scope?: string;
-  /** Where the secret goes: HTTP Basic, as every server must support (RFC 6749 section 2.3.1), or the body. */
+  /** Where the secret is sent: HTTP Basic, as every server must support (RFC 6749 section 2.3.1), or the body. */
   readonly authenticateBy?: 'basic' | 'body';
   readonly parameters?: Readonly<Record<string, string>>;
   readonly fetch?: typeof fetch;
 };
 
-/** In milliseconds: a token is renewed so long before it expires, or a tenth of its life, if that is shorter. */
+/** In milliseconds. A token is renewed so long before it expires, or a tenth of its lifetime, if that is shorter. */
 const MARGIN = 30_000;
 
 /** Tokens by the client credentials grant (RFC 6749 section 4.4): one at a time, renewed before it expires. */
@@ -70,7 +70,7 @@ async function askForToken(credentials: ClientCredentials): Promise<TokenAnswer>
   );
 }
 
-/** As a form encodes it (RFC 6749 section 2.3.1). */
+/** Form-encoded (RFC 6749 section 2.3.1). */
 function encoded(text: string): string {
   return new URLSearchParams([['', text]]).toString().slice(1);
 }

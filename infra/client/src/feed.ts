@@ -3,11 +3,11 @@ import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
 import type { paths } from './schema.ts';
 import type { Change, ChangePage, Users } from './users.ts';
 
-/** Where a reader of the changes begins, and when it ends. */
+/** Where a reader of the changes starts, and when it ends. */
 export type FeedOptions = Signal & {
-  /** Where to go on: a cursor, `now`, or (absent) the oldest change that is kept. */
+  /** The start: a cursor, `now` or, if absent, the oldest change. */
   readonly from?: string;
-  /** Whether to go on when there is nothing more, and wait for news. */
+  /** Whether to wait for further changes at the end of the feed. */
   readonly follow?: boolean;
   /** The `sub` of a caller whose changes are left out. */
   readonly excludeActor?: string;
@@ -18,10 +18,10 @@ type FeedQuery = NonNullable<paths['/api/v1/users/changes']['get']['parameters']
 const FEED = '/api/v1/users/changes';
 const PAGE = 1000;
 
-/** In seconds: the longest that the service waits for news. */
+/** In seconds: maximum time for which the service waits for a change. */
 const LONGEST_WAIT = 20;
 
-/** What reads the changes. */
+/** The functions that read the changes. */
 export function feedOf(api: Client<paths>): Pick<Users, 'changes' | 'changePages' | 'changesOf' | 'head'> {
   async function read(query: FeedQuery, options: Signal): Promise<ChangePage> {
     const { data, response } = await succeeded(api.GET(FEED, { params: { query }, ...options }));
@@ -36,7 +36,7 @@ export function feedOf(api: Client<paths>): Pick<Users, 'changes' | 'changePages
     };
     for (let cursor = from; ; ) {
       const page = await read({ ...always, ...(cursor !== undefined && { cursor }) }, options);
-      // A page may be empty before the end, where much is left out; at the end the cursor stays.
+      // With `excludeActor`, a page may be empty before the end of the feed. At the end the cursor stays the same.
       const isEnd = page.changes.length === 0 && page.cursor === cursor;
       if (isEnd && !follow) return;
       yield page;

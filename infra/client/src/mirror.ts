@@ -4,30 +4,30 @@ import type { User, Users } from './users.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** A copy of the users. What is done to it may be done again after a crash, and must have no other effect then. */
+/** A copy of the users. An operation on it may be repeated after a crash, and must then have no further effect. */
 export type Mirror = {
-  /** The cursor that was kept last; undefined before the first copy is whole. */
+  /** The cursor that was stored last; undefined before the first copy is complete. */
   cursor(): Awaitable<string | undefined>;
   /** The ids of all users in the copy. */
   ids(): Iterable<string> | AsyncIterable<string>;
   put(user: User): Awaitable<void>;
   remove(id: string): Awaitable<void>;
-  /** Keeps the cursor; all changes before it are in the copy. */
+  /** Stores the cursor. All changes before it are in the copy. */
   keep(cursor: string): Awaitable<void>;
 };
 
 type MirrorOptions = Signal & {
-  /** Whether to go on for ever; else it ends when the copy is up to date. */
+  /** Whether to continue for ever. Otherwise it ends when the copy is up to date. */
   readonly follow?: boolean;
 };
 
-/** The most ids that a list takes. */
+/** Maximum number of ids in a list. */
 const MOST_IDS = 100;
 
 /**
- * Keeps a copy of the users: the first time (and whenever the changes since the cursor are no longer kept) from a walk of
- * the list, after which the changes are followed from where they stood before it; else from the cursor on. It ends when
- * `signal` says so.
+ * Keeps a copy of the users up to date. The first time, and whenever the changes after the cursor are no longer
+ * available, it reads the list, and then follows the changes from before the list. Otherwise it continues from the
+ * cursor. It ends when `signal` aborts.
  */
 export async function mirror(
   users: Users,
@@ -51,7 +51,7 @@ export async function mirror(
   }
 }
 
-/** Gives the cursor of the moment before the walk, so that whatever happens meanwhile is read afterwards. */
+/** Returns the cursor from before the list, so that all later changes are read afterwards. */
 async function copyAll(users: Users, copy: Mirror, options: Signal): Promise<string> {
   const head = await users.head(options);
   const seen = new Set<string>();
@@ -64,7 +64,7 @@ async function copyAll(users: Users, copy: Mirror, options: Signal): Promise<str
   return head;
 }
 
-/** Reads each user that is named as it is now; whoever is not there has been deleted. */
+/** Reads the current state of each named user. A user that is not found has been deleted. */
 async function apply(ids: readonly string[], users: Users, copy: Mirror, options: Signal): Promise<void> {
   for (let first = 0; first < ids.length; first += MOST_IDS) {
     const asked = ids.slice(first, first + MOST_IDS);

@@ -3,7 +3,7 @@ import type { components } from './schema.ts';
 type AnyProblem = components['schemas']['Problem'];
 type Faults = Required<Pick<AnyProblem, 'errors'>>;
 
-/** What stands after `urn:svc:error:` in the `type` of a problem. */
+/** The part after `urn:svc:error:` in the `type` of a problem. */
 export type ProblemCode =
   | 'bad_request_error'
   | 'unauthorized_error'
@@ -29,14 +29,14 @@ type ProblemOf<Code extends ProblemCode> = Omit<AnyProblem, 'type' | 'errors'> &
   readonly type: `urn:svc:error:${Code}`;
 } & (Code extends 'validation_error' ? Faults : Code extends 'conflict_error' ? Partial<Faults> : unknown);
 
-/** A problem document (RFC 9457): a union, told apart by `type`. */
+/** A problem document (RFC 9457): a union, distinguished by `type`. */
 export type Problem = { [Code in ProblemCode]: ProblemOf<Code> }[ProblemCode];
 
-/** The service refused a request, and said why. */
+/** The service refused a request with a problem document. */
 export class ProblemError<P extends Problem = Problem> extends Error {
   override readonly name = 'ProblemError';
   readonly problem: P;
-  /** Names the request in the log of the service. */
+  /** Identifies the request in the log of the service. */
   readonly requestId: string | undefined;
 
   constructor(problem: P, requestId?: string) {
@@ -46,7 +46,7 @@ export class ProblemError<P extends Problem = Problem> extends Error {
   }
 }
 
-/** Somebody answered, but not the service: a gateway, a balancer, another program. */
+/** The response is not from the service, but from a gateway, a balancer or another program. */
 export class UnexpectedAnswer extends Error {
   override readonly name = 'UnexpectedAnswer';
   readonly status: number;
@@ -57,7 +57,7 @@ export class UnexpectedAnswer extends Error {
   }
 }
 
-/** Whether the service refused for this reason; then `error.problem` has its members. */
+/** Whether the service refused for this reason. If so, `error.problem` has the members of this problem. */
 export function isProblem<Code extends ProblemCode>(
   error: unknown,
   code: Code,
@@ -65,10 +65,10 @@ export function isProblem<Code extends ProblemCode>(
   return error instanceof ProblemError && error.problem.type === `urn:svc:error:${code}`;
 }
 
-/** The error that an answer other than a success stands for; `body` is what it holds, parsed when it is JSON. */
+/** The error for a response other than a success. `body` is its content, parsed if it is JSON. */
 export function errorOf({ status, headers }: Response, body: unknown): ProblemError | UnexpectedAnswer {
   if (!headers.get('content-type')?.startsWith('application/problem+json'))
     return new UnexpectedAnswer(status, String(body).slice(0, 200));
-  // The name of the header is a setting of the service; this is what it usually is.
+  // The name of the header is a setting of the service. This is its default.
   return new ProblemError(body as Problem, headers.get('x-request-id') ?? undefined);
 }

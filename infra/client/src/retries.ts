@@ -1,21 +1,21 @@
-/** How often a request is sent, and how long is waited. */
+/** How often a request is sent, and how long the pauses are. */
 export type RetryOptions = {
-  /** How often it is sent at most; 1 never sends it again. */
+  /** Maximum number of attempts; 1 never repeats a request. */
   readonly attempts?: number;
-  /** The first pause in milliseconds, where the service names none; each later one is up to twice as long. */
+  /** The first pause in milliseconds, if the service names none. Each later one is up to twice as long. */
   readonly pause?: number;
   /** The longest pause in milliseconds, whatever the service names. */
   readonly longestPause?: number;
-  /** After so many milliseconds an attempt is given up. */
+  /** Time limit of an attempt in milliseconds. */
   readonly timeout?: number;
 };
 
-/** Answers of a service or of a gateway in front of it that cannot answer now. */
+/** Statuses of a service, or of a gateway in front of it, that cannot respond now. */
 const LATER = new Set([429, 502, 503, 504]);
 
 /**
- * Sends a request again while the service cannot answer, or the answer is lost: one that reads, changes or deletes, and
- * one that creates under an Idempotency-Key. Any other is sent once, for it may have been carried out.
+ * Repeats a request while the service cannot respond or the response is lost, if it reads, changes or deletes, or
+ * creates with an Idempotency-Key. Any other request is sent once, because it may have been carried out.
  */
 export function sendAgain(
   send: (request: Request) => Promise<Response>,
@@ -45,7 +45,7 @@ export function sendAgain(
   }
 }
 
-/** 409 with Retry-After: the first request with this Idempotency-Key is still being carried out. */
+/** 409 with Retry-After: the first request with this Idempotency-Key is still in progress. */
 function isForLater({ status, headers }: Response): boolean {
   return LATER.has(status) || (status === 409 && headers.has('retry-after'));
 }
@@ -57,7 +57,7 @@ function marked(answer: Response): Response {
   return answer;
 }
 
-/** Whether the request had been sent before, so that this may be the answer to its own effect. */
+/** Whether the request was repeated, so that this may be the response to its own effect. */
 export function wasSentAgain(answer: Response): boolean {
   return again.has(answer);
 }

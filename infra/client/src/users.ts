@@ -7,15 +7,15 @@ import { isProblem } from './problem.ts';
 import { type RetryOptions, sendAgain, wasSentAgain } from './retries.ts';
 import type { components, paths } from './schema.ts';
 
-/** A user, as the service answers it. */
+/** A user, as in a response. */
 export type User = components['schemas']['UserRead'];
-/** A user and its version, which `ifVersion` takes. */
+/** A user and its version, for `ifVersion`. */
 export type VersionedUser = User & { readonly version: string };
-/** What a user is created from. */
+/** The members of a new user. */
 export type NewUser = components['schemas']['UserCreate'];
-/** What is to be changed: an absent member leaves its field. */
+/** The members to change. An absent member leaves its field unchanged. */
 export type UserChange = components['schemas']['UserUpdate'];
-/** What became of an item of a partial batch. */
+/** Result of an item of a partial batch. */
 export type BatchResult = components['schemas']['BatchItemResult'];
 /** A change of a user, a CloudEvent. */
 export type Change = components['schemas']['Change'];
@@ -23,10 +23,10 @@ export type Change = components['schemas']['Change'];
 export type ChangePage = { readonly changes: readonly Change[]; readonly cursor: string };
 
 type ListQuery = NonNullable<paths['/api/v1/users/']['get']['parameters']['query']>;
-/** The filters and the order of a list; `limit` is the size of a page. */
+/** The filters and the order of a list. `limit` is the size of a page. */
 export type UserFilter = Omit<ListQuery, 'cursor' | 'skip'>;
 
-/** Where the service is, and how to call it. */
+/** The address of the service, and how to call it. */
 export type UsersOptions = {
   /** The address of the service, with the path that it is mounted under. */
   readonly url: string;
@@ -35,48 +35,48 @@ export type UsersOptions = {
   readonly fetch?: typeof fetch;
 };
 
-/** The users of a service. Whatever it refuses is thrown as a `ProblemError`. */
+/** The users of a service. A refusal is thrown as a `ProblemError`. */
 export type Users = {
-  /** Creates a user; whatever is lost on the way, once. `key` is an Idempotency-Key of one's own. */
+  /** Creates a user exactly once, also if responses are lost. `key` is your own Idempotency-Key. */
   create(user: NewUser, options?: Signal & { readonly key?: string }): Promise<VersionedUser>;
-  /** Creates all of them, or none: up to 100. */
+  /** Creates all users or none: up to 100. */
   createAll(users: readonly NewUser[], options?: Signal & { readonly key?: string }): Promise<User[]>;
-  /** Creates those that can be created, and tells what became of each. */
+  /** Creates the users that can be created, and returns one result per user. */
   createSome(users: readonly NewUser[], options?: Signal & { readonly key?: string }): Promise<BatchResult[]>;
   /** The user. */
   get(id: string, options?: Signal): Promise<VersionedUser>;
-  /** The user, or undefined when there is none. */
+  /** The user, or undefined if there is none. */
   find(id: string, options?: Signal): Promise<VersionedUser | undefined>;
   /** The user with this email, in any case, or undefined. */
   findByEmail(email: string, options?: Signal): Promise<User | undefined>;
-  /** Changes the fields that are given. `ifVersion` makes it fail when somebody else has changed the user since. */
+  /** Changes the given fields. With `ifVersion` it fails if another caller has changed the user meanwhile. */
   change(
     id: string,
     change: UserChange,
     options?: Signal & { readonly ifVersion?: string },
   ): Promise<VersionedUser>;
   /**
-   * Changes what `decide` makes of the user as it is, so that nobody's change is lost: when somebody else was first, the
-   * user is read and `decide` called again. Undefined changes nothing.
+   * Applies the result of `decide` for the current user, without losing another caller's change. If another caller was
+   * first, the user is read and `decide` is called again. Undefined changes nothing.
    */
   update(
     id: string,
     decide: (user: VersionedUser) => UserChange | undefined | Promise<UserChange | undefined>,
     options?: Signal & { readonly attempts?: number },
   ): Promise<VersionedUser>;
-  /** Deletes the user. `ifVersion` makes it fail when somebody else has changed the user since. */
+  /** Deletes the user. With `ifVersion` it fails if another caller has changed the user meanwhile. */
   remove(id: string, options?: Signal & { readonly ifVersion?: string }): Promise<void>;
-  /** All users that fit, page by page; whoever is there all the time is seen exactly once. */
+  /** All matching users, page by page. Each user that exists all the time occurs exactly once. */
   list(filter?: UserFilter, options?: Signal): AsyncGenerator<User, void>;
   /** The changes of all users, oldest first. */
   changes(options?: FeedOptions): AsyncGenerator<Change, void>;
-  /** The same in pages, each with the cursor to go on from; also an empty one, where there is no news. */
+  /** The same in pages, each with the cursor to continue from, also empty ones. */
   changePages(options?: FeedOptions): AsyncGenerator<ChangePage, void>;
   /** The changes of one user, also after its deletion. */
   changesOf(id: string, options?: Signal): AsyncGenerator<Change, void>;
-  /** The cursor of the last change that there is: what is read from it came later. */
+  /** The cursor of the latest change. Reading from it returns only later changes. */
   head(options?: Signal): Promise<string>;
-  /** Every operation as the OpenAPI document has it, with the same tokens and retries. */
+  /** Every operation of the OpenAPI document, with the same tokens and retries. */
   readonly api: Client<paths>;
 };
 
@@ -110,7 +110,7 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
     const answer = await api.PATCH(ONE, { body, params: about(id, ifVersion), ...options });
     if (answer.response.status !== 412 || !wasSentAgain(answer.response))
       return versioned(await succeeded(answer));
-    // An answer was lost on the way: perhaps this is the version that the change itself has made.
+    // A response was lost: this may be the version that the change itself made.
     const user = await get(id, options);
     return hasFields(user, body) ? user : versioned(await succeeded(answer));
   }
@@ -150,7 +150,7 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
     },
     async remove(id, { ifVersion, ...options } = {}) {
       const answer = await api.DELETE(ONE, { params: about(id, ifVersion), ...options });
-      // Where the answer to an earlier attempt was lost, that one may have deleted it.
+      // If the response to an earlier attempt was lost, that attempt may have deleted the user.
       if (answer.response.status === 404 && wasSentAgain(answer.response)) return;
       await succeeded(answer);
     },

@@ -4,7 +4,7 @@ import { type Bytes, delimited, number, text } from './protobuf-text.ts';
 const keys = new Map<string, Bytes>();
 const shared = new WeakMap<Attributes, Bytes>();
 
-/** Attributes as a repeated field of `KeyValue`; those that are frozen are encoded once. */
+/** Attributes as a repeated field of `KeyValue`. Frozen ones are encoded once. */
 export function attributesField(field: number, attributes: Attributes): Bytes {
   const known = shared.get(attributes);
   if (known !== undefined) return known;
@@ -16,7 +16,7 @@ export function attributesField(field: number, attributes: Attributes): Bytes {
   return bytes;
 }
 
-/** There are a few dozen of them. */
+/** There are only a few dozen keys. */
 function keyOf(key: string): Bytes {
   const known = keys.get(key);
   if (known !== undefined) return known;
@@ -25,7 +25,7 @@ function keyOf(key: string): Bytes {
   return bytes;
 }
 
-/** `AnyValue`: a text, a boolean or a whole number that is not negative. */
+/** `AnyValue`: a text, a boolean or a non-negative integer. */
 function anyValue(value: AttributeValue | undefined): Bytes {
   if (typeof value === 'number') return number(3, value);
   if (typeof value === 'boolean') return number(2, Number(value));

@@ -1,12 +1,12 @@
 /**
- * Protobuf, one character a byte: V8 joins short texts faster than JavaScript fills a buffer, and what is the same each time
- * stays a text. `latin1` writes such a text as it is.
+ * Protobuf as text, one character per byte. V8 joins short texts faster than JavaScript fills a buffer, and constant
+ * parts stay texts. `latin1` writes such a text unchanged.
  */
 export type Bytes = string;
 
 const ASCII = /^[\0-\x7f]*$/;
 
-/** A whole number that is not negative, in groups of seven bits. */
+/** A non-negative integer, in groups of seven bits. */
 export function varint(number: number): Bytes {
   let [bytes, rest] = ['', number];
   while (rest > 0x7f) {
@@ -16,7 +16,7 @@ export function varint(number: number): Bytes {
   return bytes + String.fromCharCode(rest);
 }
 
-/** What has a length: a message within another, or a text. Fields 1 to 15 alone, whose tag is one byte. */
+/** A field with a length: a nested message, or a text. Only fields 1 to 15, whose tag is one byte. */
 export function delimited(field: number, bytes: Bytes): Bytes {
   return String.fromCharCode((field << 3) | 2) + varint(bytes.length) + bytes;
 }

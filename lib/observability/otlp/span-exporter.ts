@@ -7,7 +7,10 @@ import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from '@openteleme
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import { spanRequest } from './span-request.ts';
 
-/** The SDK's exporter of spans as protobuf over HTTP, by the OTEL_* variables; but for how spans are encoded. */
+/**
+ * The SDK's exporter of spans as protobuf over HTTP, configured by the OTEL_* variables, with this service's encoding
+ * of spans.
+ */
 export function createSpanExporter(): SpanExporter {
   const headers = { 'Content-Type': 'application/x-protobuf' };
   const serializer = { ...ProtobufTraceSerializer, serializeRequest: spanRequest };

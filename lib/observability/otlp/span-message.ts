@@ -3,23 +3,23 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import { attributesField } from './attributes.ts';
 import { type Bytes, delimited, number, text, varint } from './protobuf-text.ts';
 
-/** A span that is ready to be written, at once. */
+/** A span that is ready to be written. */
 export type SpanMessage = {
   readonly size: number;
-  /** Writes it at `at`, and tells where it ends. */
+  /** Writes the span at `at`, and returns the position after it. */
   write(buffer: Buffer, at: number): number;
 };
 
-/** Ids of trace and span, two moments and the flags, each with its tag. */
+/** Size of the ids of trace and span, the two times and the flags, each with its tag. */
 const FIXED = 18 + 10 + 9 + 9 + 6;
 const PARENT = 10;
 
-/** Of `SpanFlags`: that it is known whether the parent is remote, and that it is. */
+/** `SpanFlags`: it is known whether the parent is remote; the parent is remote. */
 const [KNOWN, REMOTE] = [0x100, 0x200];
 
 /**
- * A span of ours as field 2 of `ScopeSpans`. It has no events, no links and no status message, and its attributes are what
- * `attributes.ts` can encode.
+ * One of the service's spans as field 2 of `ScopeSpans`. It has no events, no links and no status message, and only
+ * attributes that `attributes.ts` can encode.
  *
  * @see opentelemetry-proto, trace/v1/trace.proto
  */
@@ -63,7 +63,7 @@ function writeId(buffer: Buffer, at: number, field: number, hex: string): number
   return at + 2 + buffer.write(hex, at + 2, 'hex');
 }
 
-/** Nanoseconds as 64 bits: 1e9 is 2^9 times a number by which seconds may be multiplied and stay exact. */
+/** Writes nanoseconds as 64 bits. 1e9 is 2^9 times a number by which seconds can be multiplied without loss. */
 function writeTime(buffer: Buffer, at: number, field: number, [seconds, nanoseconds]: HrTime): number {
   const multiple = seconds * (1e9 / 2 ** 9);
   const low = (multiple % 2 ** 23) * 2 ** 9 + nanoseconds;

@@ -6,12 +6,12 @@ import { delimited, text, varint } from './protobuf-text.ts';
 import { spanMessage } from './span-message.ts';
 
 /**
- * `ExportTraceServiceRequest` of spans. Ours, which are nearly all, are encoded here; those of instrumentations, which may
- * hold anything, by the SDK. Two such requests one behind the other are one (protobuf, "Last One Wins": repeated fields
- * are joined).
+ * `ExportTraceServiceRequest` of spans. The service's own spans, which are nearly all, are encoded here. The SDK
+ * encodes those of instrumentations, which may contain anything. Two such requests in sequence are one request
+ * (protobuf, "Last One Wins": repeated fields are joined).
  *
- * The SDK writes each character of each attribute, twice: the two spans of a request took 18 microseconds until they were
- * sent, and take 6.
+ * The SDK writes each character of each attribute twice. The two spans of a request took 18 microseconds until they
+ * were sent, and take 6.
  */
 export function spanRequest(spans: readonly ReadableSpan[]): Uint8Array | undefined {
   const ours = spans.filter(isOurs);
@@ -24,7 +24,7 @@ function isOurs({ instrumentationScope }: ReadableSpan): boolean {
   return instrumentationScope.name === SCOPE;
 }
 
-/** They have one resource and one scope. */
+/** All spans have one resource and one scope. */
 function requestOf(spans: readonly ReadableSpan[]): Buffer {
   const [first] = spans;
   if (!first) return Buffer.alloc(0);
