@@ -13,37 +13,26 @@ export type TimeLimits = {
 };
 
 /**
- * Gives up what has waited for too long. One timer for all: one for each statement would be set and cleared at every
- * request. `onTick` is called meanwhile, and as long as it gives true.
+ * Gives up what has waited for too long. One timer for all: one per statement would be set and cleared at every request.
+ * `onTick` is called meanwhile, and as long as it returns true.
  */
 export function createTimeLimits(onTick: () => boolean): TimeLimits {
   const all = new ChurningSet<Waiting>();
-  const startLooking = lookingWhile(() => {
-    const now = performance.now();
-    for (const waiting of all) if (waiting.until <= now) waiting.giveUp();
-    return onTick() || all.size > 0;
-  });
-
-  return {
-    add(waiting) {
-      all.add(waiting);
-      startLooking();
-    },
-    delete: (waiting) => void all.delete(waiting),
-  };
-}
-
-/** Gives what starts to look at what waits, unless that has been started: again and again, until `look` gives false. */
-export function lookingWhile(look: () => boolean): () => void {
   let timer: NodeJS.Timeout | undefined;
 
   function tick(): void {
-    if (look()) return;
+    const now = performance.now();
+    for (const waiting of all) if (waiting.until <= now) waiting.giveUp();
+    if (onTick() || all.size > 0) return;
     clearInterval(timer);
     timer = undefined;
   }
 
-  return () => {
-    timer ??= setInterval(tick, TICK).unref();
+  return {
+    add(waiting) {
+      all.add(waiting);
+      timer ??= setInterval(tick, TICK).unref();
+    },
+    delete: (waiting) => void all.delete(waiting),
   };
 }

@@ -5,10 +5,9 @@ import { clientConfig, openPool, SESSION } from '../servers/connection.ts';
 import type { Hosts } from '../servers/hosts.ts';
 import { timeLimitOf, type Ways } from '../statements.ts';
 import { asideOf } from './aside.ts';
+import { Batcher } from './batcher.ts';
 import { LONGEST_IDLE } from './borrowed.ts';
 import { exclusiveConnections } from './exclusive.ts';
-import { gatheringLookups } from './gathered-lookups.ts';
-import { gatheringWrites } from './gathered-writes.ts';
 import { type SharedConnections, sharedConnections } from './shared.ts';
 
 type Opened = {
@@ -67,9 +66,9 @@ export function openWays(settings: Settings['postgres'], hosts: Hosts): Opened {
   return {
     ways: {
       read,
-      lookup: gatheringLookups(read, options),
+      lookup: new Batcher(read, { ...options, areWrites: false, maxBatches: 1 }),
       write,
-      item: gatheringWrites(write, { ...options, mostGroups: forWrites }),
+      item: new Batcher(write, { ...options, areWrites: true, maxBatches: forWrites }),
       long,
       aside: asideOf(long, { ...options, most: Math.floor(forOthers / 3) }),
     },
