@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { unavailable } from '../../problem.ts';
 import { abandon } from '../servers/connection.ts';
-import type { Hosts } from '../servers/hosts.ts';
+import { HostChanged, type Hosts } from '../servers/hosts.ts';
 import { Pipeline } from './pipeline.ts';
 import { closed } from './way.ts';
 
@@ -69,11 +69,14 @@ export function borrowingFrom(pool: Pool, { areNamed, hosts }: BorrowOptions): B
 }
 
 async function connected(pool: Pool): Promise<PoolClient> {
-  if (pool.ending) throw closed();
-  try {
-    return await pool.connect();
-  } catch (cause) {
-    // Whatever the reason, TLS and passwords included, nothing has been sent yet.
-    throw unavailable(`no connection: ${cause instanceof Error ? cause.message : cause}`, cause);
+  for (;;) {
+    if (pool.ending) throw closed();
+    try {
+      return await pool.connect();
+    } catch (cause) {
+      if (cause instanceof HostChanged) continue;
+      // Whatever the reason, TLS and passwords included, nothing has been sent yet.
+      throw unavailable(`no connection: ${cause instanceof Error ? cause.message : cause}`, cause);
+    }
   }
 }

@@ -89,7 +89,11 @@ export class Hosts {
     if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
   }
 
-  /** Opens a session at the host in use. @throws why it cannot be opened, or not at this host any more */
+  /**
+   * Opens a session at the host in use.
+   *
+   * @throws {HostChanged} when another host came into use meanwhile; else why it cannot be opened
+   */
   async open(session: HostSession): Promise<void> {
     const found = await this.#findHost();
     session.use(found.host);
@@ -102,7 +106,7 @@ export class Hosts {
     if (!isOfStandby && (this.#found ?? found).host === found.host) return;
     this.#onError(session);
     abandon(session);
-    throw new Error('another host accepts writes');
+    throw new HostChanged();
   }
 
   get #isOnly(): boolean {
@@ -223,6 +227,11 @@ export class Hosts {
   }
 }
 
+/** A session was opened at a host that is not in use any more, and nothing was sent: the next one is at another host. */
+export class HostChanged extends Error {
+  override readonly message = 'another host accepts writes';
+}
+
 /** A session of a pool, at the host in use. */
 class HostSession extends Session {
   readonly #hosts: Hosts;
@@ -254,7 +263,7 @@ class HostSession extends Session {
     if (this.isLeaving) return;
     this.isLeaving = true;
     this.once('drain', () => void this.end());
-    this.emit('error', new Error('another server accepts writes'));
+    this.emit('error', new HostChanged());
   }
 }
 

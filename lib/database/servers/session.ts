@@ -35,7 +35,7 @@ export class Session extends Client {
     });
   }
 
-  /** Connects within so many milliseconds. */
+  /** Connects within so many milliseconds; what is asked then has as long. */
   async openInTime(milliseconds = connectTimeLimit(this.#postgres)): Promise<void> {
     let isLate = false;
     const timer = setTimeout(() => {
@@ -44,6 +44,7 @@ export class Session extends Client {
     }, milliseconds);
     try {
       await super.connect();
+      timer.refresh();
       await this.#identify();
     } catch (fault) {
       abandon(this);
