@@ -1,4 +1,4 @@
-import { isReadOnly } from '../lib/database/faults.ts';
+import { askingForWrites } from '../lib/database/takes-writes.ts';
 import { maintaining } from '../lib/maintenance.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
 import type { Service } from '../lib/service.ts';
@@ -13,16 +13,17 @@ const INTERVAL = 600_000;
  */
 export function keepMaintained({ settings, log, database }: Service): { stop(): void } {
   const maintain = maintaining(database.statements, settings.changesRetention);
+  const takesWrites = askingForWrites(database.statements);
   const failures = createFailureLog(log, 'maintenance_failed');
   const stopped = new AbortController();
   let timer = setTimeout(run, FIRST.earliest + Math.random() * (FIRST.latest - FIRST.earliest)).unref();
 
   async function run(): Promise<void> {
     try {
-      await maintain(stopped.signal);
+      if (await takesWrites()) await maintain(stopped.signal);
       failures.succeeded();
     } catch (cause) {
-      if (!isReadOnly(cause)) failures.failed(cause);
+      failures.failed(cause);
     }
     if (!stopped.signal.aborted) timer = setTimeout(run, INTERVAL).unref();
   }

@@ -66,12 +66,12 @@ export function isMissingTable(fault: unknown): boolean {
 }
 
 /**
- * A change of the schema that somebody else was in the way of: a lock, a deadlock, or the same change made at the same
- * time, which `if not exists` does not always see.
+ * A change of the schema that another session was in the way of: a lock, a deadlock, or the same change made at the same
+ * time, which `if not exists` does not always see (XX000: "tuple concurrently updated").
  */
 export function isInTheWay(fault: unknown): boolean {
   const isInCatalog = sqlStateOf(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
-  return isInCatalog || /^(55P03|40001|40P01|42710|42P07)$/.test(sqlStateOf(fault) ?? '');
+  return isInCatalog || /^(55P03|40001|40P01|42710|42P07|XX000)$/.test(sqlStateOf(fault) ?? '');
 }
 
 /** The server takes no writes, or not any more. */

@@ -81,7 +81,7 @@ describe('while PostgreSQL takes no writes', () => {
       `ALTER SYSTEM SET default_transaction_read_only = ${isOn ? 'off' : 'on'}`,
       'SELECT pg_reload_conf()',
     ]);
-  /** How many statements have failed, which here breaks their connections. Told a second late. */
+  /** How many statements have failed. A session that stays open reports it up to ten seconds late. */
   const failed = async () => {
     const statement =
       'SELECT xact_rollback::int AS count FROM pg_stat_database WHERE datname = current_database()';
@@ -99,11 +99,15 @@ describe('while PostgreSQL takes no writes', () => {
     const ada = await createUser();
     const first = await call('GET', end);
     const grace = await createUser();
+    const accepted = Number(await failed());
     await takeWrites(false);
     await until(
       'it takes no writes',
       async () => (await call('POST', USERS, { email: freshAddress() })).status === 503,
     );
+    await until('the refused write is counted', async () => Number(await failed()) > accepted, {
+      seconds: 15,
+    });
     const before = await untilTold(failed);
 
     for (let round = 0; round < 5; round += 1) {

@@ -24,11 +24,13 @@ export type Borrow = () => Promise<Borrowed>;
 type BorrowOptions = {
   /** Whether statements are prepared by name: not behind a pooler, where the next transaction has another session. */
   readonly areNamed: boolean;
+  /** Whether connections are given back after each statement, so that one can be waited for when no more are opened. */
+  readonly areReturned: boolean;
   readonly hosts: Hosts;
 };
 
 /** Borrows from this pool, each connection with the statements that it knows already. */
-export function borrowingFrom(pool: Pool, { areNamed, hosts }: BorrowOptions): Borrow {
+export function borrowingFrom(pool: Pool, { areNamed, areReturned, hosts }: BorrowOptions): Borrow {
   const { max } = pool.options;
   let open = 0;
   pool.on('connect', () => {
@@ -48,11 +50,24 @@ export function borrowingFrom(pool: Pool, { areNamed, hosts }: BorrowOptions): B
     return added;
   }
 
+  /** Rather than for a session that the host refuses, a statement waits for one that there is. */
+  async function connected(): Promise<PoolClient> {
+    for (;;) {
+      if (pool.ending) throw closed();
+      pool.options.max = hosts.refusesSessions && open > 0 ? open : max;
+      try {
+        return await pool.connect();
+      } catch (cause) {
+        if (cause instanceof HostChanged || (areReturned && open > 0)) continue;
+        // Whatever the reason, TLS and passwords included, nothing has been sent yet.
+        throw unavailable(`no connection: ${cause instanceof Error ? cause.message : cause}`, cause);
+      }
+    }
+  }
+
   return async () => {
     for (;;) {
-      // Rather than for a session that the host refuses, a statement waits for one that there is.
-      pool.options.max = hosts.refusesSessions && open > 0 ? open : max;
-      const client = await connected(pool);
+      const client = await connected();
       const pipeline = pipelineOf(client);
       const isFresh = Date.now() - (idleSince.get(client) ?? Date.now()) <= LONGEST_IDLE;
       const release = () => {
@@ -66,17 +81,4 @@ export function borrowingFrom(pool: Pool, { areNamed, hosts }: BorrowOptions): B
       release();
     }
   };
-}
-
-async function connected(pool: Pool): Promise<PoolClient> {
-  for (;;) {
-    if (pool.ending) throw closed();
-    try {
-      return await pool.connect();
-    } catch (cause) {
-      if (cause instanceof HostChanged) continue;
-      // Whatever the reason, TLS and passwords included, nothing has been sent yet.
-      throw unavailable(`no connection: ${cause instanceof Error ? cause.message : cause}`, cause);
-    }
-  }
 }

@@ -7,7 +7,7 @@ import type { Pipeline, StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { cancelled, noConnection, outOfTime, type Way } from './way.ts';
 
-type Options = Parameters<typeof borrowingFrom>[1] & {
+type Options = Omit<Parameters<typeof borrowingFrom>[1], 'areReturned'> & {
   /** How many may wait for a connection. */
   readonly mostWaiting: number;
   /** For how long a statement waits before it is sent, in milliseconds. */
@@ -25,7 +25,7 @@ const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeou
 
 /** Connections of this pool. */
 export function exclusiveConnections(pool: Pool, options: Options): ExclusiveConnections {
-  const borrow = borrowingFrom(pool, options);
+  const borrow = borrowingFrom(pool, { ...options, areReturned: true });
   const busy = new ChurningSet<Borrowed>();
   const waiting = new ChurningSet<(reason: Error) => void>();
   const { mostWaiting, poolTimeLimit } = options;

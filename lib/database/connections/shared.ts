@@ -35,7 +35,7 @@ type Used = Borrowed & { answered: number; changedAt: number };
  */
 export function sharedConnections(pool: Pool, options: Options): SharedConnections {
   const { hosts, mostSent, mostWaiting, poolTimeLimit, timeLimit } = options;
-  const borrow = borrowingFrom(pool, { hosts, areNamed: true });
+  const borrow = borrowingFrom(pool, { hosts, areNamed: true, areReturned: false });
   const most = pool.options.max ?? 1;
   const queue = new ChurningSet<Waiting>();
   const limits = createTimeLimits(look);
