@@ -70,7 +70,7 @@ export function openWays(settings: Settings['postgres'], hosts: Hosts): Opened {
       write,
       item: new Batcher(write, { ...options, areWrites: true, maxBatches: forWrites }),
       long,
-      aside: asideOf(long, { ...options, most: Math.floor(forOthers / 3) }),
+      aside: asideOf(long, { ...options, most: Math.ceil(forOthers / 3) }),
     },
     pools: [reads, writes, others],
     shared: [read, write],
