@@ -6,10 +6,12 @@ import {
 } from 'zod-openapi';
 import type { Route } from './endpoint.ts';
 import { introduction } from './openapi/explanations.ts';
+import { linksFrom } from './openapi/links.ts';
 import { allRefusals } from './openapi/refusals.ts';
 import { preconditionsOf, requestBodyOf, requestIdParameter, requestParamsOf } from './openapi/request.ts';
 import { responsesOf } from './openapi/responses.ts';
 import { demandOf, oauth2, securityOf } from './openapi/security.ts';
+import { REQUEST_ID_FORM } from './text.ts';
 
 type DocumentOptions = {
   /** The version of the API. */
@@ -56,7 +58,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
         RequestId: {
           description: 'Names the request: what the caller sent, or a new UUID.',
           required: true,
-          schema: { type: 'string' },
+          schema: { type: 'string', ...REQUEST_ID_FORM },
         },
         NoSniffing: {
           description: 'The body is of the media type that the response tells, and of no other.',
@@ -82,7 +84,9 @@ function pathsOf(
   return Object.fromEntries(
     [...byPath].map(([path, group]) => [
       path,
-      Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operationOf(route, options)])),
+      Object.fromEntries(
+        group.map((route) => [route.method.toLowerCase(), operationOf(route, routes, options)]),
+      ),
     ]),
   );
 }
@@ -94,6 +98,7 @@ function tagOf({ kind, path }: Route): string {
 
 function operationOf(
   route: Route,
+  routes: readonly Route[],
   { requestIdHeader, bodyLimit }: DocumentOptions,
 ): ZodOpenApiOperationObject {
   const { operationId, summary } = route;
@@ -107,6 +112,10 @@ function operationOf(
     requestParams: requestParamsOf(route),
     parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route, commonHeaders(requestIdHeader), bodyLimit),
+    responses: responsesOf(route, {
+      common: commonHeaders(requestIdHeader),
+      bodyLimit,
+      links: linksFrom(route, routes),
+    }),
   };
 }

@@ -1,12 +1,16 @@
 import * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
-import { integerParameter } from '../text.ts';
+import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
+import { LARGEST_PAGE } from './change.ts';
 import { placeIn } from './change-cursor.ts';
 
 /** What is wrong with a cursor that is none, or is of another feed. */
 const OTHER_CURSOR = 'must be that of a link of this path';
 
 const limit = { description: 'How many changes to return at most.' };
+
+/** The form of a cursor: base64url, with room for a longer one in a later version. */
+const cursorForm = (pattern: string) => ({ pattern, minLength: 3, maxLength: 128 });
 
 /** The query of the changes of all users. */
 export const ChangesQuery = z
@@ -18,6 +22,7 @@ export const ChangesQuery = z
       .meta({
         description:
           'Where the page begins: taken from `Link`, or `now` for the end of the feed. Without it, the oldest.',
+        ...cursorForm('^(?:now|[A-Za-z0-9_-]{3,128})$'),
       }),
     exclude_actor: z
       .string()
@@ -26,11 +31,18 @@ export const ChangesQuery = z
         'must have 1 character or more, and not U+0000',
       )
       .optional()
-      .meta({ description: 'Leaves out the changes of this actor (`sub`).' }),
+      .meta({
+        description: 'Leaves out the changes of this actor (`sub`).',
+        minLength: 1,
+        maxLength: MAX_HEAD_LENGTH,
+        pattern: NO_NUL_PATTERN,
+      }),
     wait: integerParameter(0, 20, 0).meta({
       description: 'Seconds for which the answer is held back while there is no change to tell.',
     }),
-    limit: integerParameter(0, 1000, 100).meta(limit),
+    limit: integerParameter(0, LARGEST_PAGE, 100).meta({
+      description: `${limit.description} 0 is allowed only with \`cursor=now\`.`,
+    }),
   })
   .superRefine(
     ({ cursor, limit }, context) => {
@@ -51,8 +63,12 @@ export const UserChangesQuery = z.object({
     .string()
     .refine((cursor) => placeIn(cursor) !== undefined, OTHER_CURSOR)
     .optional()
-    .meta({ description: 'Where the page begins: taken from `Link`. Without it, the oldest.' }),
-  limit: integerParameter(1, 1000, 100).meta(limit),
+    .meta({
+      description: 'Where the page begins: taken from `Link`. Without it, the oldest.',
+      // It holds the user's id.
+      ...cursorForm('^[A-Za-z0-9_-]{46,128}$'),
+    }),
+  limit: integerParameter(1, LARGEST_PAGE, 100).meta(limit),
 });
 export type UserChangesQuery = z.output<typeof UserChangesQuery>;
 

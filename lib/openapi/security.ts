@@ -12,7 +12,8 @@ const SCOPES: Readonly<Record<Role | 'api.superuser', string>> = {
 export function oauth2(tokenUrl: string): oas31.SecuritySchemeObject {
   return {
     type: 'oauth2',
-    description: 'Client credentials grant. The roles of the token are its scopes.',
+    description:
+      'Client credentials grant. The roles of the token are its scopes. Tokens are JSON Web Tokens, validated as RFC8725 requires.',
     flows: { clientCredentials: { tokenUrl, scopes: { ...SCOPES } } },
   };
 }

@@ -1,15 +1,14 @@
 import * as z from 'zod';
-import { integerParameter } from '../text.ts';
-import { isCursor, positionIn } from './list-cursor.ts';
-import { momentOf } from './moment.ts';
-import { Email } from './user.ts';
+import { integerParameter, UUID_PATTERN } from '../text.ts';
+import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
+import { DATE_TIME_FORM, momentOf } from './moment.ts';
+import { EMAIL_FORM, Email, LARGEST_PAGE } from './user.ts';
 
 /** The largest `skip`. */
 export const LARGEST_SKIP = 2_147_483_647;
 
 const MOST_IDS = 100;
-const ID = '[\\da-fA-F]{8}(?:-[\\da-fA-F]{4}){3}-[\\da-fA-F]{12}';
-const IDS = new RegExp(`^${ID}(?:,${ID}){0,${MOST_IDS - 1}}$`);
+const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MOST_IDS - 1}}$`);
 
 const ADDRESS =
   'must have 1 to 255 characters, one @ with something on both sides, and no white space or control characters';
@@ -28,8 +27,7 @@ const Parameters = z.object({
     .optional()
     .meta({
       description: 'Users with this email, without regard to case: one at most. Write `+` as `%2B`.',
-      minLength: 1,
-      maxLength: 255,
+      ...EMAIL_FORM,
       examples: ['ada@example.com'],
     }),
   is_active: z
@@ -49,7 +47,7 @@ const Parameters = z.object({
       override: {
         type: 'array',
         // Swagger UI has no field for a list of format uuid.
-        items: { type: 'string', pattern: `^${ID}$` },
+        items: { type: 'string', minLength: 36, maxLength: 36, pattern: `^${UUID_PATTERN}$` },
         minItems: 1,
         maxItems: MOST_IDS,
         examples: [['0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70', '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71']],
@@ -72,6 +70,7 @@ const Parameters = z.object({
     .meta({
       description:
         'Where the page begins: taken from `Link`, with the filters and the `sort` that stand there. It never expires.',
+      ...CURSOR_FORM,
       examples: [EXAMPLE_CURSOR],
     }),
   // Absent is another thing than 0: it is by `skip` that the next page is asked for only where this one was.
@@ -82,7 +81,7 @@ const Parameters = z.object({
       description: 'How many users to pass over. Not beside `cursor`.',
       examples: [200],
     }),
-  limit: integerParameter(1, 1000, 100).meta({
+  limit: integerParameter(1, LARGEST_PAGE, 100).meta({
     description: 'How many users to return at most.',
     examples: [50],
   }),
@@ -101,7 +100,7 @@ function dateTime(description: string, example: string) {
     .string()
     .refine((text) => momentOf(text) !== undefined, { error: withHint(DATE_TIME) })
     .optional()
-    .meta({ description, format: 'date-time', examples: [example] });
+    .meta({ ...DATE_TIME_FORM, description, examples: [example] });
 }
 
 /** A space is most often a `+`, which stands for a space in a query. */
