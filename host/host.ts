@@ -115,7 +115,7 @@ function readingsOf(
   { drain, shutdown, refusals, lines }: Observed,
 ): Readings {
   return {
-    requestsInFlight: () => drain.inFlight,
+    requestsInFlight: drain.callers,
     requestsRefused: refusals.byReason,
     connections: database.connections,
     tokenCache,

@@ -1,6 +1,6 @@
 /** What README says of a metric, beside its name. */
 type Described = {
-  readonly kind: 'gauge' | 'counter' | 'histogram';
+  readonly kind: 'gauge' | 'counter' | 'up-down counter' | 'histogram';
   readonly unit: string;
   /** The attributes of its points, and their values where these are few. */
   readonly attributes?: string;
@@ -17,8 +17,9 @@ export const METRICS = {
     meaning: 'Duration of requests; their number is its count.',
   },
   'http.server.active_requests': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: '{request}',
+    attributes: '`http.request.method`, `url.scheme`',
     meaning: 'Requests in flight, without those that wait for changes.',
   },
   'requests.refused': {
@@ -28,14 +29,16 @@ export const METRICS = {
     meaning: 'Requests that an overloaded instance refused.',
   },
   'db.client.connection.count': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: '{connection}',
-    attributes: '`db.client.connection.state`: `idle`, `used`',
+    attributes:
+      '`db.client.connection.pool.name`: `postgresql`, `db.client.connection.state`: `idle`, `used`',
     meaning: 'Connections to PostgreSQL.',
   },
   'db.client.connection.pending_requests': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: '{request}',
+    attributes: '`db.client.connection.pool.name`: `postgresql`',
     meaning: 'Statements that wait for a connection, those that gather to be one among them.',
   },
   'statements.retried': {
@@ -45,7 +48,7 @@ export const METRICS = {
     meaning: 'Statements that were sent again.',
   },
   'process.memory.usage': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: 'By',
     meaning: 'Physical memory of the process.',
   },
