@@ -8,6 +8,7 @@ import { createLineWriter, type LineWriter } from '../lib/observability/line-wri
 import { loadTelemetry } from '../lib/observability/load-telemetry.ts';
 import type { Readings } from '../lib/observability/metrics.ts';
 import { redactedCause } from '../lib/observability/redaction.ts';
+import { warnAboutSettings } from '../lib/observability/settings-warnings.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -56,7 +57,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const telemetry = await loadTelemetry(settings, lines.write);
   const tracing = telemetry?.tracing;
   const log = createEventLog(settings, lines.write, tracing);
-  for (const name of settings.unknown) log.warning('unknown_setting', { name });
+  warnAboutSettings(settings, log);
 
   const service = composeService({ settings, log, tracing });
   const drain = createDrain();

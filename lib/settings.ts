@@ -205,6 +205,8 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       sessionToken: data.AWS_SESSION_TOKEN,
       database: data.SVC_POSTGRES_DB,
       sslMode: data.SVC_POSTGRES_SSLMODE,
+      /** False if `disable` is only the default. */
+      isSslModeSet: given.SVC_POSTGRES_SSLMODE !== undefined,
       poolSize: data.SVC_POSTGRES_POOL_SIZE,
       poolTimeout: data.SVC_POSTGRES_POOL_TIMEOUT,
       statementTimeout: data.SVC_POSTGRES_STATEMENT_TIMEOUT,
