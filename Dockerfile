@@ -1,6 +1,8 @@
 # The defaults are public images; a mirror or a digest takes their place with --build-arg.
 ARG BUILD_IMAGE=node:24.21.0-trixie-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
+# With the commit, which the image cannot know by itself: --build-arg VERSION="$(node infra/build-version.ts)".
+ARG VERSION=1.1.0
 
 FROM ${RUNTIME_IMAGE} AS distroless
 
@@ -12,7 +14,8 @@ COPY package.json package-lock.json .npmrc ./
 # No package needs its scripts for the build.
 RUN npm ci --ignore-scripts
 COPY . .
-RUN node esbuild.config.mjs
+ARG VERSION
+RUN node esbuild.config.mjs --version="${VERSION}"
 
 # What V8 makes of the bundle at its first start, kept: it takes a third off every later one. The cache belongs to this
 # Node.js, this user and this path; where one of them or the processor differs it is ignored.
@@ -46,7 +49,7 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=5s \
 CMD ["/app/issuer.mjs"]
 
 FROM runtime AS service
-ARG VERSION=1.0.0
+ARG VERSION
 ARG REVISION=unknown
 ARG CREATED=1970-01-01T00:00:00Z
 ARG RUNTIME_IMAGE

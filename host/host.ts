@@ -11,7 +11,7 @@ import { redactedCause } from '../lib/observability/redaction.ts';
 import { warnAboutSettings } from '../lib/observability/settings-warnings.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
-import packageJson from '../package.json' with { type: 'json' };
+import { BUILD_VERSION } from '../lib/version.ts';
 import { documentation } from './docs.ts';
 import { createDoor } from './door.ts';
 import { createDrain, type Drain } from './drain.ts';
@@ -89,7 +89,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
   const maintenance = keepMaintained(service);
   const { port } = server.address() as AddressInfo;
-  log.info('listening', { version: packageJson.version, host: settings.host, port });
+  log.info('listening', { version: BUILD_VERSION, host: settings.host, port });
 
   return {
     port,

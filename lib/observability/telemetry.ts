@@ -9,8 +9,8 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
-import packageJson from '../../package.json' with { type: 'json' };
 import { type Settings, withoutVariables } from '../settings.ts';
+import { BUILD_VERSION } from '../version.ts';
 import { databaseSpans } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';
 import { createEventLog } from './event-log.ts';
@@ -93,7 +93,7 @@ function redactedUrl({ origin, path }: { readonly origin: string; readonly path:
 }
 
 /** OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before. */
-const IDENTITY = { 'service.name': 'user-management-service', 'service.version': packageJson.version };
+const IDENTITY = { 'service.name': 'user-management-service', 'service.version': BUILD_VERSION };
 
 /** The API hands out a proxy of the provider that does the work; for metrics it hands out the provider itself. */
 async function forceFlush(): Promise<void> {
