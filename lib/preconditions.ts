@@ -42,14 +42,14 @@ export function isUnmodified({ ifMatch, ifNoneMatch }: Preconditions, tag: strin
 /** The representation is not, or no longer, one that the caller's preconditions hold for. */
 export function preconditionFailed(): Problem {
   return new Problem('precondition_failed_error', {
-    detail: 'If-Match or If-None-Match does not hold: the user is of another version.',
+    detail: 'The current version of the user does not satisfy If-Match or If-None-Match.',
   });
 }
 
 /** RFC 6585 section 3. */
 export function preconditionRequired(): Problem {
   return new Problem('precondition_required_error', {
-    detail: 'The request has to say by If-Match which version it is about.',
+    detail: 'This request requires an If-Match header.',
   });
 }
 

@@ -24,7 +24,7 @@ export function detailOf(issue: z.core.$ZodRawIssue): string {
 
 /** Values that the schemas of a route refuse, all at once. */
 export function valuesNotAllowed(errors: readonly ValueFault[]): Problem {
-  return new Problem('validation_error', { detail: 'Some values are not allowed: see errors.', errors });
+  return new Problem('validation_error', { detail: 'Some values are not valid. See errors.', errors });
 }
 
 /** A JSON pointer in a URI fragment (RFC 6901 section 6) to a member of the body. */

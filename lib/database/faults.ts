@@ -129,7 +129,7 @@ export function problemOfFault(fault: unknown): unknown {
   if (code?.startsWith('22')) {
     return new Problem('validation_error', {
       reason: `PostgreSQL refused a value that validation let pass: ${code}`,
-      detail: 'A value is not allowed.',
+      detail: 'A value is not valid. See errors.',
       errors: [{ pointer: '#', detail: 'must have no value that cannot be stored' }],
       cause: fault,
     });

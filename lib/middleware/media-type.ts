@@ -27,12 +27,12 @@ export function demandJson(method: string): Middleware {
 
 /** A body of another media type, or of none. */
 export function notDeclaredAsJson(method: string): Problem {
-  return unsupported('The body has to be declared as application/json.', method);
+  return unsupported('The Content-Type must be application/json or application/*+json.', method);
 }
 
 /** A body that is compressed, say. */
 export function encodedBody(method: string): Problem {
-  return unsupported('No Content-Encoding is accepted.', method);
+  return unsupported('The request must not have a Content-Encoding.', method);
 }
 
 function unsupported(detail: string, method: string): Problem {

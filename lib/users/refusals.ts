@@ -8,13 +8,13 @@ export function noSuchUser(): Problem {
 
 /** The unique index knows the email already, in whatever case. */
 export function emailTaken(): Problem {
-  return new Problem('conflict_error', { detail: 'A user with this email exists already.' });
+  return new Problem('conflict_error', { detail: 'A user with this email already exists.' });
 }
 
 /** The emails of these items of a batch are those of users, or of earlier items that are stored. */
 export function emailsTaken(indexes: readonly number[]): Problem {
   return new Problem('conflict_error', {
-    detail: 'Emails of the batch belong to users already: see errors.',
+    detail: 'Some emails of the batch are already taken. See errors.',
     errors: indexes.map((index) => emailFault(index, 'must not belong to another user')),
   });
 }

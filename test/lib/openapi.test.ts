@@ -176,7 +176,7 @@ test('the settings that callers can tell are in the document', () => {
       bodyLimit: 1234,
     }),
   );
-  for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'at most 1234 bytes']) {
+  for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'must not exceed 1234 bytes']) {
     expect(document).toContain(text);
   }
   expect(document).not.toContain('X-Request-ID');
