@@ -45,7 +45,7 @@ export function integerParameter(min: number, max: number, fallback: number) {
   return z
     .string()
     .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, {
-      error: `must be a whole number from ${min} to ${max} in decimal digits`,
+      error: `must be an integer from ${min} to ${max}, in decimal digits`,
     })
     .transform(Number)
     .default(fallback)

@@ -4,8 +4,8 @@ import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
 import { LARGEST_PAGE } from './change.ts';
 import { placeIn } from './change-cursor.ts';
 
-/** What is wrong with a cursor that is none, or is of another feed. */
-const OTHER_CURSOR = 'must be that of a link of this path';
+/** The rule for a cursor: it belongs to one feed. */
+const CURSOR = 'must be a cursor from a Link header of this path';
 
 const limit = { description: 'How many changes to return at most.' };
 
@@ -17,7 +17,10 @@ export const ChangesQuery = z
   .object({
     cursor: z
       .string()
-      .refine((cursor) => cursor === 'now' || positionFor(cursor, undefined) !== undefined, OTHER_CURSOR)
+      .refine(
+        (cursor) => cursor === 'now' || positionFor(cursor, undefined) !== undefined,
+        `${CURSOR}, or now`,
+      )
       .optional()
       .meta({
         description:
@@ -28,7 +31,7 @@ export const ChangesQuery = z
       .string()
       .refine(
         (actor) => actor !== '' && !actor.includes('\0'),
-        'must have 1 character or more, and not U+0000',
+        'must have at least 1 character and no U+0000',
       )
       .optional()
       .meta({
@@ -50,7 +53,7 @@ export const ChangesQuery = z
       context.addIssue({
         code: 'custom',
         path: ['limit'],
-        message: 'must be 1 or more, except with cursor=now',
+        message: 'must be at least 1, or 0 with cursor=now',
       });
     },
     { when: () => true },
@@ -61,7 +64,7 @@ export type ChangesQuery = z.output<typeof ChangesQuery>;
 export const UserChangesQuery = z.object({
   cursor: z
     .string()
-    .refine((cursor) => placeIn(cursor) !== undefined, OTHER_CURSOR)
+    .refine((cursor) => placeIn(cursor) !== undefined, CURSOR)
     .optional()
     .meta({
       description: 'Where the page begins: taken from `Link`. Without it, the oldest.',
@@ -79,7 +82,7 @@ export function cursorOfUser(
 ): readonly ValueFault[] {
   const place = cursor === undefined ? undefined : placeIn(cursor);
   if (!place || place.userId === user_id?.toLowerCase()) return [];
-  return [{ parameter: 'cursor', detail: OTHER_CURSOR }];
+  return [{ parameter: 'cursor', detail: CURSOR }];
 }
 
 /** The position in a cursor, if it is one of the changes of this user, or of those of all. */

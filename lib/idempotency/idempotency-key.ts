@@ -5,7 +5,7 @@ const BARE = /^[\x21\x23-\x2b\x2d-\x7e][\x21-\x2b\x2d-\x7e]{0,254}$/;
 /** A structured-field string without parameters (RFC 9651 section 3.3.3), of visible ASCII. */
 const QUOTED = /^"((?:[\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"$/;
 
-const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes where a comma is among them';
+const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes if they contain a comma';
 
 /**
  * The field value of `Idempotency-Key`, read as the key itself: `k` and `"k"` are one key.

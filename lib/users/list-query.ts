@@ -11,9 +11,9 @@ const MOST_IDS = 100;
 const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MOST_IDS - 1}}$`);
 
 const ADDRESS =
-  'must have 1 to 255 characters, one @ with something on both sides, and no white space or control characters';
+  'must have 1 to 255 characters, exactly one @ with at least one character on each side, and no white space or control characters';
 const DATE_TIME = 'must be an RFC 3339 date-time with an offset, in the years 1 to 9999 in UTC';
-const CURSOR = 'must be that of a link, with its filters and its sort';
+const CURSOR = 'must be a cursor from a Link header, sent with the filters and the sort of that link';
 
 /** Of the example of a user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
@@ -40,7 +40,7 @@ const Parameters = z.object({
     }),
   ids: z
     .string()
-    .refine((text) => IDS.test(text), `must be 1 to ${MOST_IDS} UUIDs joined by commas`)
+    .refine((text) => IDS.test(text), `must be 1 to ${MOST_IDS} UUIDs separated by commas`)
     .optional()
     .meta({
       description: 'Users with one of these ids, joined by commas. Unknown ones are left out.',
@@ -106,7 +106,7 @@ function dateTime(description: string, example: string) {
 /** A space is most often a `+`, which stands for a space in a query. */
 function withHint(rule: string) {
   return ({ input }: { readonly input: unknown }) =>
-    String(input).includes(' ') ? `${rule}; + is written as %2B` : rule;
+    String(input).includes(' ') ? `${rule}; write + as %2B` : rule;
 }
 
 function demandCursorOfSelection(query: Values, context: z.RefinementCtx<Values>): void {
@@ -116,6 +116,6 @@ function demandCursorOfSelection(query: Values, context: z.RefinementCtx<Values>
     const isRefused = context.issues.some(({ path }) => path?.[0] === name);
     if (!isRefused) context.addIssue({ code: 'custom', path: [name], message });
   };
-  if (skip !== undefined) refuse('skip', 'must not stand beside a cursor');
+  if (skip !== undefined) refuse('skip', 'must not be combined with a cursor');
   if (!positionIn(cursor, query)) refuse('cursor', CURSOR);
 }

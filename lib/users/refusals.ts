@@ -15,7 +15,7 @@ export function emailTaken(): Problem {
 export function emailsTaken(indexes: readonly number[]): Problem {
   return new Problem('conflict_error', {
     detail: 'Some emails of the batch are already taken. See errors.',
-    errors: indexes.map((index) => emailFault(index, 'must not belong to another user')),
+    errors: indexes.map((index) => emailFault(index, 'must not be the email of an existing user')),
   });
 }
 
@@ -25,7 +25,7 @@ export function emailsRepeated(indexes: readonly number[]): Problem {
 }
 
 /** What is wrong with an email that stands earlier in the same batch. */
-export const REPEATED = 'must not stand earlier in the batch';
+export const REPEATED = 'must not repeat the email of an earlier item';
 
 function emailFault(index: number, detail: string): ValueFault {
   return { pointer: pointerTo(['items', index, 'email']), detail };

@@ -17,7 +17,10 @@ export const EMAIL_FORM = { minLength: 1, maxLength: EMAIL_LENGTH, pattern: ADDR
 
 /** An address that a user may have. */
 export const Email = boundedText(1, EMAIL_LENGTH)
-  .refine(isAddress, 'must have one @ with something on both sides, and no white space or control characters')
+  .refine(
+    isAddress,
+    'must have exactly one @ with at least one character on each side, and no white space or control characters',
+  )
   .meta({
     ...EMAIL_FORM,
     description:
