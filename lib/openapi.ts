@@ -28,7 +28,7 @@ export type OpenApiDocument = ReturnType<typeof createDocument>;
 
 const TAGS = [
   { name: 'users', description: 'User records.' },
-  { name: 'probes', description: 'What an orchestrator asks.' },
+  { name: 'probes', description: 'Probes for orchestrators.' },
 ];
 
 /** The headers that every response carries, by reference. */
@@ -56,12 +56,12 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
       parameters: { RequestId: requestIdParameter(requestIdHeader) },
       headers: {
         RequestId: {
-          description: 'Names the request: what the caller sent, or a new UUID.',
+          description: 'Identifies the request: what the caller sent, or a new UUID.',
           required: true,
           schema: { type: 'string', ...REQUEST_ID_FORM },
         },
         NoSniffing: {
-          description: 'The body is of the media type that the response tells, and of no other.',
+          description: 'Clients must not guess another media type than Content-Type.',
           required: true,
           schema: { type: 'string', enum: ['nosniff'] },
         },

@@ -46,7 +46,7 @@ export const Change = z
       example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
     }),
     time: Timestamp.meta({
-      description: 'When this version was written; of a deletion, when that was.',
+      description: 'Time at which this version was written or, for a deletion, the time of the deletion.',
       example: '2026-01-02T03:04:05.678Z',
     }),
     datacontenttype: z.literal('application/json'),
@@ -59,7 +59,7 @@ export const Change = z
         .array(z.enum(['email', 'full_name', 'is_active']))
         .max(Object.keys(FIELD_BITS).length)
         .meta({
-          description: 'The fields that an update gave other values; never values.',
+          description: 'Names of the fields whose values an update changed, without the values.',
           example: ['full_name'],
         }),
       actor: z.string().min(1).max(MAX_HEAD_LENGTH).meta({

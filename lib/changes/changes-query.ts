@@ -7,7 +7,7 @@ import { placeIn } from './change-cursor.ts';
 /** The rule for a cursor: it belongs to one feed. */
 const CURSOR = 'must be a cursor from a Link header of this path';
 
-const limit = { description: 'How many changes to return at most.' };
+const limit = { description: 'Maximum number of changes to return.' };
 
 /** The form of a cursor: base64url, with room for a longer one in a later version. */
 const cursorForm = (pattern: string) => ({ pattern, minLength: 3, maxLength: 128 });
@@ -24,7 +24,7 @@ export const ChangesQuery = z
       .optional()
       .meta({
         description:
-          'Where the page begins: taken from `Link`, or `now` for the end of the feed. Without it, the oldest.',
+          'Start of the page: a cursor from a `Link` header, or `now` for the end of the feed. Without it, the oldest.',
         ...cursorForm('^(?:now|[A-Za-z0-9_-]{3,128})$'),
       }),
     exclude_actor: z
@@ -41,7 +41,7 @@ export const ChangesQuery = z
         pattern: NO_NUL_PATTERN,
       }),
     wait: integerParameter(0, 20, 0).meta({
-      description: 'Seconds for which the answer is held back while there is no change to tell.',
+      description: 'Maximum number of seconds to wait for a change.',
     }),
     limit: integerParameter(0, LARGEST_PAGE, 100).meta({
       description: `${limit.description} 0 is allowed only with \`cursor=now\`.`,
@@ -67,7 +67,7 @@ export const UserChangesQuery = z.object({
     .refine((cursor) => placeIn(cursor) !== undefined, CURSOR)
     .optional()
     .meta({
-      description: 'Where the page begins: taken from `Link`. Without it, the oldest.',
+      description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
       // It holds the user's id.
       ...cursorForm('^[A-Za-z0-9_-]{46,128}$'),
     }),

@@ -13,7 +13,7 @@ export const changesReply: Reply<ChangesPage> = {
   headers: {
     ...cacheControl('private, no-cache'),
     Link: {
-      description: 'Where the next page is (RFC 8288): there always is one, since changes go on.',
+      description: 'Link to the next page (RFC 8288). Always present, because changes go on.',
       values: NEXT_LINK,
       example: '</api/v1/users/changes?cursor=LjQ3MTE&limit=100>; rel="next"',
       of: ({ next }) => `<${next}>; rel="next"`,

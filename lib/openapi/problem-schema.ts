@@ -57,8 +57,7 @@ export const Problem = z
       .max(MAX_HEAD_LENGTH)
       .meta({ description: 'The path of the request, without the query.' }),
     errors: z.array(ValueFault).max(MOST_FAULTS).exactOptional().meta({
-      description:
-        'All that is not allowed, at once: with `validation_error`, and with `conflict_error` of a batch.',
+      description: 'All invalid values: with `validation_error`, and with `conflict_error` of a batch.',
     }),
   })
   .meta({

@@ -15,7 +15,7 @@ const IF_MATCH: oas31.ParameterObject = {
   name: 'If-Match',
   in: 'header',
   description:
-    'Entity tags, or `*`: only a user of one of these versions is meant (RFC 9110 section 13.1.1).',
+    'Entity tags, or `*`: the request applies only if the user has one of these versions (RFC 9110 section 13.1.1).',
   schema: FIELD_VALUE,
   example: '"3"',
 };
@@ -23,7 +23,8 @@ const IF_MATCH: oas31.ParameterObject = {
 const IF_NONE_MATCH: oas31.ParameterObject = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'Entity tags, or `*`: only a user of another version is meant (RFC 9110 section 13.1.2).',
+  description:
+    'Entity tags, or `*`: the request applies only if the user has none of these versions (RFC 9110 section 13.1.2).',
   schema: FIELD_VALUE,
   example: '"2"',
 };
@@ -33,7 +34,8 @@ export function requestIdParameter(name: string): oas31.ParameterObject {
   return {
     name,
     in: 'header',
-    description: 'Names the request. Without it, or with another kind of value, the service makes a UUID.',
+    description:
+      'Identifies the request. Without it, or with another kind of value, the service makes a UUID.',
     schema: { type: 'string' },
   };
 }

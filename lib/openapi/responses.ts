@@ -11,10 +11,10 @@ import { refusalsOf } from './refusals.ts';
 type CommonHeaders = Readonly<Record<string, oas31.ReferenceObject>>;
 
 const HEADERS: Readonly<Record<string, string>> = {
-  'Cache-Control': 'Problems are never kept.',
+  'Cache-Control': 'Problems must not be cached.',
   'WWW-Authenticate': 'What the token lacks (RFC 6750 section 3).',
   'Accept-Patch': 'The media types that PATCH takes (RFC 5789 section 3.1).',
-  'Retry-After': 'Seconds after which it may be tried again.',
+  'Retry-After': 'Seconds to wait before a retry.',
 };
 
 /** What the responses of a route share, and what its success leads to. */

@@ -25,5 +25,5 @@ export function securityOf({ role }: Route): oas31.SecurityRequirementObject[] {
 
 /** The same in words. */
 export function demandOf({ role }: Route): string {
-  return role === 'public' ? 'Needs no token.' : `Needs the role \`${role}\` or \`api.superuser\`.`;
+  return role === 'public' ? 'Needs no token.' : `Requires the role \`${role}\` or \`api.superuser\`.`;
 }

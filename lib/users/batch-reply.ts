@@ -32,7 +32,7 @@ const ItemResult = z
   .meta({
     id: 'BatchItemResult',
     description:
-      'What became of one item: 201 and the user, or 409 (the email is taken), 422 (its values are not allowed) or, in ' +
+      'Result of one item: 201 and the user, or 409 (the email is taken), 422 (its values are not allowed) or, in ' +
       'an answer to a request sent again, 410 (deleted since), and the problem.',
   });
 
@@ -42,7 +42,7 @@ export const createdBatchReply: Reply<CreatedBatch> = {
   schema: z.array(UserRead).max(LARGEST_BATCH),
   other: {
     status: 200,
-    description: 'The mode is `partial`: what became of each item, in their order.',
+    description: 'The mode is `partial`: the result of each item, in their order.',
     schema: z.array(ItemResult).max(LARGEST_BATCH),
     appliesTo: ({ batch }) => batch.mode === 'partial',
   },

@@ -26,7 +26,7 @@ const Parameters = z.object({
     .refine((text) => Email.safeParse(text).success, { error: withHint(ADDRESS) })
     .optional()
     .meta({
-      description: 'Users with this email, without regard to case: one at most. Write `+` as `%2B`.',
+      description: 'The user with this email, in any case. Encode `+` as `%2B`.',
       ...EMAIL_FORM,
       examples: ['ada@example.com'],
     }),
@@ -43,7 +43,7 @@ const Parameters = z.object({
     .refine((text) => IDS.test(text), `must be 1 to ${MOST_IDS} UUIDs separated by commas`)
     .optional()
     .meta({
-      description: 'Users with one of these ids, joined by commas. Unknown ones are left out.',
+      description: 'Users with one of these ids, separated by commas. Unknown ids are ignored.',
       override: {
         type: 'array',
         // Swagger UI has no field for a list of format uuid.
@@ -54,8 +54,8 @@ const Parameters = z.object({
       },
       param: { style: 'form', explode: false },
     }),
-  created_after: dateTime('Users created after this moment, not at it.', '2026-01-02T03:04:05.678Z'),
-  created_before: dateTime('Users created before this moment, not at it.', '2026-02-01T00:00:00Z'),
+  created_after: dateTime('Users created after this time (exclusive).', '2026-01-02T03:04:05.678Z'),
+  created_before: dateTime('Users created before this time (exclusive).', '2026-02-01T00:00:00Z'),
   sort: z
     .enum(['created_at', '-created_at'], { error: 'must be created_at or -created_at' })
     .default('created_at')
@@ -69,7 +69,7 @@ const Parameters = z.object({
     .optional()
     .meta({
       description:
-        'Where the page begins: taken from `Link`, with the filters and the `sort` that stand there. It never expires.',
+        'Start of the page: a cursor from a `Link` header, sent with the same filters and `sort`. It never expires.',
       ...CURSOR_FORM,
       examples: [EXAMPLE_CURSOR],
     }),
@@ -78,11 +78,11 @@ const Parameters = z.object({
     .optional()
     .meta({
       ...Skip.meta(),
-      description: 'How many users to pass over. Not beside `cursor`.',
+      description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
       examples: [200],
     }),
   limit: integerParameter(1, LARGEST_PAGE, 100).meta({
-    description: 'How many users to return at most.',
+    description: 'Maximum number of users to return.',
     examples: [50],
   }),
 });

@@ -28,7 +28,7 @@ export const userReply = {
 /** Whether a request under an idempotency key has been answered again. */
 export const replayed = {
   'Idempotency-Replayed': {
-    description: 'There when the request was carried out before, under its `Idempotency-Key`.',
+    description: 'Present if the request was already carried out with this `Idempotency-Key`.',
     values: { enum: ['true'] },
     example: 'true',
     isOptional: true,
@@ -61,7 +61,7 @@ export const userListReply: Reply<UserPage> = {
     ...personal,
     Link: {
       isOptional: true,
-      description: 'Where the next page is (RFC 8288); without it this is the last one.',
+      description: 'Link to the next page (RFC 8288). Absent on the last page.',
       values: NEXT_LINK,
       example: '</api/v1/users/?sort=created_at&limit=100&skip=100>; rel="next"',
       of: ({ next }) => (next === undefined ? undefined : `</api/v1/users/?${next}>; rel="next"`),

@@ -46,7 +46,8 @@ export const UserUpdate = z
   })
   .meta({
     id: 'UserUpdate',
-    description: 'An absent member leaves its field. Null clears `full_name`, and leaves the other fields.',
+    description:
+      'An absent member leaves its field unchanged. Null clears `full_name` and leaves the other fields unchanged.',
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 

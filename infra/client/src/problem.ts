@@ -36,7 +36,7 @@ export type Problem = { [Code in ProblemCode]: ProblemOf<Code> }[ProblemCode];
 export class ProblemError<P extends Problem = Problem> extends Error {
   override readonly name = 'ProblemError';
   readonly problem: P;
-  /** Names the request in the log of the service. */
+  /** Identifies the request in the log of the service. */
   readonly requestId: string | undefined;
 
   constructor(problem: P, requestId?: string) {

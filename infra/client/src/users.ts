@@ -13,9 +13,9 @@ export type User = components['schemas']['UserRead'];
 export type VersionedUser = User & { readonly version: string };
 /** What a user is created from. */
 export type NewUser = components['schemas']['UserCreate'];
-/** What is to be changed: an absent member leaves its field. */
+/** What is to be changed: an absent member leaves its field unchanged. */
 export type UserChange = components['schemas']['UserUpdate'];
-/** What became of an item of a partial batch. */
+/** Result of one item of a partial batch. */
 export type BatchResult = components['schemas']['BatchItemResult'];
 /** A change of a user, a CloudEvent. */
 export type Change = components['schemas']['Change'];
@@ -41,7 +41,7 @@ export type Users = {
   create(user: NewUser, options?: Signal & { readonly key?: string }): Promise<VersionedUser>;
   /** Creates all of them, or none: up to 100. */
   createAll(users: readonly NewUser[], options?: Signal & { readonly key?: string }): Promise<User[]>;
-  /** Creates those that can be created, and tells what became of each. */
+  /** Creates those that can be created, and returns the result of each. */
   createSome(users: readonly NewUser[], options?: Signal & { readonly key?: string }): Promise<BatchResult[]>;
   /** The user. */
   get(id: string, options?: Signal): Promise<VersionedUser>;
