@@ -362,10 +362,10 @@ describe('lookups', () => {
     const waiting = read(uuid(1));
     const first = Promise.race([
       ...onTheirWay.map((one) => one.then(() => 'answered')),
-      waiting.catch(() => 'refused'),
+      waiting.catch(({ message }) => message),
     ]);
 
-    expect(await first).toBe('refused');
+    expect(await first).toBe('no connection became free in time');
     expect(await endsOf([waiting, ...onTheirWay])).toEqual([unavailable, [{ id: slow }], [{ id: slow }]]);
   });
 
