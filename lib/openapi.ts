@@ -6,7 +6,7 @@ import {
 } from 'zod-openapi';
 import type { Route } from './endpoint.ts';
 import { introduction } from './openapi/explanations.ts';
-import { linksFrom } from './openapi/links.ts';
+import { describeLinks } from './openapi/links.ts';
 import { allRefusals } from './openapi/refusals.ts';
 import { preconditionsOf, requestBodyOf, requestIdParameter, requestParamsOf } from './openapi/request.ts';
 import { responsesOf } from './openapi/responses.ts';
@@ -115,7 +115,7 @@ function operationOf(
     responses: responsesOf(route, {
       common: commonHeaders(requestIdHeader),
       bodyLimit,
-      links: linksFrom(route, routes),
+      links: describeLinks(route, routes),
     }),
   };
 }

@@ -9,7 +9,7 @@ import { copyOfProject, openFolder, removeProject } from './stage/project-copy.t
 
 const run = promisify(execFile);
 
-/** Whoever commits this, and whenever, it is the same commit. */
+/** With a fixed author and date, the commit has the same hash on every machine. */
 const COMMITTER = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_AUTHOR_NAME: 'Test',

@@ -21,7 +21,7 @@ export const changeColumns = sql.raw(`position, user_id, version, type, changed,
     (date_part('epoch', time) * 1000)::bigint as time`);
 
 /** Maximum number of changes in a page. */
-export const LARGEST_PAGE = 1000;
+export const MAX_PAGE_SIZE = 1000;
 
 /** The types of events, by the numbers of `CHANGE_TYPES`. */
 export const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' } as const satisfies Record<

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
 import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
-import { LARGEST_PAGE } from './change.ts';
+import { MAX_PAGE_SIZE } from './change.ts';
 import { placeIn } from './change-cursor.ts';
 
 /** The rule for a cursor: it belongs to one feed. */
@@ -43,7 +43,7 @@ export const ChangesQuery = z
     wait: integerParameter(0, 20, 0).meta({
       description: 'Maximum number of seconds to wait for a change.',
     }),
-    limit: integerParameter(0, LARGEST_PAGE, 100).meta({
+    limit: integerParameter(0, MAX_PAGE_SIZE, 100).meta({
       description: `${limit.description} 0 is allowed only with \`cursor=now\`.`,
     }),
   })
@@ -71,7 +71,7 @@ export const UserChangesQuery = z.object({
       // It holds the user's id.
       ...cursorForm('^[A-Za-z0-9_-]{46,128}$'),
     }),
-  limit: integerParameter(1, LARGEST_PAGE, 100).meta(limit),
+  limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta(limit),
 });
 export type UserChangesQuery = z.output<typeof UserChangesQuery>;
 

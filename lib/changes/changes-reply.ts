@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../reply.ts';
-import { Change, LARGEST_PAGE } from './change.ts';
+import { Change, MAX_PAGE_SIZE } from './change.ts';
 import { changeJson } from './change-json.ts';
 import type { ChangesPage } from './changes.ts';
 
@@ -8,7 +8,7 @@ import type { ChangesPage } from './changes.ts';
 export const changesReply: Reply<ChangesPage> = {
   mediaType: JSON_TYPE,
   onDemand: 'application/cloudevents-batch+json; charset=utf-8',
-  schema: z.array(Change).max(LARGEST_PAGE),
+  schema: z.array(Change).max(MAX_PAGE_SIZE),
   write: ({ changes }) => `[${changes.map(changeJson).join()}]`,
   headers: {
     ...cacheControl('private, no-cache'),

@@ -51,7 +51,7 @@ export function observe({
   const eventLoop = monitorEventLoopDelay({ resolution: 10 });
   eventLoop.enable();
 
-  const countByAttributes = requestCounts();
+  const countByAttributes = createRequestCounts();
   upDownCounter('http.server.active_requests').addCallback((result) => {
     for (const { count, attributes } of countByAttributes(requestsInFlight()))
       result.observe(count, attributes);
@@ -127,7 +127,7 @@ const POOL = { 'db.client.connection.pool.name': 'postgresql' };
  * Counts requests by their attributes. Attributes that occurred once are reported from then on, so that they go back to 0,
  * and those of a GET from the start, so that an idle instance reports 0.
  */
-function requestCounts() {
+function createRequestCounts() {
   const counts = new Map<string, { count: number; readonly attributes: Attributes }>();
   const countsFor = (request: RequestHead) => {
     const attributes = requestAttributes(request);

@@ -5,7 +5,7 @@ import type { Route } from '../endpoint.ts';
  * Links from the response of a create to the operations on what it created: those of the routes below its path whose first
  * parameter is the id.
  */
-export function linksFrom({ path, success }: Route, routes: readonly Route[]): oas31.LinksObject {
+export function describeLinks({ path, success }: Route, routes: readonly Route[]): oas31.LinksObject {
   if (success !== 201) return {};
   const following = routes.filter((route) => route.path.startsWith(`${path}{`));
   return Object.fromEntries(

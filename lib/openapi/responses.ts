@@ -18,7 +18,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 /** What the responses of a route share, and what its success leads to. */
-type Surroundings = {
+type ResponseContext = {
   readonly common: CommonHeaders;
   /** In bytes. */
   readonly bodyLimit: number;
@@ -28,7 +28,7 @@ type Surroundings = {
 /** The success of a route, and every problem it can answer, by status. */
 export function responsesOf(
   route: Route,
-  { common, bodyLimit, links }: Surroundings,
+  { common, bodyLimit, links }: ResponseContext,
 ): ZodOpenApiResponsesObject {
   const instance = examplePath(route.path, route.params);
   const byStatus = Map.groupBy(refusalsOf(route, bodyLimit), ({ status }) => String(status));

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { integerParameter, UUID_PATTERN } from '../text.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
 import { DATE_TIME_FORM, momentOf } from './moment.ts';
-import { EMAIL_FORM, Email, LARGEST_PAGE } from './user.ts';
+import { EMAIL_FORM, Email, MAX_PAGE_SIZE } from './user.ts';
 
 /** The largest `skip`. */
 export const LARGEST_SKIP = 2_147_483_647;
@@ -81,7 +81,7 @@ const Parameters = z.object({
       description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
       examples: [200],
     }),
-  limit: integerParameter(1, LARGEST_PAGE, 100).meta({
+  limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta({
     description: 'Maximum number of users to return.',
     examples: [50],
   }),

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../reply.ts';
 import { UUID_PATTERN } from '../text.ts';
-import { LARGEST_PAGE, type User, UserRead } from './user.ts';
+import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
 import { userJson } from './user-json.ts';
 import type { UserPage } from './user-list.ts';
 import { usersJson } from './users-page.ts';
@@ -55,7 +55,7 @@ export const createdUserReply: Reply<Outcome<User>> = {
 /** A page of users: a plain list, and the way to the next page where there is one. */
 export const userListReply: Reply<UserPage> = {
   mediaType: JSON_TYPE,
-  schema: z.array(UserRead).max(LARGEST_PAGE),
+  schema: z.array(UserRead).max(MAX_PAGE_SIZE),
   write: ({ rows }) => usersJson(rows),
   headers: {
     ...personal,

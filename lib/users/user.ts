@@ -6,7 +6,7 @@ const EMAIL_LENGTH = 255;
 const FULL_NAME_LENGTH = 255;
 
 /** Maximum number of users in a page of the list. */
-export const LARGEST_PAGE = 1000;
+export const MAX_PAGE_SIZE = 1000;
 
 /** What stands on either side of the @. White space is that of ECMAScript; escapes, so that other engines read it alike. */
 const PART = '[^@\\s\\u0000-\\u001f\\u007f-\\u009f\\ufeff]+';

@@ -75,7 +75,7 @@ export const CONVENTIONAL_SPANS = {
       ...['error.type', 'http.request.method_original', 'http.request.resend_count'],
       ...['http.response.status_code', 'network.peer.address', 'network.peer.port', 'network.protocol.name'],
       ...['network.protocol.version', 'url.scheme', 'user_agent.original'],
-      // Of the registry, though not among those of a client's span; the instrumentation of undici adds them.
+      // The registry has these, but not for the span of a client. The instrumentation of undici adds them.
       ...['url.path', 'url.query'],
     ],
   },
