@@ -1,6 +1,8 @@
 # The defaults are public images. --build-arg replaces them by a mirror or a digest.
 ARG BUILD_IMAGE=node:24.21.0-trixie-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
+# With the commit, which the image cannot know by itself: --build-arg VERSION="$(node infra/build-version.ts)".
+ARG VERSION=1.1.0
 
 FROM ${RUNTIME_IMAGE} AS distroless
 
@@ -12,7 +14,8 @@ COPY package.json package-lock.json .npmrc ./
 # No package needs its scripts for the build.
 RUN npm ci --ignore-scripts
 COPY . .
-RUN node esbuild.config.mjs
+ARG VERSION
+RUN node esbuild.config.mjs --version="${VERSION}"
 
 # The bundle's code as V8 compiles it at the first start. The cache makes every later start a third shorter. It belongs to
 # this Node.js, this user and this path. If one of them or the processor differs, Node.js ignores it.
@@ -47,7 +50,7 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=5s \
 CMD ["/app/issuer.mjs"]
 
 FROM runtime AS service
-ARG VERSION=1.0.0
+ARG VERSION
 ARG REVISION=unknown
 ARG CREATED=1970-01-01T00:00:00Z
 ARG RUNTIME_IMAGE

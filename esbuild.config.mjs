@@ -1,7 +1,9 @@
 import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { copyAssets } from './host/docs/assets.ts';
 import { archive } from './infra/archive.ts';
+import { buildVersion, checkedVersion } from './infra/build-version.ts';
 import { functions } from './infra/functions.ts';
 
 /** What pg and other CommonJS packages ask for, which an ES module does not have. */
@@ -45,12 +47,14 @@ const UNUSED = [
 // gRPC, beside the HTTP that is promised: 430 KB, 30 ms of the first call or the start when traces are on.
 const GRPC = { path: /^@opentelemetry\/.+-grpc/, importer: /sdk-node/, contents: NO_GRPC };
 
-// Of the package's own description two words are told: 7 KB in every function that traces, and in the host.
-const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'));
+// Only the versions of the package's description are used: the rest is 7 KB in the host and in every function that traces.
+const { version: given } = parseArgs({ options: { version: { type: 'string' } } }).values;
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const versions = { version, buildVersion: given ? checkedVersion(given) : buildVersion() };
 const DESCRIPTION = {
-  path: /^(\.\.\/)+package\.json$/,
-  importer: /(host|lib)\/.*\.ts$/,
-  contents: `export default ${JSON.stringify({ name, version })};`,
+  path: /^\.\.\/package\.json$/,
+  importer: /lib\/version\.ts$/,
+  contents: `export default ${JSON.stringify(versions)};`,
 };
 
 // As an ES module it is asked for all that it has, and one of these names, WebSocket, loads undici: 25 ms of each start.
@@ -75,6 +79,8 @@ const replacing = (parts) => ({
 
 const common = {
   bundle: true,
+  // Where node_modules is a link, its target must not show in the bundle.
+  preserveSymlinks: true,
   platform: 'node',
   target: 'node24',
   format: 'esm',

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../lib/endpoint.ts';
 import { openApiDocument } from '../lib/openapi.ts';
 import type { Settings } from '../lib/settings.ts';
-import packageJson from '../package.json' with { type: 'json' };
+import { VERSION } from '../lib/version.ts';
 import { policy } from './docs/policy.ts';
 import { asset, page, served } from './docs/served.ts';
 import { originOf, tokenUrlOf } from './docs/token-url.ts';
@@ -21,12 +21,11 @@ export function documentation(
   { oauth, requestIdHeader, bodyLimit }: Pick<Settings, 'oauth' | 'requestIdHeader' | 'bodyLimit'>,
 ): readonly Endpoint[] {
   const routes = endpoints.map(({ route }) => route);
-  const { version } = packageJson;
   const findTokenUrl = tokenUrlOf(oauth.issuer);
 
   async function openApiText() {
     const tokenUrl = await findTokenUrl();
-    const document = openApiDocument(routes, { version, tokenUrl, requestIdHeader, bodyLimit });
+    const document = openApiDocument(routes, { version: VERSION, tokenUrl, requestIdHeader, bodyLimit });
     return { text: JSON.stringify(document, null, 2) };
   }
 

@@ -1,9 +1,12 @@
 import { ChurningSet } from '../lib/churning-set.ts';
+import type { GatewayEvent } from '../lib/gateway.ts';
 import type { StandAside } from '../lib/stand-aside.ts';
 
 /** Counts the requests in flight, and waits until there are none. */
 export type Drain = {
   readonly inFlight: number;
+  /** Those whose requests are in flight. */
+  callers(): Iterable<Caller>;
   /** Counts a request until it leaves. */
   enter(caller: Caller): RequestInFlight;
   /** Ends all waits of those who stand aside, for good: they are in flight again, and are answered. */
@@ -22,7 +25,7 @@ export type RequestInFlight = {
 };
 
 /** Whose request is counted. */
-export type Caller = {
+export type Caller = Pick<GatewayEvent, 'headers' | 'requestContext'> & {
   /** What cancelAll calls. */
   cancel(): void;
   /** Calls back when the caller leaves, until what it returns is called. */
@@ -74,6 +77,9 @@ export function createDrain(): Drain {
   return {
     get inFlight() {
       return inFlight.size;
+    },
+    *callers() {
+      for (const { caller } of inFlight) yield caller;
     },
     enter: (caller) => new Counted(caller),
     endWaits() {

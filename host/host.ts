@@ -8,9 +8,10 @@ import { createLineWriter, type LineWriter } from '../lib/observability/line-wri
 import { loadTelemetry } from '../lib/observability/load-telemetry.ts';
 import type { Readings } from '../lib/observability/metrics.ts';
 import { redactedCause } from '../lib/observability/redaction.ts';
+import { warnAboutSettings } from '../lib/observability/settings-warnings.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
-import packageJson from '../package.json' with { type: 'json' };
+import { BUILD_VERSION } from '../lib/version.ts';
 import { documentation } from './docs.ts';
 import { createDoor } from './door.ts';
 import { createDrain, type Drain } from './drain.ts';
@@ -56,7 +57,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const telemetry = await loadTelemetry(settings, lines.write);
   const tracing = telemetry?.tracing;
   const log = createEventLog(settings, lines.write, tracing);
-  for (const name of settings.unknown) log.warning('unknown_setting', { name });
+  warnAboutSettings(settings, log);
 
   const service = composeService({ settings, log, tracing });
   const drain = createDrain();
@@ -88,7 +89,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
   const maintenance = keepMaintained(service);
   const { port } = server.address() as AddressInfo;
-  log.info('listening', { version: packageJson.version, host: settings.host, port });
+  log.info('listening', { version: BUILD_VERSION, host: settings.host, port });
 
   return {
     port,
@@ -115,7 +116,7 @@ function readingsOf(
   { drain, shutdown, refusals, lines }: Observed,
 ): Readings {
   return {
-    requestsInFlight: () => drain.inFlight,
+    requestsInFlight: drain.callers,
     requestsRefused: refusals.byReason,
     connections: database.connections,
     tokenCache,

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { endpoints } from '../handlers/index.ts';
 import { openApiDocument } from '../lib/openapi.ts';
 import { readSettings } from '../lib/settings.ts';
-import packageJson from '../package.json' with { type: 'json' };
+import { VERSION } from '../lib/version.ts';
 
 const file = new URL('openapi.json', import.meta.url);
 const current = `${JSON.stringify(documentOfDefaults(), null, 2)}\n`;
@@ -20,9 +20,8 @@ function documentOfDefaults() {
     SVC_OAUTH_ISSUER: 'any',
     SVC_OAUTH_AUDIENCE: 'any',
   });
-  const { version } = packageJson;
   const routes = endpoints.map(({ route }) => route);
-  return openApiDocument(routes, { version, tokenUrl: '/oauth2/token', requestIdHeader, bodyLimit });
+  return openApiDocument(routes, { version: VERSION, tokenUrl: '/oauth2/token', requestIdHeader, bodyLimit });
 }
 
 function committed(): string {

@@ -9,17 +9,17 @@ export function notHttp(reason?: string): Problem {
 
 /** RFC 9112 section 3.2: exactly one Host header from HTTP/1.1 on. */
 export function needsOneHost(): Problem {
-  return new Problem('bad_request_error', { detail: 'The request needs one Host header.' });
+  return new Problem('bad_request_error', { detail: 'The request must have exactly one Host header.' });
 }
 
 /** Invalid percent-encoding, or bytes that are not UTF-8. */
 export function undecodablePath(): Problem {
-  return new Problem('bad_request_error', { detail: 'The path cannot be decoded.' });
+  return new Problem('bad_request_error', { detail: 'The path is not valid percent-encoded UTF-8.' });
 }
 
 /** The connection ended before the body. */
 export function bodyBrokenOff(): Problem {
-  return new Problem('bad_request_error', { detail: 'The body broke off.' });
+  return new Problem('bad_request_error', { detail: 'The connection closed before the body was complete.' });
 }
 
 /** The server's time limits for clients. */
@@ -36,5 +36,5 @@ export function headerFieldsTooLarge(): Problem {
 
 /** No operation has this path. */
 export function noSuchPath(): Problem {
-  return new Problem('not_found_error', { detail: 'There is no such path.' });
+  return new Problem('not_found_error', { detail: 'This path does not exist.' });
 }

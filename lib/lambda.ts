@@ -4,6 +4,7 @@ import { createEventLog, type EventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
 import { loadTelemetry } from './observability/load-telemetry.ts';
 import { redactedMessage } from './observability/redaction.ts';
+import { warnAboutSettings } from './observability/settings-warnings.ts';
 import type { Telemetry } from './observability/telemetry.ts';
 import type { BaseService } from './service.ts';
 import { forgetVariables, readSettings } from './settings.ts';
@@ -63,7 +64,7 @@ async function compose(operationId: string, bound: Compose<Handler>): Promise<Co
   const telemetry = await loadTelemetry(settings, lines.write);
   const tracing = telemetry?.tracing;
   const log = createEventLog(settings, lines.write, tracing);
-  for (const name of settings.unknown) log.warning('unknown_setting', { name });
+  warnAboutSettings(settings, log);
   const handler = bound({ settings, log, tracing });
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler, log) : handler, lines, telemetry };

@@ -6,10 +6,12 @@ import {
 } from 'zod-openapi';
 import type { Route } from './endpoint.ts';
 import { introduction } from './openapi/explanations.ts';
+import { describeLinks } from './openapi/links.ts';
 import { allRefusals } from './openapi/refusals.ts';
 import { preconditionsOf, requestBodyOf, requestIdParameter, requestParamsOf } from './openapi/request.ts';
 import { responsesOf } from './openapi/responses.ts';
 import { demandOf, oauth2, securityOf } from './openapi/security.ts';
+import { REQUEST_ID_FORM } from './text.ts';
 
 type DocumentOptions = {
   /** The version of the API. */
@@ -26,7 +28,7 @@ export type OpenApiDocument = ReturnType<typeof createDocument>;
 
 const TAGS = [
   { name: 'users', description: 'User records.' },
-  { name: 'probes', description: 'What an orchestrator asks.' },
+  { name: 'probes', description: 'Probes for orchestrators.' },
 ];
 
 /** The headers that every response carries, by reference. */
@@ -54,12 +56,12 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
       parameters: { RequestId: requestIdParameter(requestIdHeader) },
       headers: {
         RequestId: {
-          description: 'Names the request: what the caller sent, or a new UUID.',
+          description: 'Identifies the request: what the caller sent, or a new UUID.',
           required: true,
-          schema: { type: 'string' },
+          schema: { type: 'string', ...REQUEST_ID_FORM },
         },
         NoSniffing: {
-          description: 'The body is of the media type that the response tells, and of no other.',
+          description: 'Clients must not guess another media type than Content-Type.',
           required: true,
           schema: { type: 'string', enum: ['nosniff'] },
         },
@@ -82,7 +84,9 @@ function pathsOf(
   return Object.fromEntries(
     [...byPath].map(([path, group]) => [
       path,
-      Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operationOf(route, options)])),
+      Object.fromEntries(
+        group.map((route) => [route.method.toLowerCase(), operationOf(route, routes, options)]),
+      ),
     ]),
   );
 }
@@ -94,6 +98,7 @@ function tagOf({ kind, path }: Route): string {
 
 function operationOf(
   route: Route,
+  routes: readonly Route[],
   { requestIdHeader, bodyLimit }: DocumentOptions,
 ): ZodOpenApiOperationObject {
   const { operationId, summary } = route;
@@ -107,6 +112,10 @@ function operationOf(
     requestParams: requestParamsOf(route),
     parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route, commonHeaders(requestIdHeader), bodyLimit),
+    responses: responsesOf(route, {
+      common: commonHeaders(requestIdHeader),
+      bodyLimit,
+      links: describeLinks(route, routes),
+    }),
   };
 }

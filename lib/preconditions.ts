@@ -43,14 +43,14 @@ export function isUnmodified({ ifMatch, ifNoneMatch }: Preconditions, tag: strin
 /** The refusal of a request whose preconditions the current representation does not satisfy. */
 export function preconditionFailed(): Problem {
   return new Problem('precondition_failed_error', {
-    detail: 'If-Match or If-None-Match does not hold: the user is of another version.',
+    detail: 'The current version of the user does not satisfy If-Match or If-None-Match.',
   });
 }
 
 /** RFC 6585 section 3. */
 export function preconditionRequired(): Problem {
   return new Problem('precondition_required_error', {
-    detail: 'The request has to say by If-Match which version it is about.',
+    detail: 'This request requires an If-Match header.',
   });
 }
 

@@ -86,7 +86,7 @@ export function unauthorized(reason: string): Problem {
 export function unavailable(reason: string, cause?: unknown, retryAfter = 1): Problem {
   return new Problem('service_unavailable_error', {
     reason,
-    detail: 'The service cannot answer at the moment. Try again later.',
+    detail: 'The service is temporarily unavailable. Try again later.',
     headers: { 'Retry-After': String(retryAfter) },
     cause,
   });
@@ -102,7 +102,7 @@ export function asProblem(thrown: unknown): Problem {
   return new Problem('internal_server_error', {
     reason,
     cause: thrown,
-    detail: 'The service failed to answer.',
+    detail: 'An internal error occurred.',
   });
 }
 

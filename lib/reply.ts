@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_HEAD_LENGTH } from './text.ts';
 
 /** How the value that an endpoint returns is written as a response. */
 export type Reply<Value> = {
@@ -20,12 +21,22 @@ export type Reply<Value> = {
 
 type ReplyHeader<Value> = {
   readonly description: string;
+  /** All values that it can have. The documentation needs them. */
+  readonly values?:
+    | { readonly enum: readonly string[] }
+    | { readonly pattern: string; readonly maxLength: number };
   readonly example?: string;
   /** Whether some responses lack it. */
   readonly isOptional?: true;
   /** Undefined where the header does not apply: it is left out then. */
   readonly of: (value: Value) => string | undefined;
 };
+
+/**
+ * All values of a `Link` to the next page. A parameter has at most the length of the request's head, and three characters
+ * for each of it where it has to be escaped.
+ */
+export const NEXT_LINK = { pattern: '^</[^<>]+>; rel="next"$', maxLength: 4 * MAX_HEAD_LENGTH };
 
 /** The media type of every JSON body that is no problem. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -51,7 +62,13 @@ export function replyHeaders<Value>({
 
 /** `Cache-Control` with the same directives in every response. */
 export function cacheControl(directives: string): { readonly 'Cache-Control': ReplyHeader<unknown> } {
-  return { 'Cache-Control': { description: `Always \`${directives}\`.`, of: () => directives } };
+  return {
+    'Cache-Control': {
+      description: `Always \`${directives}\`.`,
+      values: { enum: [directives] },
+      of: () => directives,
+    },
+  };
 }
 
 /** The body of a probe: its `status` alone. */

@@ -83,12 +83,12 @@ function list<Value>(accepts: string, one: (given: string) => Value | undefined)
 
 /** Hosts, separated by commas. */
 export function hosts() {
-  return list('a host, or several joined by commas', (given) => (given === '' ? undefined : given));
+  return list('a host, or several separated by commas', (given) => (given === '' ? undefined : given));
 }
 
 /** Ports, separated by commas. */
 export function ports() {
-  const accepts = 'a whole number from 1 to 65535, or one for each host, joined by commas';
+  const accepts = 'a whole number from 1 to 65535, or one for each host, separated by commas';
   return list(accepts, (given) => wholeWithin(given, 1, 65_535));
 }
 
@@ -120,7 +120,7 @@ export function headerName() {
 
 /** A file, or an http or https URL. */
 export function source() {
-  return setting('a path, or an http(s) URL', (given) =>
+  return setting('a file path or an http(s) URL', (given) =>
     /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i.test(given) ? undefined : given,
   );
 }

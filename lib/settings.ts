@@ -25,7 +25,7 @@ const Shape = z.object({
     .default('development')
     .describe('Log format, and whether the documentation pages are served.'),
   SVC_LOG_LEVEL: anyCase('debug', 'info', 'warning', 'error').default('info').describe('Minimum log level.'),
-  SVC_HOST: text('an address').default('0.0.0.0').describe('Address to listen on.'),
+  SVC_HOST: text('an IP address or host name').default('0.0.0.0').describe('Address to listen on.'),
   SVC_PORT: whole(0, 65_535).default(8000).describe('Port to listen on; 0 means any free port.'),
   SVC_BODY_LIMIT: whole(1024, 10_485_760, 'bytes')
     .default(65_536)
@@ -208,6 +208,8 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       sessionToken: data.AWS_SESSION_TOKEN,
       database: data.SVC_POSTGRES_DB,
       sslMode: data.SVC_POSTGRES_SSLMODE,
+      /** False if `disable` is only the default. */
+      isSslModeSet: given.SVC_POSTGRES_SSLMODE !== undefined,
       poolSize: data.SVC_POSTGRES_POOL_SIZE,
       poolTimeout: data.SVC_POSTGRES_POOL_TIMEOUT,
       statementTimeout: data.SVC_POSTGRES_STATEMENT_TIMEOUT,

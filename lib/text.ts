@@ -1,12 +1,38 @@
 import * as z from 'zod';
 
+/**
+ * Maximum number of characters in a header value or a request target: Node's parser answers a larger head with 431
+ * (`maxHeaderSize`, 16 KiB).
+ */
+export const MAX_HEAD_LENGTH = 16_384;
+
+/** A pattern for any text without U+0000. JSON Schema cannot exclude lone surrogates for engines that count code units. */
+export const NO_NUL_PATTERN = '^[^\\u0000]*$';
+
+/** A UUID as a part of a pattern. `\d` would stand for more than ASCII digits in some engines. */
+export const UUID_PATTERN = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+
+/** A UUID of any version, in a response. */
+export const Uuid = z
+  .guid()
+  .meta({ format: 'uuid', minLength: 36, maxLength: 36, pattern: `^${UUID_PATTERN}$` });
+
+/** A time in UTC with milliseconds and `Z`, in a response. */
+export const Timestamp = z.iso.datetime({ precision: 3 }).length(24);
+
+/** A request ID: 1 to 128 characters of visible ASCII. */
+export const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** The form of a request ID, for the documentation. */
+export const REQUEST_ID_FORM = { minLength: 1, maxLength: 128, pattern: REQUEST_ID.source };
+
 /** A text of `min` to `max` Unicode code points that PostgreSQL stores as it is. */
 export function boundedText(min: number, max: number) {
   return z
     .string()
     .refine((text) => isWithin(min, max, text), `must have ${min} to ${max} characters`)
     .refine(isStorable, 'must have no U+0000 and no lone surrogate')
-    .meta({ minLength: min, maxLength: max });
+    .meta({ minLength: min, maxLength: max, pattern: NO_NUL_PATTERN });
 }
 
 /** Whether PostgreSQL stores the text as it is: U+0000 it refuses, and a lone surrogate it would silently replace. */
@@ -19,11 +45,11 @@ export function integerParameter(min: number, max: number, fallback: number) {
   return z
     .string()
     .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, {
-      error: `must be a whole number from ${min} to ${max} in decimal digits`,
+      error: `must be an integer from ${min} to ${max}, in decimal digits`,
     })
     .transform(Number)
     .default(fallback)
-    .meta({ override: { type: 'integer', minimum: min, maximum: max, default: fallback } });
+    .meta({ override: { type: 'integer', format: 'int32', minimum: min, maximum: max, default: fallback } });
 }
 
 /** Code units are never fewer than code points, so that most texts need no counting. */

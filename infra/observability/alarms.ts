@@ -108,7 +108,7 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
     {
       name: 'UserManagementDrainRunsOut',
       severity: 'warning',
-      expr: `${series('drain.age')} > ${drainAge} and ${series('http.server.active_requests')} > 0`,
+      expr: `${series('drain.age')} > ${drainAge} and on (job, instance) sum by (job, instance) (${series('http.server.active_requests')}) > 0`,
       for: '0s',
       summary: 'An instance that shuts down is about to cancel requests.',
     },

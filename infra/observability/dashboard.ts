@@ -2,107 +2,191 @@ import {
   type Dashboard,
   DashboardBuilder,
   DatasourceVariableBuilder,
+  QueryVariableBuilder,
   RowBuilder,
+  VariableRefresh,
+  VariableSort,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 import { buckets, type MetricName, series } from './series.ts';
 
+const DATASOURCE = { type: 'prometheus', uid: '$' + '{datasource}' };
 const RATE = '[$__rate_interval]';
 const REQUESTS = 'http.server.request.duration';
 
-type Panel = readonly [
-  title: string,
-  unit: string,
-  ...targets: readonly (readonly [legend: string, expr: string])[],
-];
+/** The labels that the variables of the dashboard select. */
+const SELECTED = ['job=~"$job"', 'instance=~"$instance"'];
 
-const rate = (by: string, name: MetricName, ...labels: readonly string[]) =>
-  `sum by (${by}) (rate(${series(name, ...labels)}${RATE}))`;
+type Panel = {
+  readonly title: string;
+  /** For operators: what it shows, and how to read it. */
+  readonly description: string;
+  readonly unit: string;
+  readonly targets: readonly (readonly [legend: string, expr: string])[];
+};
+
+const selected = (name: MetricName, ...labels: readonly string[]) => series(name, ...SELECTED, ...labels);
+const rate = (by: string, name: MetricName) => `sum by (${by}) (rate(${selected(name)}${RATE}))`;
 const quantile = (part: number) =>
-  `histogram_quantile(${part}, sum by (le) (rate(${buckets(REQUESTS, 'http_route!~".*/changes"')}${RATE})))`;
-const ofInstances = (name: MetricName, ...labels: readonly string[]) =>
-  ['{{instance}}', series(name, ...labels)] as const;
+  `histogram_quantile(${part}, sum by (le) (rate(${buckets(REQUESTS, ...SELECTED, 'http_route!~".*/changes"')}${RATE})))`;
+const byInstance = (name: MetricName) => [['{{instance}}', selected(name)]] as const;
+const sumByInstance = (name: MetricName) =>
+  [['{{instance}}', `sum by (instance) (${selected(name)})`]] as const;
 
 /** Rows from what callers see to what lies under it. Every metric of the service is in one of the panels. */
-const ROWS: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
+export const ROWS: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
   {
     title: 'Callers',
     panels: [
-      [
-        'Requests by route',
-        'reqps',
-        ['{{http_request_method}} {{http_route}}', rate('http_request_method, http_route', REQUESTS)],
-      ],
-      [
-        'Requests by status',
-        'reqps',
-        ['{{http_response_status_code}}', rate('http_response_status_code', REQUESTS)],
-      ],
-      [
-        'Duration, without the changes',
-        's',
-        ['p50', quantile(0.5)],
-        ['p95', quantile(0.95)],
-        ['p99', quantile(0.99)],
-      ],
-      [
-        'Requests answered again under their key',
-        'reqps',
-        ['replays', rate('instance', 'idempotency.replays')],
-      ],
+      {
+        title: 'Requests by route',
+        description: 'Requests per second, by method and route. Probes are not counted.',
+        unit: 'reqps',
+        targets: [
+          ['{{http_request_method}} {{http_route}}', rate('http_request_method, http_route', REQUESTS)],
+        ],
+      },
+      {
+        title: 'Requests by status',
+        description: 'Requests per second, by status. A 503 may be sent again later. A 500 is a defect.',
+        unit: 'reqps',
+        targets: [['{{http_response_status_code}}', rate('http_response_status_code', REQUESTS)]],
+      },
+      {
+        title: 'Duration, without the changes',
+        description:
+          'Duration of requests: median, 95th and 99th percentile. Requests for changes are left out, because they may wait for a change.',
+        unit: 's',
+        targets: [
+          ['p50', quantile(0.5)],
+          ['p95', quantile(0.95)],
+          ['p99', quantile(0.99)],
+        ],
+      },
+      {
+        title: 'Replays',
+        description: 'Requests per second that repeated an earlier request with the same `Idempotency-Key`.',
+        unit: 'reqps',
+        targets: [['{{instance}}', rate('instance', 'idempotency.replays')]],
+      },
     ],
   },
   {
     title: 'Instances',
     panels: [
-      ['Requests in flight', 'short', ofInstances('http.server.active_requests')],
-      [
-        'Requests refused by overloaded instances',
-        'reqps',
-        ['{{instance}} {{reason}}', rate('instance, reason', 'requests.refused')],
-      ],
-      ['Delay of the event loop, p99', 's', ofInstances('nodejs.eventloop.delay.p99')],
-      ['Memory', 'bytes', ofInstances('process.memory.usage')],
-      ['Drain under way for', 's', ofInstances('drain.age')],
-      ['Log lines dropped', 'short', ['{{instance}}', rate('instance', 'log.lines.dropped')]],
+      {
+        title: 'Requests in flight',
+        description: 'Requests in flight, per instance. Requests that wait for changes are not counted.',
+        unit: 'short',
+        targets: sumByInstance('http.server.active_requests'),
+      },
+      {
+        title: 'Requests refused by overloaded instances',
+        description: 'Requests per second that an overloaded instance refused with 503, by reason.',
+        unit: 'reqps',
+        targets: [['{{instance}} {{reason}}', rate('instance, reason', 'requests.refused')]],
+      },
+      {
+        title: 'Delay of the event loop, p99',
+        description:
+          '99th percentile of the delay of the event loop since the last export. A long delay slows down every request.',
+        unit: 's',
+        targets: byInstance('nodejs.eventloop.delay.p99'),
+      },
+      {
+        title: 'Memory',
+        description: 'Physical memory of the process.',
+        unit: 'bytes',
+        targets: byInstance('process.memory.usage'),
+      },
+      {
+        title: 'Duration of the drain',
+        description: 'Time since the drain of an instance began; 0 while there is no drain.',
+        unit: 's',
+        targets: byInstance('drain.age'),
+      },
+      {
+        title: 'Log lines dropped',
+        description: 'Lines per second that the reader of standard output did not accept in time.',
+        unit: 'short',
+        targets: [['{{instance}}', rate('instance', 'log.lines.dropped')]],
+      },
     ],
   },
   {
     title: 'PostgreSQL',
     panels: [
-      [
-        'Connections',
-        'short',
-        ['{{instance}} {{db_client_connection_state}}', series('db.client.connection.count')],
-      ],
-      [
-        'Statements that wait for a connection',
-        'short',
-        ofInstances('db.client.connection.pending_requests'),
-      ],
-      [
-        'Statements sent again',
-        'ops',
-        ['{{instance}} {{reason}}', rate('instance, reason', 'statements.retried')],
-      ],
+      {
+        title: 'Connections',
+        description: 'Connections to PostgreSQL, used and idle. If all are used, statements wait.',
+        unit: 'short',
+        targets: [['{{instance}} {{db_client_connection_state}}', selected('db.client.connection.count')]],
+      },
+      {
+        title: 'Statements that wait for a connection',
+        description: 'Number of statements that wait to be sent, per instance.',
+        unit: 'short',
+        targets: byInstance('db.client.connection.pending_requests'),
+      },
+      {
+        title: 'Statements sent again',
+        description: 'Statements per second that were sent again, by reason.',
+        unit: 'ops',
+        targets: [['{{instance}} {{reason}}', rate('instance, reason', 'statements.retried')]],
+      },
     ],
   },
   {
     title: 'Identity provider',
     panels: [
-      ['Age of the keys', 's', ofInstances('jwks.age')],
-      ['Fetches of the keys', 'ops', ['{{outcome}}', rate('outcome', 'jwks.refreshes')]],
-      ['Duration of these fetches, mean', 's', ['{{instance}}', meanOf('http.client.request.duration')]],
-      ['Tokens by whether they were known', 'ops', ['{{outcome}}', rate('outcome', 'token_cache.lookups')]],
+      {
+        title: 'Age of the keys',
+        description: 'Time since the last successful fetch of the keys. It grows while fetches fail.',
+        unit: 's',
+        targets: byInstance('jwks.age'),
+      },
+      {
+        title: 'Fetches of the keys',
+        description: 'Fetches of the keys per second, by outcome.',
+        unit: 'ops',
+        targets: [['{{outcome}}', rate('outcome', 'jwks.refreshes')]],
+      },
+      {
+        title: 'Duration of these fetches, mean',
+        description: 'Mean duration of a fetch of the keys.',
+        unit: 's',
+        targets: [['{{instance}}', meanOf('http.client.request.duration')]],
+      },
+      {
+        title: 'Lookups in the token cache',
+        description: 'Tokens per second that the instance had already verified (`hit`), and others (`miss`).',
+        unit: 'ops',
+        targets: [['{{outcome}}', rate('outcome', 'token_cache.lookups')]],
+      },
     ],
   },
   {
     title: 'Changes',
     panels: [
-      ['Changes without a position', 'short', ['changes', `max(${series('changes.unnumbered')})`]],
-      ['Age of the oldest of them', 's', ['age', `max(${series('changes.unnumbered.age')})`]],
-      ['Requests that wait for changes', 'short', ofInstances('changes.waiting')],
+      {
+        title: 'Changes without a position',
+        description: 'Changes that readers cannot see yet. A read of the changes gives them positions.',
+        unit: 'short',
+        targets: [['changes', `max(${selected('changes.unnumbered')})`]],
+      },
+      {
+        title: 'Age of the oldest change without a position',
+        description: 'Age of the oldest change without a position; 0 if every change has one.',
+        unit: 's',
+        targets: [['age', `max(${selected('changes.unnumbered.age')})`]],
+      },
+      {
+        title: 'Requests that wait for changes',
+        description: 'Number of requests that wait for a change, per instance. The maximum is 1,000.',
+        unit: 'short',
+        targets: byInstance('changes.waiting'),
+      },
     ],
   },
 ];
@@ -118,7 +202,11 @@ export function dashboard(): Dashboard {
     .time({ from: 'now-1h', to: 'now' })
     .refresh('30s')
     .timezone('browser')
-    .withVariable(new DatasourceVariableBuilder('datasource').label('Prometheus').type('prometheus'));
+    // It is generated: a change made in Grafana would be lost with the next import.
+    .readonly()
+    .withVariable(new DatasourceVariableBuilder('datasource').label('Prometheus').type('prometheus'))
+    .withVariable(variable('job', 'Job'))
+    .withVariable(variable('instance', 'Instance', 'job=~"$job"'));
   for (const { title, panels } of ROWS) {
     builder.withRow(new RowBuilder(title));
     for (const panel of panels) builder.withPanel(panelOf(panel));
@@ -126,14 +214,29 @@ export function dashboard(): Dashboard {
   return builder.build();
 }
 
-function panelOf([title, unit, ...targets]: Panel): PanelBuilder {
+/** A variable with the values of a label, of which any number can be selected. */
+function variable(label: string, title: string, ...labels: readonly string[]): QueryVariableBuilder {
+  return new QueryVariableBuilder(label)
+    .label(title)
+    .datasource(DATASOURCE)
+    .query(`label_values(${series('process.memory.usage', ...labels)}, ${label})`)
+    .refresh(VariableRefresh.OnTimeRangeChanged)
+    .sort(VariableSort.AlphabeticalAsc)
+    .multi(true)
+    .includeAll(true)
+    .allValue('.*')
+    .current({ text: ['All'], value: ['$__all'] });
+}
+
+function panelOf({ title, description, unit, targets }: Panel): PanelBuilder {
   const panel = new PanelBuilder()
     .title(title)
+    .description(description)
     .unit(unit)
     .min(0)
     .span(targets.length > 1 ? 12 : 8)
     .height(8)
-    .datasource({ type: 'prometheus', uid: '$' + '{datasource}' });
+    .datasource(DATASOURCE);
   for (const [legend, expr] of targets)
     panel.withTarget(new DataqueryBuilder().expr(expr).legendFormat(legend));
   return panel;
@@ -141,6 +244,6 @@ function panelOf([title, unit, ...targets]: Panel): PanelBuilder {
 
 /** The mean duration of what a histogram measures. */
 function meanOf(name: MetricName): string {
-  const count = `sum by (instance) (rate(${series(name)}${RATE}))`;
+  const count = rate('instance', name);
   return `${count.replace('_count{', '_sum{')} / ${count}`;
 }

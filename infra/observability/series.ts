@@ -9,7 +9,7 @@ const scopeOf = (name: MetricName) =>
     ? '@opentelemetry/instrumentation-undici'
     : 'user-management-service';
 
-const SUFFIX = { gauge: '', counter: '_total', histogram: '_count' } as const;
+const SUFFIX = { gauge: '', 'up-down counter': '', counter: '_total', histogram: '_count' } as const;
 
 /** The series of a metric as Prometheus names it, of all instances; of a histogram the count. `labels` narrow it down. */
 export function series(name: MetricName, ...labels: readonly string[]): string {

@@ -23,11 +23,10 @@ export function acceptableClaims(payload: unknown, { issuer, audience, clockTole
   const { iss, aud, exp, nbf, iat, sub } = claims;
   const now = Math.floor(Date.now() / 1000);
 
-  if (iss !== issuer) throw unauthorized('the token has another "iss"');
+  if (iss !== issuer) throw unauthorized('unexpected "iss"');
   if (aud !== audience && !(Array.isArray(aud) && aud.includes(audience)))
-    throw unauthorized('the token has another "aud"');
-  if (typeof exp !== 'number' || exp > LATEST_DATE)
-    throw unauthorized('the token has no "exp" that is a date');
+    throw unauthorized('unexpected "aud"');
+  if (typeof exp !== 'number' || exp > LATEST_DATE) throw unauthorized('the token has no valid "exp"');
   if (hasExpired(exp, clockTolerance, now)) throw unauthorized('the token has expired: "exp"');
   if (nbf !== undefined && !isNumber(nbf)) throw unauthorized('the token has an "nbf" that is no number');
   if (nbf !== undefined && nbf > now + clockTolerance)

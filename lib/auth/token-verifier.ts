@@ -75,7 +75,7 @@ export function createTokenVerifier(
   ): ServicePrincipal {
     if (keys.length === 0) throw unauthorized('no key of the identity provider fits the token');
     if (!keys.some((key) => key.isSigner(signed, signature)))
-      throw unauthorized("the token's signature is none of the identity provider's");
+      throw unauthorized('no key of the identity provider verifies the signature');
     const claims = acceptableClaims(jsonIn(payload), settings);
     const principal = principalOf(claims, rolesClaim);
     forgetTokensOfOldKeys();

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import * as z from 'zod';
+import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, REQUEST_ID_FORM, Timestamp, Uuid } from '../text.ts';
 import { type CHANGE_TYPES, FIELD_BITS } from './recording.ts';
 
 /** A change as PostgreSQL answers it: numbers of type bigint arrive as texts. */
@@ -19,6 +20,9 @@ export type ChangeRow = {
 export const changeColumns = sql.raw(`position, user_id, version, type, changed, actor, request_id,
     (date_part('epoch', time) * 1000)::bigint as time`);
 
+/** Maximum number of changes in a page. */
+export const MAX_PAGE_SIZE = 1000;
+
 /** The types of events, by the numbers of `CHANGE_TYPES`. */
 export const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' } as const satisfies Record<
   (typeof CHANGE_TYPES)[keyof typeof CHANGE_TYPES],
@@ -29,29 +33,41 @@ export const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' }
 export const Change = z
   .object({
     specversion: z.literal('1.0'),
-    id: z.string().meta({ description: 'Its position in the feed, in decimal digits.', example: '4711' }),
+    id: z
+      .string()
+      .regex(/^[1-9][0-9]{0,15}(?:-[0-9a-f]{8})?$/)
+      .max(25)
+      .meta({ description: 'Its position in the feed, in decimal digits.', example: '4711' }),
     source: z.literal('/api/v1/users'),
     type: z.enum(['user.created', 'user.updated', 'user.deleted']).meta({ example: 'user.updated' }),
-    subject: z.guid().meta({
-      format: 'uuid',
+    subject: Uuid.meta({
+      ...Uuid.meta(),
       description: "The user's id.",
       example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
     }),
-    time: z.iso.datetime({ precision: 3 }).meta({
-      description: 'When this version was written; of a deletion, when that was.',
+    time: Timestamp.meta({
+      description: 'Time at which this version was written or, for a deletion, the time of the deletion.',
       example: '2026-01-02T03:04:05.678Z',
     }),
     datacontenttype: z.literal('application/json'),
     data: z.object({
-      version: z.int().meta({ description: "The user's version, as in its `ETag`.", example: 3 }),
-      changed: z.array(z.enum(['email', 'full_name', 'is_active'])).meta({
-        description: 'The fields that an update gave other values; never values.',
-        example: ['full_name'],
+      version: z
+        .int()
+        .min(1)
+        .meta({ format: 'int64', description: "The user's version, as in its `ETag`.", example: 3 }),
+      changed: z
+        .array(z.enum(['email', 'full_name', 'is_active']))
+        .max(Object.keys(FIELD_BITS).length)
+        .meta({
+          description: 'Names of the fields whose values an update changed, without the values.',
+          example: ['full_name'],
+        }),
+      actor: z.string().min(1).max(MAX_HEAD_LENGTH).meta({
+        pattern: NO_NUL_PATTERN,
+        description: 'The caller that wrote: `sub` of its token.',
+        example: 'billing',
       }),
-      actor: z
-        .string()
-        .meta({ description: 'The caller that wrote: `sub` of its token.', example: 'billing' }),
-      request_id: z.string().meta({ example: '8e03978e-40d5-43e8-bc93-6894a57f9324' }),
+      request_id: z.string().meta({ ...REQUEST_ID_FORM, example: '8e03978e-40d5-43e8-bc93-6894a57f9324' }),
     }),
   })
   .meta({ id: 'Change', description: 'A change of a user (CloudEvents 1.0).' });

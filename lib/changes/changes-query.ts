@@ -1,36 +1,51 @@
 import * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
-import { integerParameter } from '../text.ts';
+import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
+import { MAX_PAGE_SIZE } from './change.ts';
 import { placeIn } from './change-cursor.ts';
 
-/** What is wrong with a cursor that is none, or is of another feed. */
-const OTHER_CURSOR = 'must be that of a link of this path';
+/** The rule for a cursor: it belongs to one feed. */
+const CURSOR = 'must be a cursor from a Link header of this path';
 
-const limit = { description: 'How many changes to return at most.' };
+const limit = { description: 'Maximum number of changes to return.' };
+
+/** The form of a cursor: base64url, with room for a longer one in a later version. */
+const cursorForm = (pattern: string) => ({ pattern, minLength: 3, maxLength: 128 });
 
 /** The query of the changes of all users. */
 export const ChangesQuery = z
   .object({
     cursor: z
       .string()
-      .refine((cursor) => cursor === 'now' || positionFor(cursor, undefined) !== undefined, OTHER_CURSOR)
+      .refine(
+        (cursor) => cursor === 'now' || positionFor(cursor, undefined) !== undefined,
+        `${CURSOR}, or now`,
+      )
       .optional()
       .meta({
         description:
-          'Where the page begins: taken from `Link`, or `now` for the end of the feed. Without it, the oldest.',
+          'Start of the page: a cursor from a `Link` header, or `now` for the end of the feed. Without it, the oldest.',
+        ...cursorForm('^(?:now|[A-Za-z0-9_-]{3,128})$'),
       }),
     exclude_actor: z
       .string()
       .refine(
         (actor) => actor !== '' && !actor.includes('\0'),
-        'must have 1 character or more, and not U+0000',
+        'must have at least 1 character and no U+0000',
       )
       .optional()
-      .meta({ description: 'Leaves out the changes of this actor (`sub`).' }),
+      .meta({
+        description: 'Leaves out the changes of this actor (`sub`).',
+        minLength: 1,
+        maxLength: MAX_HEAD_LENGTH,
+        pattern: NO_NUL_PATTERN,
+      }),
     wait: integerParameter(0, 20, 0).meta({
-      description: 'Seconds for which the answer is held back while there is no change to tell.',
+      description: 'Maximum number of seconds to wait for a change.',
     }),
-    limit: integerParameter(0, 1000, 100).meta(limit),
+    limit: integerParameter(0, MAX_PAGE_SIZE, 100).meta({
+      description: `${limit.description} 0 is allowed only with \`cursor=now\`.`,
+    }),
   })
   .superRefine(
     ({ cursor, limit }, context) => {
@@ -38,7 +53,7 @@ export const ChangesQuery = z
       context.addIssue({
         code: 'custom',
         path: ['limit'],
-        message: 'must be 1 or more, except with cursor=now',
+        message: 'must be at least 1, or 0 with cursor=now',
       });
     },
     { when: () => true },
@@ -49,10 +64,14 @@ export type ChangesQuery = z.output<typeof ChangesQuery>;
 export const UserChangesQuery = z.object({
   cursor: z
     .string()
-    .refine((cursor) => placeIn(cursor) !== undefined, OTHER_CURSOR)
+    .refine((cursor) => placeIn(cursor) !== undefined, CURSOR)
     .optional()
-    .meta({ description: 'Where the page begins: taken from `Link`. Without it, the oldest.' }),
-  limit: integerParameter(1, 1000, 100).meta(limit),
+    .meta({
+      description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
+      // It holds the user's id.
+      ...cursorForm('^[A-Za-z0-9_-]{46,128}$'),
+    }),
+  limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta(limit),
 });
 export type UserChangesQuery = z.output<typeof UserChangesQuery>;
 
@@ -63,7 +82,7 @@ export function cursorOfUser(
 ): readonly ValueFault[] {
   const place = cursor === undefined ? undefined : placeIn(cursor);
   if (!place || place.userId === user_id?.toLowerCase()) return [];
-  return [{ parameter: 'cursor', detail: OTHER_CURSOR }];
+  return [{ parameter: 'cursor', detail: CURSOR }];
 }
 
 /** The position in a cursor, if it is one of the changes of this user, or of those of all. */

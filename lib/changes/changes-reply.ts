@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
-import { Change } from './change.ts';
+import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../reply.ts';
+import { Change, MAX_PAGE_SIZE } from './change.ts';
 import { changeJson } from './change-json.ts';
 import type { ChangesPage } from './changes.ts';
 
@@ -8,12 +8,13 @@ import type { ChangesPage } from './changes.ts';
 export const changesReply: Reply<ChangesPage> = {
   mediaType: JSON_TYPE,
   onDemand: 'application/cloudevents-batch+json; charset=utf-8',
-  schema: z.array(Change),
+  schema: z.array(Change).max(MAX_PAGE_SIZE),
   write: ({ changes }) => `[${changes.map(changeJson).join()}]`,
   headers: {
     ...cacheControl('private, no-cache'),
     Link: {
-      description: 'Where the next page is (RFC 8288): there always is one, since changes go on.',
+      description: 'Link to the next page (RFC 8288). Always present, because changes go on.',
+      values: NEXT_LINK,
       example: '</api/v1/users/changes?cursor=LjQ3MTE&limit=100>; rel="next"',
       of: ({ next }) => `<${next}>; rel="next"`,
     },

@@ -4,11 +4,13 @@ import { Problem } from '../problem.ts';
 export function cursorExpired(): Problem {
   return new Problem('cursor_expired_error', {
     detail:
-      'Changes after this cursor are not kept any more: read the users anew, and go on from cursor=now.',
+      'The changes after this cursor are no longer available. Get a new cursor with cursor=now, read all users, then follow the changes from that cursor.',
   });
 }
 
 /** Neither a user nor a change has this id. */
 export function noSuchUserOrChange(): Problem {
-  return new Problem('not_found_error', { detail: 'There is no user with this id, nor a change of one.' });
+  return new Problem('not_found_error', {
+    detail: 'There is neither a user with this id nor a change of one.',
+  });
 }

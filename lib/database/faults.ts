@@ -148,8 +148,8 @@ export function problemOfFault(fault: unknown): unknown {
   if (code?.startsWith('22')) {
     return new Problem('validation_error', {
       reason: `PostgreSQL refused a value that validation let pass: ${code}`,
-      detail: 'A value is not allowed.',
-      errors: [{ pointer: '#', detail: 'must have no value that cannot be stored' }],
+      detail: 'A value is not valid. See errors.',
+      errors: [{ pointer: '#', detail: 'must have only values that can be stored' }],
       cause: fault,
     });
   }

@@ -1,12 +1,11 @@
 import * as z from 'zod';
 
-/** A structured-field string without parameters (RFC 9651 section 3.3.3). */
-const STRING = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
-/** Visible ASCII; a comma is what joins two header lines. */
-const BARE = /^(?!")[!-+\--~]+$/;
-const VISIBLE = /^[!-~]{1,255}$/;
+/** Visible ASCII without a quote at its beginning, and without a comma: two header lines arrive joined by one. */
+const BARE = /^[\x21\x23-\x2b\x2d-\x7e][\x21-\x2b\x2d-\x7e]{0,254}$/;
+/** A structured-field string without parameters (RFC 9651 section 3.3.3), of visible ASCII. */
+const QUOTED = /^"((?:[\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"$/;
 
-const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes where a comma is among them';
+const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes if they contain a comma';
 
 /**
  * The field value of `Idempotency-Key`, read as the key itself: `k` and `"k"` are one key.
@@ -18,7 +17,7 @@ const IdempotencyKey = z
   .refine((value) => keyIn(value) !== undefined, FORM)
   .transform((value) => keyIn(value) ?? '')
   .meta({
-    override: { type: 'string', minLength: 1, maxLength: 512 },
+    override: { type: 'string', minLength: 1, maxLength: 512, pattern: `${BARE.source}|${QUOTED.source}` },
     description:
       "A key of the caller's choice, 1 to 255 visible ASCII characters: the same request sent again under its key " +
       'within 24 hours is answered again, and not carried out again. A key may stand in double quotes.',
@@ -27,8 +26,7 @@ const IdempotencyKey = z
 
 function keyIn(field: string): string | undefined {
   const value = field.replace(/^[ \t]+|[ \t]+$/g, '');
-  const key = BARE.test(value) ? value : STRING.exec(value)?.[1]?.replace(/\\(["\\])/g, '$1');
-  return key !== undefined && VISIBLE.test(key) ? key : undefined;
+  return BARE.test(value) ? value : QUOTED.exec(value)?.[1]?.replace(/\\(["\\])/g, '$1');
 }
 
 /** The header fields of an operation that takes a key. */

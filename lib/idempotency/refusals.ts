@@ -3,7 +3,7 @@ import { Problem } from '../problem.ts';
 /** Another request with the key is still in progress. */
 export function keyInUse(cause?: unknown): Problem {
   return new Problem('idempotency_key_in_use_error', {
-    detail: 'Another request with this Idempotency-Key has not ended. Try again later.',
+    detail: 'Another request with this Idempotency-Key is still in progress. Try again later.',
     headers: { 'Retry-After': '1' },
     cause,
   });
@@ -12,11 +12,11 @@ export function keyInUse(cause?: unknown): Problem {
 /** The key was used for a request with other values. */
 export function keyReused(): Problem {
   return new Problem('idempotency_key_reused_error', {
-    detail: 'This Idempotency-Key has been used for a request with other values.',
+    detail: 'This Idempotency-Key was already used for a request with different values.',
   });
 }
 
 /** A user that the request created has since been deleted. */
 export function createdAndGone(): Problem {
-  return new Problem('gone_error', { detail: 'What this request created has been deleted since.' });
+  return new Problem('gone_error', { detail: 'A user that this request created has since been deleted.' });
 }

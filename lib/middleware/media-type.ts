@@ -27,12 +27,12 @@ export function demandJson(method: string): Middleware {
 
 /** The refusal of a body with another media type, or without one. */
 export function notDeclaredAsJson(method: string): Problem {
-  return unsupported('The body has to be declared as application/json.', method);
+  return unsupported('The Content-Type must be application/json or application/*+json.', method);
 }
 
 /** The refusal of a body with a content encoding, for example a compressed one. */
 export function encodedBody(method: string): Problem {
-  return unsupported('No Content-Encoding is accepted.', method);
+  return unsupported('The request must not have a Content-Encoding.', method);
 }
 
 function unsupported(detail: string, method: string): Problem {

@@ -13,7 +13,7 @@ export function queryParameters(query: string, known: readonly string[]): QueryP
   for (const name of known) {
     const [value, ...others] = parsed.getAll(name);
     if (value === undefined) continue;
-    if (others.length > 0) faults.push({ parameter: name, detail: 'must be given once' });
+    if (others.length > 0) faults.push({ parameter: name, detail: 'must not be repeated' });
     else if (!isUtf8(value, name, query)) faults.push({ parameter: name, detail: 'must be UTF-8' });
     else given[name] = value;
   }

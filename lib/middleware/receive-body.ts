@@ -18,7 +18,7 @@ export function receiveBody(limit: number): Middleware {
 
 /** The refusal of a body with more than `limit` bytes. */
 export function bodyTooLarge(limit: number): Problem {
-  return new Problem('payload_too_large_error', { detail: `The body may have at most ${limit} bytes.` });
+  return new Problem('payload_too_large_error', { detail: `The body must not exceed ${limit} bytes.` });
 }
 
 function asText(bytes: Buffer): Pick<GatewayEvent, 'body' | 'isBase64Encoded'> {

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { currentRequest } from '../request-scope.ts';
+import { REQUEST_ID } from '../text.ts';
 import type { Middleware, RequestInStack } from './middleware.ts';
-
-/** 1 to 128 characters of visible ASCII. */
-const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
 
 /**
  * The request ID that a header's value stands for: the value itself, or a new UUID version 4. Repeated headers are one
  * value, which the container joins with a comma and a space: that is not acceptable.
  */
 export function requestIdOf(given: string | undefined): string {
-  return given !== undefined && ACCEPTABLE.test(given) ? given : randomUUID();
+  return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
 /** Names the request being served in the header `header` of its response. */

@@ -83,7 +83,7 @@ const { before: bodyParser } = httpJsonBodyParser({ disableContentTypeCheck: tru
 function parseJson(request: RequestInStack): Checked {
   const { body, isBase64Encoded } = request.event;
   if (isBase64Encoded) return wholeBody('must be UTF-8');
-  if (!body) return wholeBody('must have content');
+  if (!body) return wholeBody('must not be empty');
   try {
     bodyParser?.(request as never);
     return { value: request.event.body, faults: [] };
@@ -97,7 +97,7 @@ function parseUnguarded(body: string): Checked {
   try {
     return { value: JSON.parse(body), faults: [] };
   } catch {
-    return wholeBody('must be JSON');
+    return wholeBody('must be valid JSON');
   }
 }
 

@@ -1,6 +1,6 @@
 /** Description of a metric in `infra/metrics.md`. */
 type Described = {
-  readonly kind: 'gauge' | 'counter' | 'histogram';
+  readonly kind: 'gauge' | 'counter' | 'up-down counter' | 'histogram';
   readonly unit: string;
   /** Names of its attributes, and their values if there are few. */
   readonly attributes?: string;
@@ -17,8 +17,9 @@ export const METRICS = {
     meaning: 'Duration of requests. Its count is the number of requests.',
   },
   'http.server.active_requests': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: '{request}',
+    attributes: '`http.request.method`, `url.scheme`',
     meaning: 'Requests in flight. Requests that wait for changes are not counted.',
   },
   'requests.refused': {
@@ -28,14 +29,16 @@ export const METRICS = {
     meaning: 'Requests that an overloaded instance refused.',
   },
   'db.client.connection.count': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: '{connection}',
-    attributes: '`db.client.connection.state`: `idle`, `used`',
+    attributes:
+      '`db.client.connection.pool.name`: `postgresql`, `db.client.connection.state`: `idle`, `used`',
     meaning: 'Connections to PostgreSQL.',
   },
   'db.client.connection.pending_requests': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: '{request}',
+    attributes: '`db.client.connection.pool.name`: `postgresql`',
     meaning:
       'Statements that wait for a connection, including those that are being collected into one statement.',
   },
@@ -46,7 +49,7 @@ export const METRICS = {
     meaning: 'Statements that were sent again.',
   },
   'process.memory.usage': {
-    kind: 'gauge',
+    kind: 'up-down counter',
     unit: 'By',
     meaning: 'Physical memory of the process (RSS).',
   },

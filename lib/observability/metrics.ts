@@ -1,10 +1,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Attributes, metrics } from '@opentelemetry/api';
 import { METRICS, type MetricOf } from './metric-list.ts';
+import { type RequestHead, requestAttributes } from './request-attributes.ts';
 
 /** What metrics are read from, at the moment of an export. */
 export type Readings = {
-  readonly requestsInFlight: () => number;
+  readonly requestsInFlight: () => Iterable<RequestHead>;
   /** By an overloaded instance, before all checks. */
   readonly requestsRefused: Readonly<Record<(typeof REASONS)[number], number>>;
   readonly connections: () => { readonly idle: number; readonly used: number; readonly waitedFor: number };
@@ -50,12 +51,21 @@ export function observe({
   const eventLoop = monitorEventLoopDelay({ resolution: 10 });
   eventLoop.enable();
 
-  gauge('http.server.active_requests', requestsInFlight);
-  gauge('db.client.connection.pending_requests', () => connections().waitedFor);
-  gauge('db.client.connection.count', () => connections().idle, { [STATE]: 'idle' });
-  gauge('db.client.connection.count', () => connections().used, { [STATE]: 'used' });
+  const countByAttributes = createRequestCounts();
+  upDownCounter('http.server.active_requests').addCallback((result) => {
+    for (const { count, attributes } of countByAttributes(requestsInFlight()))
+      result.observe(count, attributes);
+  });
+  upDownCounter('db.client.connection.pending_requests').addCallback((result) =>
+    result.observe(connections().waitedFor, POOL),
+  );
+  upDownCounter('db.client.connection.count').addCallback((result) => {
+    const { idle, used } = connections();
+    result.observe(idle, { ...POOL, 'db.client.connection.state': 'idle' });
+    result.observe(used, { ...POOL, 'db.client.connection.state': 'used' });
+  });
   for (const reason of RETRIES) counter('statements.retried', () => statementsRetried[reason], { reason });
-  gauge('process.memory.usage', () => process.memoryUsage.rss());
+  upDownCounter('process.memory.usage').addCallback((result) => result.observe(process.memoryUsage.rss()));
   gauge('nodejs.eventloop.delay.p99', delaySinceLastExport);
   counter('token_cache.lookups', () => tokenCache.hits, { outcome: 'hit' });
   counter('token_cache.lookups', () => tokenCache.misses, { outcome: 'miss' });
@@ -94,8 +104,13 @@ export function observe({
     return meter.createObservableGauge(name, { unit, description });
   }
 
-  function gauge(name: MetricOf<'gauge'>, read: () => number, attributes: Attributes = {}): void {
-    created(name).addCallback((result) => result.observe(read(), attributes));
+  function gauge(name: MetricOf<'gauge'>, read: () => number): void {
+    created(name).addCallback((result) => result.observe(read()));
+  }
+
+  function upDownCounter(name: MetricOf<'up-down counter'>) {
+    const { unit, meaning: description } = METRICS[name];
+    return meter.createObservableUpDownCounter(name, { unit, description });
   }
 
   function counter(name: MetricOf<'counter'>, read: () => number, attributes: Attributes = {}): void {
@@ -105,4 +120,26 @@ export function observe({
   }
 }
 
-const STATE = 'db.client.connection.state';
+/** All connections to PostgreSQL count as one pool: SVC_POSTGRES_POOL_SIZE limits them together. */
+const POOL = { 'db.client.connection.pool.name': 'postgresql' };
+
+/**
+ * Counts requests by their attributes. Attributes that occurred once are reported from then on, so that they go back to 0,
+ * and those of a GET from the start, so that an idle instance reports 0.
+ */
+function createRequestCounts() {
+  const counts = new Map<string, { count: number; readonly attributes: Attributes }>();
+  const countsFor = (request: RequestHead) => {
+    const attributes = requestAttributes(request);
+    const key = Object.values(attributes).join(' ');
+    const found = counts.get(key) ?? { count: 0, attributes };
+    counts.set(key, found);
+    return found;
+  };
+  countsFor({ headers: {}, requestContext: { http: { method: 'GET' } } });
+  return (requests: Iterable<RequestHead>) => {
+    for (const entry of counts.values()) entry.count = 0;
+    for (const request of requests) countsFor(request).count += 1;
+    return counts.values();
+  };
+}

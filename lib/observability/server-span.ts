@@ -9,10 +9,8 @@ import {
 import type { GatewayEvent, GatewayResult } from '../gateway.ts';
 import { currentRequest } from '../request-scope.ts';
 import { redactedMessage, redactedPath, redactedText } from './redaction.ts';
+import { requestAttributes } from './request-attributes.ts';
 import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts';
-
-/** The methods that semantic conventions know; another one would make an endless number of span names. */
-const KNOWN_METHODS = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' '));
 
 /** RFC 9110 section 7.2: an IP literal in brackets or a name, and a port. */
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
@@ -36,8 +34,9 @@ export function serverSpans(describe: Describe, exportsMetrics: boolean): Within
 
   return (event, route, serve) => {
     const begun = performance.now();
-    const { method } = event.requestContext.http;
-    const name = KNOWN_METHODS.has(method) ? method : 'HTTP';
+    const attributes = requestAttributes(event);
+    const method = attributes['http.request.method'];
+    const name = method === '_OTHER' ? 'HTTP' : method;
     const caller = propagation.extract(ROOT_CONTEXT, event.headers);
     const span = tracer.startSpan(route ? `${name} ${route}` : name, { kind: SpanKind.SERVER }, caller);
     const request = currentRequest();
@@ -49,8 +48,7 @@ export function serverSpans(describe: Describe, exportsMetrics: boolean): Within
       const result = await serve();
       const failed = result.statusCode >= 500;
       const shared: PlainAttributes = {
-        'http.request.method': name === 'HTTP' ? '_OTHER' : name,
-        'url.scheme': schemeOf(event),
+        ...attributes,
         ...(route && { 'http.route': route }),
         'http.response.status_code': result.statusCode,
         ...(failed && { 'error.type': String(result.statusCode) }),
@@ -61,18 +59,15 @@ export function serverSpans(describe: Describe, exportsMetrics: boolean): Within
       describe(span, {
         ...shared,
         'url.path': redactedPath(event.rawPath),
-        ...(name === 'HTTP' && { 'http.request.method_original': redactedText(method) }),
+        ...(method === '_OTHER' && {
+          'http.request.method_original': redactedText(event.requestContext.http.method),
+        }),
         ...clientOf(event),
       });
       span.end();
       return result;
     }
   };
-}
-
-/** API Gateway and balancers, which speak TLS for us, tell so. */
-function schemeOf({ headers }: GatewayEvent): string {
-  return headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
 }
 
 function clientOf({ headers }: GatewayEvent): PlainAttributes {

@@ -9,8 +9,8 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
-import packageJson from '../../package.json' with { type: 'json' };
 import { type Settings, withoutVariables } from '../settings.ts';
+import { BUILD_VERSION } from '../version.ts';
 import { databaseSpans } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';
 import { createEventLog } from './event-log.ts';
@@ -93,7 +93,7 @@ function redactedUrl({ origin, path }: { readonly origin: string; readonly path:
 }
 
 /** OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence. */
-const IDENTITY = { 'service.name': 'user-management-service', 'service.version': packageJson.version };
+const IDENTITY = { 'service.name': 'user-management-service', 'service.version': BUILD_VERSION };
 
 /** For traces the API returns a proxy of the working provider; for metrics it returns the provider itself. */
 async function forceFlush(): Promise<void> {

@@ -25,7 +25,7 @@ sends it as \`Authorization: Bearer <token>\`. Each operation names the role it 
 
 ## Every response
 
-The header \`${requestIdHeader}\` names the request in the response and in the log. \`HEAD\` works wherever \`GET\` does,
+The header \`${requestIdHeader}\` identifies the request in the response and in the log. \`HEAD\` works wherever \`GET\` does,
 \`OPTIONS\` lists the methods of a path, and a path with a slash at its end is the same as without it.
 
 ## Problems

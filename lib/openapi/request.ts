@@ -1,22 +1,31 @@
 import type { oas31, ZodOpenApiParameters, ZodOpenApiRequestBodyObject } from 'zod-openapi';
 import type { Route } from '../endpoint.ts';
 import { mediaTypesOf } from '../middleware/media-type.ts';
+import { MAX_HEAD_LENGTH } from '../text.ts';
 import { exampleOf } from './example.ts';
+
+/** Any field value: what is not a tag matches nothing (RFC 9110 section 5.5). */
+const FIELD_VALUE: oas31.SchemaObject = {
+  type: 'string',
+  maxLength: MAX_HEAD_LENGTH,
+  pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+};
 
 const IF_MATCH: oas31.ParameterObject = {
   name: 'If-Match',
   in: 'header',
   description:
-    'Entity tags, or `*`: only a user of one of these versions is meant (RFC 9110 section 13.1.1).',
-  schema: { type: 'string' },
+    'Entity tags, or `*`: the request applies only if the user has one of these versions (RFC 9110 section 13.1.1).',
+  schema: FIELD_VALUE,
   example: '"3"',
 };
 
 const IF_NONE_MATCH: oas31.ParameterObject = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'Entity tags, or `*`: only a user of another version is meant (RFC 9110 section 13.1.2).',
-  schema: { type: 'string' },
+  description:
+    'Entity tags, or `*`: the request applies only if the user has none of these versions (RFC 9110 section 13.1.2).',
+  schema: FIELD_VALUE,
   example: '"2"',
 };
 
@@ -25,8 +34,9 @@ export function requestIdParameter(name: string): oas31.ParameterObject {
   return {
     name,
     in: 'header',
-    description: 'Names the request. Without it, or with another kind of value, the service makes a UUID.',
-    schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[!-~]+$' },
+    description:
+      'Identifies the request. Without it, or with another kind of value, the service makes a UUID.',
+    schema: { type: 'string' },
   };
 }
 

@@ -8,25 +8,32 @@ import { Problem as ProblemSchema } from './problem-schema.ts';
 import { refusalsOf } from './refusals.ts';
 
 /** The headers that every response carries, by reference. */
-export type CommonHeaders = Readonly<Record<string, oas31.ReferenceObject>>;
+type CommonHeaders = Readonly<Record<string, oas31.ReferenceObject>>;
 
 const HEADERS: Readonly<Record<string, string>> = {
-  'Cache-Control': 'Problems are never kept.',
+  'Cache-Control': 'Problems must not be cached.',
   'WWW-Authenticate': 'What the token lacks (RFC 6750 section 3).',
   'Accept-Patch': 'The media types that PATCH takes (RFC 5789 section 3.1).',
-  'Retry-After': 'Seconds after which it may be tried again.',
+  'Retry-After': 'Seconds to wait before a retry.',
+};
+
+/** What the responses of a route share, and what its success leads to. */
+type ResponseContext = {
+  readonly common: CommonHeaders;
+  /** In bytes. */
+  readonly bodyLimit: number;
+  readonly links: oas31.LinksObject;
 };
 
 /** The success of a route, and every problem it can answer, by status. */
 export function responsesOf(
   route: Route,
-  common: CommonHeaders,
-  bodyLimit: number,
+  { common, bodyLimit, links }: ResponseContext,
 ): ZodOpenApiResponsesObject {
   const instance = examplePath(route.path, route.params);
   const byStatus = Map.groupBy(refusalsOf(route, bodyLimit), ({ status }) => String(status));
   return {
-    [route.success]: successOf(route, common),
+    [route.success]: { ...successOf(route, common), ...(Object.keys(links).length > 0 && { links }) },
     ...(route.reply.other && { [route.reply.other.status]: otherSuccessOf(route, common) }),
     ...(route.conditional === 'reading' && { 304: notModified(route, common) }),
     ...Object.fromEntries(
@@ -39,12 +46,12 @@ function successOf(
   { success, reply }: Pick<Route, 'reply' | 'success'>,
   common: CommonHeaders,
 ): ZodOpenApiResponseObject {
-  const own = Object.entries(reply.headers).map(([header, { description, example, isOptional }]) => [
+  const own = Object.entries(reply.headers).map(([header, { description, values, example, isOptional }]) => [
     header,
     {
       description,
       required: !isOptional,
-      schema: { type: 'string' },
+      schema: { type: 'string', ...values },
       ...(example !== undefined && { example }),
     },
   ]);
@@ -116,7 +123,7 @@ function documentedHeaders(refusals: readonly Problem[]): oas31.HeadersObject {
 function documentedHeader(header: string, values: ReadonlySet<string>): oas31.HeaderObject {
   const schema: oas31.SchemaObject =
     header === 'Retry-After'
-      ? { type: 'integer', minimum: 0, examples: [...values].map(Number) }
+      ? { type: 'integer', format: 'int32', minimum: 0, maximum: 60, examples: [...values].map(Number) }
       : { type: 'string', enum: [...values] };
   return { description: HEADERS[header] ?? '', schema };
 }

@@ -12,7 +12,8 @@ const SCOPES: Readonly<Record<Role | 'api.superuser', string>> = {
 export function oauth2(tokenUrl: string): oas31.SecuritySchemeObject {
   return {
     type: 'oauth2',
-    description: 'Client credentials grant. The roles of the token are its scopes.',
+    description:
+      'Client credentials grant. The roles of the token are its scopes. Tokens are JSON Web Tokens, validated as RFC8725 requires.',
     flows: { clientCredentials: { tokenUrl, scopes: { ...SCOPES } } },
   };
 }
@@ -24,5 +25,5 @@ export function securityOf({ role }: Route): oas31.SecurityRequirementObject[] {
 
 /** The same in words. */
 export function demandOf({ role }: Route): string {
-  return role === 'public' ? 'Needs no token.' : `Needs the role \`${role}\` or \`api.superuser\`.`;
+  return role === 'public' ? 'Needs no token.' : `Requires the role \`${role}\` or \`api.superuser\`.`;
 }

@@ -7,7 +7,7 @@ import { valuesNotAllowed } from '../value-faults.ts';
 import type { KnownUser } from './known-users.ts';
 import { emailsTaken } from './refusals.ts';
 import { UserRead } from './user.ts';
-import { type BatchItem, faultsOfItem, type UserBatch } from './user-batch.ts';
+import { type BatchItem, faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
 import { userJson } from './user-json.ts';
 import { personal, replayed, representation } from './user-reply.ts';
 
@@ -32,18 +32,18 @@ const ItemResult = z
   .meta({
     id: 'BatchItemResult',
     description:
-      'What became of one item: 201 and the user, or 409 (the email is taken), 422 (its values are not allowed) or, in ' +
+      'Result of one item: 201 and the user, or 409 (the email is taken), 422 (its values are not allowed) or, in ' +
       'an answer to a request sent again, 410 (deleted since), and the problem.',
   });
 
 /** The users of an atomic batch; of a partial one what became of each item. In the order of the items. */
 export const createdBatchReply: Reply<CreatedBatch> = {
   mediaType: JSON_TYPE,
-  schema: z.array(UserRead),
+  schema: z.array(UserRead).max(LARGEST_BATCH),
   other: {
     status: 200,
-    description: 'The mode is `partial`: what became of each item, in their order.',
-    schema: z.array(ItemResult),
+    description: 'The mode is `partial`: the result of each item, in their order.',
+    schema: z.array(ItemResult).max(LARGEST_BATCH),
     appliesTo: ({ batch }) => batch.mode === 'partial',
   },
   write: (value) => (value.batch.mode === 'partial' ? JSON.stringify(resultsOf(value)) : usersOf(value)),

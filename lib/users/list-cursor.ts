@@ -21,7 +21,10 @@ const POSITION_BYTES = 24;
 const DIGEST_BYTES = 18;
 
 /** 42 bytes are 56 characters without a bit to spare, so that there is one way to write each. */
-const CURSOR = /^[\w-]{56}$/;
+const CURSOR = /^[A-Za-z0-9_-]{56}$/;
+
+/** The form of a cursor, for the documentation. */
+export const CURSOR_FORM = { minLength: 56, maxLength: 56, pattern: CURSOR.source };
 
 /** What both PostgreSQL and Date can tell: from the Julian day 0 on, up to the year 275760. */
 const FIRST_MOMENT = -210_866_803_200_000;

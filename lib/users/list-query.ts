@@ -1,20 +1,19 @@
 import * as z from 'zod';
-import { integerParameter } from '../text.ts';
-import { isCursor, positionIn } from './list-cursor.ts';
-import { momentOf } from './moment.ts';
-import { Email } from './user.ts';
+import { integerParameter, UUID_PATTERN } from '../text.ts';
+import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
+import { DATE_TIME_FORM, momentOf } from './moment.ts';
+import { EMAIL_FORM, Email, MAX_PAGE_SIZE } from './user.ts';
 
 /** The largest `skip`. */
 export const LARGEST_SKIP = 2_147_483_647;
 
 const MOST_IDS = 100;
-const ID = '[\\da-fA-F]{8}(?:-[\\da-fA-F]{4}){3}-[\\da-fA-F]{12}';
-const IDS = new RegExp(`^${ID}(?:,${ID}){0,${MOST_IDS - 1}}$`);
+const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MOST_IDS - 1}}$`);
 
 const ADDRESS =
-  'must have 1 to 255 characters, one @ with something on both sides, and no white space or control characters';
+  'must have 1 to 255 characters, exactly one @ with at least one character on each side, and no white space or control characters';
 const DATE_TIME = 'must be an RFC 3339 date-time with an offset, in the years 1 to 9999 in UTC';
-const CURSOR = 'must be that of a link, with its filters and its sort';
+const CURSOR = 'must be a cursor from a Link header, sent with the filters and the sort of that link';
 
 /** Of the example of a user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
@@ -27,9 +26,8 @@ const Parameters = z.object({
     .refine((text) => Email.safeParse(text).success, { error: withHint(ADDRESS) })
     .optional()
     .meta({
-      description: 'Users with this email, without regard to case: one at most. Write `+` as `%2B`.',
-      minLength: 1,
-      maxLength: 255,
+      description: 'The user with this email, in any case. Encode `+` as `%2B`.',
+      ...EMAIL_FORM,
       examples: ['ada@example.com'],
     }),
   is_active: z
@@ -42,22 +40,22 @@ const Parameters = z.object({
     }),
   ids: z
     .string()
-    .refine((text) => IDS.test(text), `must be 1 to ${MOST_IDS} UUIDs joined by commas`)
+    .refine((text) => IDS.test(text), `must be 1 to ${MOST_IDS} UUIDs separated by commas`)
     .optional()
     .meta({
-      description: 'Users with one of these ids, joined by commas. Unknown ones are left out.',
+      description: 'Users with one of these ids, separated by commas. Unknown ids are ignored.',
       override: {
         type: 'array',
         // Swagger UI has no field for a list of format uuid.
-        items: { type: 'string', pattern: `^${ID}$` },
+        items: { type: 'string', minLength: 36, maxLength: 36, pattern: `^${UUID_PATTERN}$` },
         minItems: 1,
         maxItems: MOST_IDS,
         examples: [['0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70', '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71']],
       },
       param: { style: 'form', explode: false },
     }),
-  created_after: dateTime('Users created after this moment, not at it.', '2026-01-02T03:04:05.678Z'),
-  created_before: dateTime('Users created before this moment, not at it.', '2026-02-01T00:00:00Z'),
+  created_after: dateTime('Users created after this time (exclusive).', '2026-01-02T03:04:05.678Z'),
+  created_before: dateTime('Users created before this time (exclusive).', '2026-02-01T00:00:00Z'),
   sort: z
     .enum(['created_at', '-created_at'], { error: 'must be created_at or -created_at' })
     .default('created_at')
@@ -71,7 +69,8 @@ const Parameters = z.object({
     .optional()
     .meta({
       description:
-        'Where the page begins: taken from `Link`, with the filters and the `sort` that stand there. It never expires.',
+        'Start of the page: a cursor from a `Link` header, sent with the same filters and `sort`. It never expires.',
+      ...CURSOR_FORM,
       examples: [EXAMPLE_CURSOR],
     }),
   // Absent is another thing than 0: it is by `skip` that the next page is asked for only where this one was.
@@ -79,11 +78,11 @@ const Parameters = z.object({
     .optional()
     .meta({
       ...Skip.meta(),
-      description: 'How many users to pass over. Not beside `cursor`.',
+      description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
       examples: [200],
     }),
-  limit: integerParameter(1, 1000, 100).meta({
-    description: 'How many users to return at most.',
+  limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta({
+    description: 'Maximum number of users to return.',
     examples: [50],
   }),
 });
@@ -101,13 +100,13 @@ function dateTime(description: string, example: string) {
     .string()
     .refine((text) => momentOf(text) !== undefined, { error: withHint(DATE_TIME) })
     .optional()
-    .meta({ description, format: 'date-time', examples: [example] });
+    .meta({ ...DATE_TIME_FORM, description, examples: [example] });
 }
 
 /** A space is most often a `+`, which stands for a space in a query. */
 function withHint(rule: string) {
   return ({ input }: { readonly input: unknown }) =>
-    String(input).includes(' ') ? `${rule}; + is written as %2B` : rule;
+    String(input).includes(' ') ? `${rule}; write + as %2B` : rule;
 }
 
 function demandCursorOfSelection(query: Values, context: z.RefinementCtx<Values>): void {
@@ -117,6 +116,6 @@ function demandCursorOfSelection(query: Values, context: z.RefinementCtx<Values>
     const isRefused = context.issues.some(({ path }) => path?.[0] === name);
     if (!isRefused) context.addIssue({ code: 'custom', path: [name], message });
   };
-  if (skip !== undefined) refuse('skip', 'must not stand beside a cursor');
+  if (skip !== undefined) refuse('skip', 'must not be combined with a cursor');
   if (!positionIn(cursor, query)) refuse('cursor', CURSOR);
 }

@@ -3,7 +3,15 @@ export type Moment = { readonly floor: number; readonly ceiling: number };
 
 /** RFC 3339 section 5.6; `T` and `Z` in either case, no leap second, at most nanoseconds. */
 const DATE_TIME =
-  /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
+  /^([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))[Tt]((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+
+/** The form of a date-time, for the documentation. */
+export const DATE_TIME_FORM = {
+  format: 'date-time',
+  minLength: '0001-01-01T00:00:00Z'.length,
+  maxLength: '0001-01-01T00:00:00.123456789+00:00'.length,
+  pattern: DATE_TIME.source,
+};
 
 const YEAR_1 = Date.parse('0001-01-01T00:00:00.000Z');
 const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');

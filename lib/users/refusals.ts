@@ -8,14 +8,14 @@ export function noSuchUser(): Problem {
 
 /** The unique index has the email already, in any case. */
 export function emailTaken(): Problem {
-  return new Problem('conflict_error', { detail: 'A user with this email exists already.' });
+  return new Problem('conflict_error', { detail: 'A user with this email already exists.' });
 }
 
 /** The emails of these items of a batch belong to users, or to earlier items that are stored. */
 export function emailsTaken(indexes: readonly number[]): Problem {
   return new Problem('conflict_error', {
-    detail: 'Emails of the batch belong to users already: see errors.',
-    errors: indexes.map((index) => emailFault(index, 'must not belong to another user')),
+    detail: 'Some emails of the batch are already taken. See errors.',
+    errors: indexes.map((index) => emailFault(index, 'must not be the email of an existing user')),
   });
 }
 
@@ -25,7 +25,7 @@ export function emailsRepeated(indexes: readonly number[]): Problem {
 }
 
 /** The fault of an email that occurs earlier in the same batch. */
-export const REPEATED = 'must not stand earlier in the batch';
+export const REPEATED = 'must not repeat the email of an earlier item';
 
 function emailFault(index: number, detail: string): ValueFault {
   return { pointer: pointerTo(['items', index, 'email']), detail };

@@ -5,7 +5,7 @@ import { refuseItemsOfAtomic } from './atomic-items.ts';
 import { UserCreate } from './user.ts';
 
 /** In items. */
-const LARGEST_BATCH = 100;
+export const LARGEST_BATCH = 100;
 const SIZE = `must have 1 to ${LARGEST_BATCH} items`;
 
 /** An item of a batch, judged by itself: the user it asks for, or what is wrong with it. */

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
-import { cacheControl, JSON_TYPE, type Reply } from '../reply.ts';
-import { type User, UserRead } from './user.ts';
+import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../reply.ts';
+import { UUID_PATTERN } from '../text.ts';
+import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
 import { userJson } from './user-json.ts';
 import type { UserPage } from './user-list.ts';
 import { usersJson } from './users-page.ts';
@@ -16,14 +17,19 @@ export const userReply = {
   write: userJson,
   headers: {
     ...personal,
-    ETag: { description: "The user's version, for `If-Match`.", of: ({ version }) => `"${version}"` },
+    ETag: {
+      description: "The user's version, for `If-Match`.",
+      values: { pattern: '^"[1-9][0-9]*"$', maxLength: 21 },
+      of: ({ version }) => `"${version}"`,
+    },
   },
 } as const satisfies Reply<User>;
 
 /** Whether a request under an idempotency key has been answered again. */
 export const replayed = {
   'Idempotency-Replayed': {
-    description: 'There when the request was carried out before, under its `Idempotency-Key`.',
+    description: 'Present if the request was already carried out with this `Idempotency-Key`.',
+    values: { enum: ['true'] },
     example: 'true',
     isOptional: true,
     of: ({ isReplay }: { readonly isReplay: boolean }) => (isReplay ? 'true' : undefined),
@@ -40,6 +46,7 @@ export const createdUserReply: Reply<Outcome<User>> = {
     ETag: { ...userReply.headers.ETag, of: ({ created }) => userReply.headers.ETag.of(created) },
     Location: {
       description: 'The path of the new user.',
+      values: { pattern: `^/api/v1/users/${UUID_PATTERN}$`, maxLength: 50 },
       of: ({ created }) => `/api/v1/users/${created.id}`,
     },
   },
@@ -48,13 +55,14 @@ export const createdUserReply: Reply<Outcome<User>> = {
 /** A page of users: a plain list, and the way to the next page where there is one. */
 export const userListReply: Reply<UserPage> = {
   mediaType: JSON_TYPE,
-  schema: z.array(UserRead),
+  schema: z.array(UserRead).max(MAX_PAGE_SIZE),
   write: ({ rows }) => usersJson(rows),
   headers: {
     ...personal,
     Link: {
       isOptional: true,
-      description: 'Where the next page is (RFC 8288); without it this is the last one.',
+      description: 'Link to the next page (RFC 8288). Absent on the last page.',
+      values: NEXT_LINK,
       example: '</api/v1/users/?sort=created_at&limit=100&skip=100>; rel="next"',
       of: ({ next }) => (next === undefined ? undefined : `</api/v1/users/?${next}>; rel="next"`),
     },

@@ -1,14 +1,28 @@
 import * as z from 'zod';
 import { keepsChanges } from '../changes/keeps-changes.ts';
-import { boundedText } from '../text.ts';
+import { boundedText, NO_NUL_PATTERN, Timestamp, UUID_PATTERN, Uuid } from '../text.ts';
 
 const EMAIL_LENGTH = 255;
 const FULL_NAME_LENGTH = 255;
 
+/** Maximum number of users in a page of the list. */
+export const MAX_PAGE_SIZE = 1000;
+
+/** What stands on either side of the @. White space is that of ECMAScript; escapes, so that other engines read it alike. */
+const PART = '[^@\\s\\u0000-\\u001f\\u007f-\\u009f\\ufeff]+';
+const ADDRESS = new RegExp(`^${PART}@${PART}$`);
+
+/** The form of an address, for the documentation. */
+export const EMAIL_FORM = { minLength: 1, maxLength: EMAIL_LENGTH, pattern: ADDRESS.source };
+
 /** An address that a user may have. */
 export const Email = boundedText(1, EMAIL_LENGTH)
-  .refine(isAddress, 'must have one @ with something on both sides, and no white space or control characters')
+  .refine(
+    isAddress,
+    'must have exactly one @ with at least one character on each side, and no white space or control characters',
+  )
   .meta({
+    ...EMAIL_FORM,
     description:
       'One @ with something on both sides, no white space and no control characters. Unique without regard to ' +
       'case; stored and returned as given.',
@@ -32,7 +46,8 @@ export const UserUpdate = z
   })
   .meta({
     id: 'UserUpdate',
-    description: 'An absent member leaves its field. Null clears `full_name`, and leaves the other fields.',
+    description:
+      'An absent member leaves its field unchanged. Null clears `full_name` and leaves the other fields unchanged.',
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
@@ -44,12 +59,17 @@ export function fieldsToSet({ email = null, full_name, is_active = null }: UserU
 /** A user, as callers read it. */
 export const UserRead = z
   .object({
-    id: z.guid().meta({ format: 'uuid', example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
-    email: z.string().max(EMAIL_LENGTH).meta({ example: 'ada@example.com' }),
-    full_name: z.string().max(FULL_NAME_LENGTH).nullable().meta({ example: 'Ada Lovelace' }),
+    id: Uuid.meta({ example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
+    email: z.string().meta({ ...EMAIL_FORM, example: 'ada@example.com' }),
+    full_name: z
+      .string()
+      .max(FULL_NAME_LENGTH)
+      .meta({ pattern: NO_NUL_PATTERN })
+      .nullable()
+      .meta({ example: 'Ada Lovelace' }),
     is_active: z.boolean().meta({ example: true }),
-    created_at: z.iso.datetime({ precision: 3 }).meta({ example: '2026-01-02T03:04:05.678Z' }),
-    updated_at: z.iso.datetime({ precision: 3 }).meta({ example: '2026-01-02T03:04:05.678Z' }),
+    created_at: Timestamp.meta({ example: '2026-01-02T03:04:05.678Z' }),
+    updated_at: Timestamp.meta({ example: '2026-01-02T03:04:05.678Z' }),
   })
   .meta({ id: 'UserRead' });
 
@@ -57,8 +77,8 @@ export const UserRead = z
 export const UserPath = z.object({
   user_id: z
     .string()
-    .regex(/^[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}$/, 'must be a UUID')
-    .meta({ format: 'uuid', description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
+    .regex(new RegExp(`^${UUID_PATTERN}$`), 'must be a UUID')
+    .meta({ ...Uuid.meta(), description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
 
 /** Paths of their own beside that of one user, with their methods. */
@@ -80,5 +100,5 @@ export type User = {
 };
 
 function isAddress(text: string): boolean {
-  return /^[^@\s\p{Cc}]+@[^@\s\p{Cc}]+$/u.test(text);
+  return ADDRESS.test(text);
 }

@@ -1,15 +1,33 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { copyOfProject, removeProject } from '../stage/project-copy.ts';
 import { docker, images } from './docker.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+/** With the commit, where there is one. */
+const VERSION = new RegExp(String.raw`^${manifest.version.replaceAll('.', '\\.')}(\+[0-9a-f]{7})?$`);
 let image: Inspected;
 let base: Inspected;
+
+const run = promisify(execFile);
+
+/** A program that prints the hash of every file in a folder by its path in it; compiled code is left out. */
+const hashesOf = (folder: string) => `
+  const { globSync, readFileSync, statSync } = require('node:fs');
+  const { createHash } = require('node:crypto');
+  const names = globSync('**', { cwd: '${folder}', exclude: (name) => name === 'compiled' });
+  const files = names.sort().filter((name) => statSync('${folder}/' + name).isFile());
+  const hash = (name) => createHash('sha256').update(readFileSync('${folder}/' + name)).digest('hex');
+  console.log(JSON.stringify(Object.fromEntries(files.map((name) => [name, hash(name)]))));
+`;
 
 type Inspected = {
   Size: number;
   RootFS: { Layers: readonly string[] };
-  Config: Record<string, unknown> & { Healthcheck: { Test: string[] } };
+  Config: Record<string, unknown> & { Healthcheck: { Test: string[] }; Labels: Record<string, string> };
 };
 
 beforeAll(async () => {
@@ -49,12 +67,32 @@ describe('the image', () => {
     expect(image.Config.Labels).toEqual({
       'org.opencontainers.image.title': manifest.name,
       'org.opencontainers.image.description': manifest.description,
-      'org.opencontainers.image.version': manifest.version,
+      'org.opencontainers.image.version': expect.stringMatching(VERSION),
       'org.opencontainers.image.revision': expect.stringMatching(/^[0-9a-f]{40}$|^unknown$/),
       'org.opencontainers.image.created': expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       'org.opencontainers.image.licenses': 'LicenseRef-Proprietary',
       'org.opencontainers.image.base.name': images.base,
     });
+  });
+
+  test('has the same files under /app as a build in another folder, but for the compiled code', async () => {
+    const folder = copyOfProject();
+    const version = String(image.Config.Labels['org.opencontainers.image.version']);
+    const options = { cwd: folder, maxBuffer: 1e8 };
+    await run(process.execPath, ['esbuild.config.mjs', `--version=${version}`], options);
+    const { stdout } = await run(process.execPath, ['infra/sbom.ts'], options);
+    const inFolder = JSON.parse((await run(process.execPath, ['-e', hashesOf('dist/host')], options)).stdout);
+    const { 'sbom.cdx.json': bill, ...inImage } = JSON.parse(
+      await docker('run', '--rm', images.service, '-e', hashesOf('/app')),
+    );
+    removeProject(folder);
+
+    expect(Object.keys(inImage).length).toBeGreaterThan(10);
+    expect(inImage).toEqual(inFolder);
+    // It names the parts of Node.js, which need not be the same one here.
+    const isSameNode =
+      `v${process.versions.node}` === (await docker('run', '--rm', images.service, '--version'));
+    if (isSameNode) expect(bill).toBe(createHash('sha256').update(stdout).digest('hex'));
   });
 
   test('holds no shell, no package manager and no source', async () => {

@@ -186,7 +186,7 @@ describe('in production', () => {
       type: 'urn:svc:error:not_found_error',
       title: 'Not Found',
       status: 404,
-      detail: 'There is no such path.',
+      detail: 'This path does not exist.',
       instance: path,
     });
   });

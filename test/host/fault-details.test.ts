@@ -4,7 +4,8 @@ import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
-const ADDRESS = 'must have one @ with something on both sides, and no white space or control characters';
+const ADDRESS =
+  'must have exactly one @ with at least one character on each side, and no white space or control characters';
 
 let service: Awaited<ReturnType<typeof startService>>;
 
@@ -28,7 +29,7 @@ describe('the detail of a fault says what the value has to be', () => {
   const long = 'x'.repeat(256);
 
   test.each<readonly [string, readonly (readonly string[])[]]>([
-    ['{}', [['#/email', 'must be given']]],
+    ['{}', [['#/email', 'must be present']]],
     ['{"email": null}', [['#/email', 'must be a string']]],
     ['{"email": 1}', [['#/email', 'must be a string']]],
     ['{"email": true}', [['#/email', 'must be a string']]],
@@ -55,9 +56,9 @@ describe('the detail of a fault says what the value has to be', () => {
     ['"text"', [['#', 'must be an object']]],
     ['true', [['#', 'must be an object']]],
     ['[]', [['#', 'must be an object']]],
-    ['{', [['#', 'must be JSON']]],
-    [' ', [['#', 'must be JSON']]],
-    ['', [['#', 'must have content']]],
+    ['{', [['#', 'must be valid JSON']]],
+    [' ', [['#', 'must be valid JSON']]],
+    ['', [['#', 'must not be empty']]],
   ])('of a body to create: %s', async (content, faults) => {
     expect(await faultsOf('POST', USERS, content)).toEqual(faults);
   });
@@ -80,10 +81,10 @@ describe('the detail of a fault says what the value has to be', () => {
   });
 
   test.each<readonly [string, readonly (readonly string[])[]]>([
-    ['?limit=0', [['limit', 'must be a whole number from 1 to 1000 in decimal digits']]],
-    ['?limit=', [['limit', 'must be a whole number from 1 to 1000 in decimal digits']]],
-    ['?skip=-1', [['skip', 'must be a whole number from 0 to 2147483647 in decimal digits']]],
-    ['?skip=1&skip=1', [['skip', 'must be given once']]],
+    ['?limit=0', [['limit', 'must be an integer from 1 to 1000, in decimal digits']]],
+    ['?limit=', [['limit', 'must be an integer from 1 to 1000, in decimal digits']]],
+    ['?skip=-1', [['skip', 'must be an integer from 0 to 2147483647, in decimal digits']]],
+    ['?skip=1&skip=1', [['skip', 'must not be repeated']]],
   ])('of a query value: %s', async (query, faults) => {
     expect(await faultsOf('GET', USERS + query)).toEqual(faults);
   });

@@ -267,14 +267,14 @@ describe('422', () => {
     expect(await list(`${name}=${value}`)).toEqual(refusal('validation_error', USERS, { errors: [name] }));
   });
 
-  test('hints that + is written as %2B where there is a space', async () => {
+  test('hints to write + as %2B where there is a space', async () => {
     const { body } = await list(
       'email=b+news@example.com&created_after=2026-01-02T03:04:05+01:00&created_before=2026-01-02T03:04:05+01:00',
     );
 
     const hinted = (parameter: string) => ({
       parameter,
-      detail: expect.stringContaining('+ is written as %2B'),
+      detail: expect.stringContaining('write + as %2B'),
     });
     expect(body).toMatchObject({ errors: ['email', ...TIMES].map(hinted) });
   });

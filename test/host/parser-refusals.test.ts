@@ -84,7 +84,7 @@ describe('a method that the parser does not know', () => {
         level: 'warning',
         event: 'app_error',
         request_id: id,
-        message: 'The methods of this resource are GET, HEAD, OPTIONS.',
+        message: 'This resource supports only these methods: GET, HEAD, OPTIONS.',
         status_code: 405,
         path: '/health',
       },

@@ -71,7 +71,7 @@ describe('a statement', () => {
     },
   );
 
-  test('whose conflict lasts is 503 when the time of the request is up', async () => {
+  test("whose conflict lasts is 503 when the request's time limit is reached", async () => {
     await failCreates(service, '40001', 1_000_000);
     const start = performance.now();
 

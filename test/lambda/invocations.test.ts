@@ -144,6 +144,16 @@ describe('an instance', () => {
     );
   });
 
+  test('warns once, at its cold start, that PostgreSQL is reached without TLS', async () => {
+    const { read, lines } = await start({ SVC_POSTGRES_HOST: `${stage.database.host},db.invalid` });
+
+    for (let times = 0; times < 2; times += 1) await read();
+
+    expect(lines().filter(({ event }) => event === 'postgres_tls_off')).toEqual([
+      { timestamp: expect.any(String), level: 'warning', event: 'postgres_tls_off', hosts: ['db.invalid'] },
+    ]);
+  });
+
   test('has no use for what libpq reads from the environment', async () => {
     const { read } = await start(libpqEnvironment);
 

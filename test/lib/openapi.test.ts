@@ -13,6 +13,7 @@ type Content = { readonly example?: unknown; readonly examples?: Record<string, 
 type Documented = {
   readonly headers: Record<string, { schema?: { enum?: readonly string[] }; required?: boolean }>;
   readonly content?: Record<string, Content>;
+  readonly links?: Record<string, unknown>;
 };
 type Operation = {
   readonly operationId: string;
@@ -126,6 +127,35 @@ describe('the committed document', { timeout: 60_000 }, () => {
     });
   });
 
+  test('links a create to the operations on the user that it created', () => {
+    const linking = operations.flatMap(({ operationId, responses }) =>
+      Object.entries(responses).flatMap(([status, { links }]) =>
+        links ? [[`${operationId} ${status}`, links] as const] : [],
+      ),
+    );
+    const parameters = { user_id: '$response.body#/id' };
+    const link = (operationId: string) => ({ operationId, parameters, description: expect.any(String) });
+    expect(linking).toEqual([
+      [
+        'createUser 201',
+        {
+          getUser: link('getUser'),
+          updateUser: link('updateUser'),
+          deleteUser: link('deleteUser'),
+          listUserChanges: link('listUserChanges'),
+        },
+      ],
+    ]);
+  });
+
+  test('says of the limit of the changes that 0 needs cursor=now', () => {
+    const [limit] = operationOf('listChanges').parameters.filter(({ name }) => name === 'limit');
+    expect(limit).toMatchObject({
+      description: expect.stringContaining('0 is allowed only with `cursor=now`.'),
+      schema: { minimum: 0 },
+    });
+  });
+
   test('has an example of every body', () => {
     const contents = operations.flatMap(({ requestBody, responses }) =>
       [requestBody, ...Object.values(responses)].flatMap((message) => Object.values(message?.content ?? {})),
@@ -146,7 +176,7 @@ test('the settings that callers can tell are in the document', () => {
       bodyLimit: 1234,
     }),
   );
-  for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'at most 1234 bytes']) {
+  for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'must not exceed 1234 bytes']) {
     expect(document).toContain(text);
   }
   expect(document).not.toContain('X-Request-ID');

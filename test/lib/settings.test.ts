@@ -338,7 +338,7 @@ describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
 
   test.each([',', 'a,', 'a,,b', ' '])('are refused where a host is missing: %j', (hosts) => {
     expect(refusalOf({ ...REQUIRED, SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: '1,2,3' })).toBe(
-      'The settings are not valid.\n  SVC_POSTGRES_HOST is not valid: it accepts a host, or several joined by commas',
+      'The settings are not valid.\n  SVC_POSTGRES_HOST is not valid: it accepts a host, or several separated by commas',
     );
   });
 });

@@ -10,10 +10,10 @@ function detailsFor(schema: z.ZodType, value: unknown): readonly string[] {
 
 describe('a fault for which a schema has no words of its own is told', () => {
   test.each<readonly [string, z.ZodType, unknown, string]>([
-    ['when the value is missing', z.object({ a: z.string() }), {}, 'must be given'],
+    ['when the value is missing', z.object({ a: z.string() }), {}, 'must be present'],
     ['for a string', z.string(), 1, 'must be a string'],
     ['for a number', z.number(), '1', 'must be a number'],
-    ['for a whole number', z.int(), 1.5, 'must be a whole number'],
+    ['for an integer', z.int(), 1.5, 'must be an integer'],
     ['for a boolean', z.boolean(), 'true', 'must be true or false'],
     ['for an array', z.array(z.string()), {}, 'must be an array'],
     ['for an object', z.object({}), [], 'must be an object'],
@@ -48,6 +48,6 @@ test.each(cases.filter(([, schema]) => schema))(
     const details = [...ofMembers, ...wholes.flatMap((value) => detailsFor(schema, value))];
 
     expect(details.length).toBeGreaterThan(0);
-    for (const detail of details) expect(detail).toMatch(/^must (be|have) /);
+    for (const detail of details) expect(detail).toMatch(/^must (be|have|not) .*[^.]$/);
   },
 );

@@ -10,7 +10,7 @@ const OBSERVABILITY = join(import.meta.dirname, '../../infra/observability');
 const RULES = join(OBSERVABILITY, 'alerts.yaml');
 const OURS = 'otel_scope_name="user-management-service",instance="a"';
 const REQUESTS = `http_server_request_duration_count{${OURS},http_response_status_code=`;
-const PENDING = `db_client_connection_pending_requests{${OURS}}`;
+const PENDING = `db_client_connection_pending_requests{${OURS},db_client_connection_pool_name="postgresql"}`;
 
 /** Series by the minute from 0 on, as promtool writes them; after how many minutes the alarm is looked at. */
 type Case = readonly [
@@ -170,14 +170,20 @@ const CASES: readonly Case[] = [
     '25 seconds of the drain are over, with a request in flight',
     true,
     1,
-    { [`drain_age{${OURS}}`]: '0 25', [`http_server_active_requests{${OURS}}`]: '1 1' },
+    {
+      [`drain_age{${OURS}}`]: '0 25',
+      [`http_server_active_requests{${OURS},http_request_method="GET"}`]: '1 1',
+    },
   ],
   [
     'UserManagementDrainRunsOut',
     'none is in flight',
     false,
     1,
-    { [`drain_age{${OURS}}`]: '0 25', [`http_server_active_requests{${OURS}}`]: '1 0' },
+    {
+      [`drain_age{${OURS}}`]: '0 25',
+      [`http_server_active_requests{${OURS},http_request_method="GET"}`]: '1 0',
+    },
   ],
 ];
 

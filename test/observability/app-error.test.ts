@@ -40,14 +40,14 @@ describe('app_error', () => {
   const email = 'somebody@example.com';
 
   test.each<[string, Parameters<typeof service.call>, number, RegExp]>([
-    ['a path that cannot be decoded', ['GET', '/api/%ff'], 400, /cannot be decoded/],
-    ['an unknown path', ['GET', '/nowhere?token=secret'], 404, /no such path/],
+    ['a path that cannot be decoded', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
+    ['an unknown path', ['GET', '/nowhere?token=secret'], 404, /path does not exist/],
     ['an unknown user', ['GET', unknown], 404, /no user with this id/],
-    ['a method that the path does not know', ['PUT', users], 405, /methods .* are/],
+    ['a method that the path does not know', ['PUT', users], 405, /supports only these methods: /],
     ['a media type that is not JSON', ['POST', users, undefined, { body: 'x' }], 415, /application\/json/],
     ['a body over the limit', ['POST', users, { email, full_name: 'x'.repeat(2000) }], 413, /1024 bytes/],
-    ['values that are not allowed', ['POST', users, { email: 'nobody' }], 422, /not allowed/],
-    ['a query value that is not allowed', ['GET', `${users}?limit=0`], 422, /not allowed/],
+    ['values that are not allowed', ['POST', users, { email: 'nobody' }], 422, /not valid/],
+    ['a query value that is not allowed', ['GET', `${users}?limit=0`], 422, /not valid/],
   ])('is logged of %s', async (_case, [method, path, ...rest], status, message) => {
     const response = await service.call(method, path, ...rest);
     const requestId = response.headers.get('x-request-id');

@@ -73,27 +73,41 @@ test('http.server.request.duration counts requests by method, route and status, 
   for (const { sum } of points) expect(sum).toSatisfy((seconds: number) => seconds > 0 && seconds < 2);
 });
 
-test('requests in flight, connections in use and requests that wait for one are counted', async () => {
+test('requests in flight are counted by method and scheme, connections by state, and requests that wait for one', async () => {
   await start({ SVC_POSTGRES_POOL_SIZE: '2' });
   const lock = new pg.Client({ ...service.database, ssl: false });
   await lock.connect();
   await lock.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
-  const held = Array.from({ length: 5 }, () => service.call('GET', users));
+  const forwarded = { headers: { 'x-forwarded-proto': 'https' } };
+  const held = [
+    ...Array.from({ length: 3 }, () => service.call('GET', users)),
+    ...Array.from({ length: 2 }, () => service.call('GET', users, undefined, forwarded)),
+  ];
 
-  const state = 'db.client.connection.state';
-  await untilPoints('http.server.active_requests', ([point]) => point?.value === 5);
-  await untilPoints('db.client.connection.count', (points) => valueAt(points, { [state]: 'used' }) === 2);
+  const inFlight = (scheme: string) => ({ 'http.request.method': 'GET', 'url.scheme': scheme });
+  const inState = (state: string) => ({
+    'db.client.connection.pool.name': 'postgresql',
+    'db.client.connection.state': state,
+  });
+  await untilPoints(
+    'http.server.active_requests',
+    (points) => valueAt(points, inFlight('http')) === 3 && valueAt(points, inFlight('https')) === 2,
+  );
+  await untilPoints('db.client.connection.count', (points) => valueAt(points, inState('used')) === 2);
   await untilPoints('db.client.connection.pending_requests', ([point]) => point?.value === 3);
   await lock.end();
   await Promise.all(held);
 
-  await untilPoints('http.server.active_requests', ([point]) => point?.value === 0);
+  await untilPoints(
+    'http.server.active_requests',
+    (points) => valueAt(points, inFlight('http')) === 0 && valueAt(points, inFlight('https')) === 0,
+  );
   await untilPoints('db.client.connection.pending_requests', ([point]) => point?.value === 0);
   const connections = await untilPoints(
     'db.client.connection.count',
-    (points) => valueAt(points, { [state]: 'used' }) === 0,
+    (points) => valueAt(points, inState('used')) === 0,
   );
-  expect(valueAt(connections, { [state]: 'idle' })).toBe(2);
+  expect(valueAt(connections, inState('idle'))).toBe(2);
 });
 
 // The door judges by the time that the machine gives: a busy one takes other decisions.

@@ -58,12 +58,13 @@ const HISTOGRAM_POINT: Form = {
   9: ['attributes', () => KEY_VALUE, '[]'],
 };
 const NUMBERS: Form = { 1: ['dataPoints', () => NUMBER_POINT, '[]'] };
+const SUM: Form = { ...NUMBERS, 3: ['isMonotonic', 'bool'] };
 const HISTOGRAM: Form = { 1: ['dataPoints', () => HISTOGRAM_POINT, '[]'] };
 const METRIC: Form = {
   1: ['name', 'string'],
   3: ['unit', 'string'],
   5: ['gauge', () => NUMBERS],
-  7: ['sum', () => NUMBERS],
+  7: ['sum', () => SUM],
   9: ['histogram', () => HISTOGRAM],
 };
 const SCOPE_METRICS: Form = { 2: ['metrics', () => METRIC, '[]'] };

@@ -25,6 +25,7 @@ export type ReceivedSpan = {
 /** A point of a metric as it arrived: of a number its value, of a histogram its count. */
 export type ReceivedPoint = {
   readonly metric: string;
+  readonly instrument: 'counter' | 'up-down counter' | 'gauge' | 'histogram';
   readonly unit: string;
   readonly attributes: Attributes;
   readonly value: number;
@@ -125,6 +126,7 @@ function pointsOf({ body, headers }: Export): ReceivedPoint[] {
         return dataPoints.map(
           (point: Message): ReceivedPoint => ({
             metric,
+            instrument: instrumentOf({ gauge, sum, histogram }),
             unit,
             attributes: attributesOf(point.attributes),
             value: Number(point.count ?? point.asInt ?? point.asDouble),
@@ -134,6 +136,12 @@ function pointsOf({ body, headers }: Export): ReceivedPoint[] {
       }),
     ),
   );
+}
+
+function instrumentOf({ gauge, sum, histogram }: Message): ReceivedPoint['instrument'] {
+  if (gauge) return 'gauge';
+  if (histogram) return 'histogram';
+  return sum.isMonotonic ? 'counter' : 'up-down counter';
 }
 
 function messageOf(body: Buffer, headers: Export['headers'], form: typeof TRACE_REQUEST): Message {

@@ -113,7 +113,7 @@ async function answerWithin(
   try {
     return await new Promise((resolve, reject) => pipeline.send({ text, values, resolve, reject }));
   } catch (fault) {
-    throw isLate ? new Error('the time of the request is up: timeout', { cause: fault }) : fault;
+    throw isLate ? new Error("the request's time limit is reached: timeout", { cause: fault }) : fault;
   } finally {
     clearTimeout(timer);
   }

@@ -20,14 +20,14 @@ export type Way = {
 };
 
 /** The request may wait no longer. */
-export const outOfTime = () => unavailable('the time of the request is up');
+export const outOfTime = () => unavailable("the request's time limit is reached");
 
 /** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
-export const noConnection = () => unavailable('no connection', new Error('all were busy for too long'));
+export const noConnection = () => unavailable('no connection became free in time');
 
 /** It was sent, and the request may wait no longer. */
 export const noAnswer = () =>
-  unavailable('PostgreSQL cannot answer', new Error('the time of the request is up'));
+  unavailable('PostgreSQL cannot answer', new Error("the request's time limit is reached"));
 
 /** The shutdown waits no longer. */
 export const cancelled = () => unavailable('the statement was cancelled by the shutdown');

@@ -27,7 +27,7 @@ async function startLocked(variables: Variables) {
 }
 
 test('the wait for a connection counts to the time of a request, however long it may be', async () => {
-  const { read } = await startLocked({
+  const { stage, read } = await startLocked({
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_POSTGRES_POOL_TIMEOUT: '60',
     SVC_POSTGRES_STATEMENT_TIMEOUT: '0.5',
@@ -36,6 +36,8 @@ test('the wait for a connection counts to the time of a request, however long it
   const answers = await Promise.all([read(), read(), read()]);
 
   expect(answers).toEqual(answers.map(() => refusal('service_unavailable_error', INSTANCE)));
+  const reasons = stage.lines.map(({ message }) => message);
+  expect(reasons).toContain("the request's time limit is reached");
   // Far from the minute that each could wait for a connection alone.
   expect(performance.now() - start).toBeLessThan(10_000);
 });

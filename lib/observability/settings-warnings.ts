@@ -1,0 +1,24 @@
+import { BlockList, isIP } from 'node:net';
+import type { Settings } from '../settings.ts';
+import type { EventLog } from './event-log.ts';
+
+/** Loopback addresses; the list finds IPv4-mapped ones by itself. */
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8);
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Logs settings that are valid but probably not intended, once at the start of an instance. */
+export function warnAboutSettings({ unknown, environment, postgres }: Settings, log: EventLog): void {
+  for (const name of unknown) log.warning('unknown_setting', { name });
+  if (environment !== 'production' || postgres.isSslModeSet) return;
+  const hosts = postgres.servers.map(({ host }) => host).filter((host) => !isLocal(host));
+  if (hosts.length > 0) log.warning('postgres_tls_off', { hosts });
+}
+
+/** Whether the traffic to a host stays on this machine: `localhost`, a loopback address or the path of a Unix socket. */
+function isLocal(host: string): boolean {
+  const [address = ''] = host.split('%', 1);
+  const version = isIP(address);
+  if (version !== 0) return LOOPBACK.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  return host.startsWith('/') || host.toLowerCase() === 'localhost';
+}

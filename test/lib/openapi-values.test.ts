@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type * as z from 'zod';
+import { ChangesQuery } from '../../lib/changes/changes-query.ts';
+import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
+import { UserListQuery } from '../../lib/users/list-query.ts';
+import { UserCreate, UserPath, UserUpdate } from '../../lib/users/user.ts';
+import { operations, resolved, type Schema } from '../fuzz/document.ts';
+
+const RUNS = { numRuns: 3000 };
+
+/** The schema of a parameter in the document. */
+function parameter(operationId: string, name: string): Schema {
+  const { parameters = [] } = operations.find((operation) => operation.operationId === operationId) ?? {};
+  return parameters.find((one) => one.name === name)?.schema as Schema;
+}
+
+/** The schema of a member of a body in the document. */
+function member(operationId: string, name: string): Schema {
+  const { bodies = {} } = operations.find((operation) => operation.operationId === operationId) ?? {};
+  const body = resolved(bodies['application/json'] as Schema);
+  const schema = body.properties?.[name] as Schema;
+  return schema.anyOf?.find(({ type }) => type === 'string') ?? schema;
+}
+
+/** Whether the document allows a text, to an engine that reads patterns by code points and to one that does not. */
+function allows({ pattern = '', minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Schema, text: string) {
+  const { length } = [...text];
+  const verdicts = ['u', ''].map((flag) => new RegExp(pattern, flag).test(text));
+  expect(new Set(verdicts).size, `both engines on ${JSON.stringify(text)}`).toBe(1);
+  return verdicts[0] === true && length >= minLength && length <= maxLength;
+}
+
+const accepts = (schema: z.ZodObject, name: string) => (text: string) => {
+  const { error } = schema.safeParse({ email: 'ada@example.com', [name]: text });
+  return !error?.issues.some(({ path }) => path[0] === name);
+};
+
+const CHARACTERS = [
+  ...'aZ09@@@-_.,"\\/:+ \t\n',
+  ...[
+    '\0',
+    '\x1f',
+    '\x7f',
+    '\x85',
+    '\xa0',
+    '\u1680',
+    '\u180e',
+    '\u200b',
+    '\u2028',
+    '\u3000',
+    '\ufeff',
+    '\uffff',
+  ],
+  ...['é', '٣', '漢', '😀', '\u{10ffff}'],
+];
+
+/** Texts near the limits of what the service accepts. */
+const texts = fc.oneof(
+  fc.string({ unit: fc.constantFrom(...CHARACTERS), maxLength: 8 }),
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc
+    .tuple(
+      fc.constantFrom('a', '😀', '"', '\\', 'a@', '\\"'),
+      fc.integer({ min: 126, max: 260 }),
+      fc.string({ maxLength: 3 }),
+    )
+    .map(([unit, count, rest]) => unit.repeat(count) + rest),
+  fc
+    .tuple(fc.string({ unit: fc.constantFrom(...'a"\\, !~'), maxLength: 6 }), fc.constantFrom('"', ''))
+    .map(([inner, quote]) => quote + inner + quote),
+  fc
+    .tuple(fc.integer({ min: 1, max: 260 }), fc.integer({ min: 1, max: 260 }), fc.constantFrom('a', '😀'))
+    .map(([before, after, unit]) => `${unit.repeat(before)}@${unit.repeat(after)}`),
+);
+
+/** Texts of which some are dates with a time. */
+const dateTimes = fc
+  .tuple(
+    fc.constantFrom('2026', '0000', '0001', '9999', '10000', '٢٠٢٦'),
+    fc.constantFrom('-01-01', '-02-29', '-02-30', '-12-31', '-13-01', '-00-10', '-1-1'),
+    fc.constantFrom('T', 't', ' ', ''),
+    fc.constantFrom('00:00:00', '23:59:59', '23:59:60', '24:00:00', '12:60:00', '12:00'),
+    fc.constantFrom('', '.1', '.123456789', '.1234567890', '.', ',5'),
+    fc.constantFrom('Z', 'z', '+00:00', '-23:59', '+24:00', '+0100', '', ' '),
+  )
+  .map((parts) => parts.join(''));
+
+describe('the document allows exactly the texts that the service accepts:', () => {
+  test.each<readonly [string, Schema, (text: string) => boolean]>([
+    ['the email of a create', member('createUser', 'email'), accepts(UserCreate, 'email')],
+    ['the email of an update', member('updateUser', 'email'), accepts(UserUpdate, 'email')],
+    ['the email of the list', parameter('listUsers', 'email'), accepts(UserListQuery, 'email')],
+    ['the full name of a create', member('createUser', 'full_name'), accepts(UserCreate, 'full_name')],
+    ['the full name of an update', member('updateUser', 'full_name'), accepts(UserUpdate, 'full_name')],
+    [
+      'the Idempotency-Key',
+      parameter('createUser', 'Idempotency-Key'),
+      (text) => /^[ \t]|[ \t]$/.test(text) || accepts(IdempotencyHeaders, 'Idempotency-Key')(text),
+    ],
+    ['exclude_actor', parameter('listChanges', 'exclude_actor'), accepts(ChangesQuery, 'exclude_actor')],
+    ['user_id', parameter('getUser', 'user_id'), accepts(UserPath, 'user_id')],
+  ])('%s', (name, schema, isAccepted) => {
+    const values =
+      name === 'the Idempotency-Key' ? texts.map((text) => text.replace(/^[ \t]+|[ \t]+$/g, '')) : texts;
+    fc.assert(
+      fc.property(values, (text) => allows(schema, text) === isAccepted(text)),
+      RUNS,
+    );
+  });
+});
+
+describe('the document allows every text that the service accepts:', () => {
+  test('created_after', () => {
+    const schema = parameter('listUsers', 'created_after');
+    const isAccepted = accepts(UserListQuery, 'created_after');
+    const accepted = dateTimes.filter(isAccepted);
+    fc.assert(
+      fc.property(accepted, (text) => allows(schema, text)),
+      RUNS,
+    );
+  });
+});

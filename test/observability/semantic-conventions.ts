@@ -1,0 +1,134 @@
+/**
+ * Facts of OpenTelemetry's semantic conventions, as far as the service's metrics and spans concern them.
+ *
+ * Source: https://github.com/open-telemetry/semantic-conventions (`model/http`, `model/database`, `model/process`,
+ * `model/nodejs`, `model/service`). Version: that of the package `@opentelemetry/semantic-conventions`, which has the
+ * names, but neither instruments, units nor requirement levels. The test compares names and version with the package, so
+ * that an upgrade asks for a new reading of the source.
+ */
+export const VERSION = '1.45.0';
+
+type ConventionalMetric = {
+  readonly instrument: 'counter' | 'up-down counter' | 'gauge' | 'histogram';
+  readonly unit: string;
+  /** On every point. */
+  readonly required: readonly string[];
+  /** On points to which they apply. */
+  readonly others: readonly string[];
+};
+
+/** Metrics by name. */
+export const CONVENTIONAL_METRICS: Readonly<Record<string, ConventionalMetric>> = {
+  'http.server.request.duration': {
+    instrument: 'histogram',
+    unit: 's',
+    required: ['http.request.method', 'url.scheme'],
+    others: [
+      ...['error.type', 'http.response.status_code', 'http.route'],
+      ...['network.protocol.name', 'network.protocol.version'],
+    ],
+  },
+  'http.server.active_requests': {
+    instrument: 'up-down counter',
+    unit: '{request}',
+    required: ['http.request.method', 'url.scheme'],
+    others: [],
+  },
+  'http.client.request.duration': {
+    instrument: 'histogram',
+    unit: 's',
+    required: ['http.request.method', 'server.address', 'server.port'],
+    others: [
+      ...['error.type', 'http.response.status_code', 'url.scheme'],
+      ...['network.protocol.name', 'network.protocol.version'],
+    ],
+  },
+  'db.client.connection.count': {
+    instrument: 'up-down counter',
+    unit: '{connection}',
+    required: ['db.client.connection.pool.name', 'db.client.connection.state'],
+    others: [],
+  },
+  'db.client.connection.pending_requests': {
+    instrument: 'up-down counter',
+    unit: '{request}',
+    required: ['db.client.connection.pool.name'],
+    others: [],
+  },
+  'process.memory.usage': { instrument: 'up-down counter', unit: 'By', required: [], others: [] },
+  'nodejs.eventloop.delay.p99': { instrument: 'gauge', unit: 's', required: [], others: [] },
+};
+
+/** Attributes of spans by what the span is of: on every one, and on those to which they apply. */
+export const CONVENTIONAL_SPANS = {
+  httpServer: {
+    required: ['http.request.method', 'url.path', 'url.scheme'],
+    others: [
+      ...['error.type', 'http.request.method_original', 'http.response.status_code', 'http.route'],
+      ...['client.address', 'network.peer.address', 'network.peer.port', 'network.protocol.name'],
+      ...['network.protocol.version', 'server.address', 'server.port', 'url.query', 'user_agent.original'],
+    ],
+  },
+  httpClient: {
+    required: ['http.request.method', 'server.address', 'server.port', 'url.full'],
+    others: [
+      ...['error.type', 'http.request.method_original', 'http.request.resend_count'],
+      ...['http.response.status_code', 'network.peer.address', 'network.peer.port', 'network.protocol.name'],
+      ...['network.protocol.version', 'url.scheme', 'user_agent.original'],
+      // The registry has these, but not for the span of a client. The instrumentation of undici adds them.
+      ...['url.path', 'url.query'],
+    ],
+  },
+  databaseClient: {
+    required: ['db.system.name'],
+    others: [
+      ...['db.collection.name', 'db.namespace', 'db.operation.name', 'db.query.summary', 'db.query.text'],
+      ...['db.response.status_code', 'error.type', 'server.address', 'server.port'],
+    ],
+  },
+} as const;
+
+/** Types of attributes by name. */
+export const CONVENTIONAL_ATTRIBUTES: Readonly<Record<string, 'string' | 'int' | 'string[]'>> = {
+  'client.address': 'string',
+  'db.client.connection.pool.name': 'string',
+  'db.client.connection.state': 'string',
+  'db.collection.name': 'string',
+  'db.namespace': 'string',
+  'db.operation.name': 'string',
+  'db.query.summary': 'string',
+  'db.query.text': 'string',
+  'db.response.status_code': 'string',
+  'db.system.name': 'string',
+  'error.type': 'string',
+  'http.request.method': 'string',
+  'http.request.method_original': 'string',
+  'http.request.resend_count': 'int',
+  'http.response.status_code': 'int',
+  'http.route': 'string',
+  'network.peer.address': 'string',
+  'network.peer.port': 'int',
+  'network.protocol.name': 'string',
+  'network.protocol.version': 'string',
+  'server.address': 'string',
+  'server.port': 'int',
+  'service.name': 'string',
+  'service.version': 'string',
+  'telemetry.sdk.language': 'string',
+  'telemetry.sdk.name': 'string',
+  'telemetry.sdk.version': 'string',
+  'url.full': 'string',
+  'url.path': 'string',
+  'url.query': 'string',
+  'url.scheme': 'string',
+  'user_agent.original': 'string',
+};
+
+/** Values that an attribute can have, where the convention lists them. */
+export const CONVENTIONAL_VALUES: Readonly<Record<string, readonly string[]>> = {
+  'db.client.connection.state': ['idle', 'used'],
+  'http.request.method': [
+    ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE'],
+    '_OTHER',
+  ],
+};
