@@ -5,7 +5,7 @@ import { lockTimeoutIn, withTimeLeft } from '../time-left.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { Pipeline, StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
-import { cancelled, outOfTime, type Way } from './way.ts';
+import { cancelled, noAnswer, outOfTime, type Way } from './way.ts';
 
 type Options = {
   /** Whether statements are prepared by name: not behind a pooler, where a session is somebody else's next. */
@@ -113,7 +113,7 @@ async function answerWithin(
   try {
     return await new Promise((resolve, reject) => pipeline.send({ text, values, resolve, reject }));
   } catch (fault) {
-    throw isLate ? new Error('the time of the request is up: timeout', { cause: fault }) : fault;
+    throw isLate ? noAnswer() : fault;
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,5 @@
 import { unavailable } from '../../problem.ts';
+import { AnswerTimeout } from '../faults.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 
@@ -20,14 +21,14 @@ export type Way = {
 };
 
 /** The request may wait no longer. */
-export const outOfTime = () => unavailable('the time of the request is up');
+export const outOfTime = () => unavailable("the request's time limit is reached");
 
 /** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
 export const noConnection = () => unavailable('no connection', new Error('all were busy for too long'));
 
-/** It was sent, and the request may wait no longer. */
+/** The statement was sent, and the request's time limit is reached. */
 export const noAnswer = () =>
-  unavailable('PostgreSQL cannot answer', new Error('the time of the request is up'));
+  unavailable("PostgreSQL cannot answer: the request's time limit is reached", new AnswerTimeout());
 
 /** The shutdown waits no longer. */
 export const cancelled = () => unavailable('the statement was cancelled by the shutdown');
