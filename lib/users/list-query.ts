@@ -19,8 +19,6 @@ const CURSOR = 'must be that of a link, with its filters and its sort';
 /** Of the example of a user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
 
-const Skip = integerParameter(0, LARGEST_SKIP, 0);
-
 const Parameters = z.object({
   email: z
     .string()
@@ -74,14 +72,10 @@ const Parameters = z.object({
         'Where the page begins: taken from `Link`, with the filters and the `sort` that stand there. It never expires.',
       examples: [EXAMPLE_CURSOR],
     }),
-  // Absent is another thing than 0: it is by `skip` that the next page is asked for only where this one was.
-  skip: Skip.removeDefault()
-    .optional()
-    .meta({
-      ...Skip.meta(),
-      description: 'How many users to pass over. Not beside `cursor`.',
-      examples: [200],
-    }),
+  skip: integerParameter(0, LARGEST_SKIP, 0).meta({
+    description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
+    examples: [200],
+  }),
   limit: integerParameter(1, 1000, 100).meta({
     description: 'How many users to return at most.',
     examples: [50],
@@ -117,6 +111,6 @@ function demandCursorOfSelection(query: Values, context: z.RefinementCtx<Values>
     const isRefused = context.issues.some(({ path }) => path?.[0] === name);
     if (!isRefused) context.addIssue({ code: 'custom', path: [name], message });
   };
-  if (skip !== undefined) refuse('skip', 'must not stand beside a cursor');
+  if (skip > 0) refuse('skip', 'must not stand beside a cursor');
   if (!positionIn(cursor, query)) refuse('cursor', CURSOR);
 }

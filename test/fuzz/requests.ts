@@ -68,7 +68,7 @@ function queryValue(name: string, schema: Schema): Arbitrary<Drawn> {
   if (name === 'cursor') return claiming('nothing', fc.oneof(fc.constant('now'), fc.string()));
   if (isAnyText(schema)) return claiming('nothing', inside(schema, name));
   const good = inside(schema, name).map((value): Drawn => {
-    const isJudgedBesideOthers = name === 'skip' || (name === 'limit' && value === 0);
+    const isJudgedBesideOthers = value === 0 ? name === 'limit' : name === 'skip';
     return { text: textOf(value), claim: isJudgedBesideOthers ? 'nothing' : 'inside' };
   });
   return fc.oneof(
