@@ -8,7 +8,11 @@ declare module 'pg/lib/client.js' {
 
   export default class Client extends PgClient {
     constructor(config: ClientConfig);
-    readonly connection: EventEmitter<{ parameterStatus: [ParameterStatus]; error: [Error] }> & {
+    readonly connection: EventEmitter<{
+      parameterStatus: [ParameterStatus];
+      readyForQuery: [];
+      error: [Error];
+    }> & {
       readonly stream: Duplex;
     };
     protected readonly connectionParameters: object;
