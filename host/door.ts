@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import type { Database } from '../lib/database/database.ts';
+import type { Kind } from '../lib/database/statements.ts';
 import { createHeavyTurns } from './heavy-turns.ts';
 import { createLine } from './line.ts';
 import { createReadAhead } from './read-ahead.ts';
 import type { RefusalBudget } from './refusal-budget.ts';
 import type { RefusalCounts } from './refusal-counts.ts';
 import { createRoom } from './room.ts';
-import type { Unread } from './unread.ts';
+import { createUnread, type Unread } from './unread.ts';
 
 /** A request that is not let in at once. */
 export type Arrival = {
@@ -30,7 +32,7 @@ export type Door = {
 };
 
 type Options = {
-  /** Those that wait at the door included, and not those behind others on their connection. */
+  /** Those that wait at a door included, and not those behind others on their connection. */
   readonly inFlight: () => number;
   /** Whether more statements would only queue for connections. */
   readonly isDatabaseCrowded: () => boolean;
@@ -57,7 +59,36 @@ const LONG_UNREAD = 1000;
 /** In milliseconds: how often waits are looked at and the pace is measured. */
 const PERIOD = 100;
 
-/** The door of one instance. */
+/** The doors of one instance: one for each executor. */
+export type Admissions = {
+  /** The door to the executor that sends statements of this kind. */
+  for(kind: Kind): Door;
+  readAll(): void;
+};
+
+/**
+ * While an executor is crowded, only the requests that need it wait or are refused: 200 creates with a key that waited for a
+ * lock left a thirtieth of the reads beside them.
+ */
+export function createAdmissions(
+  executors: Database['executors'],
+  options: Omit<Options, 'isDatabaseCrowded' | 'unread'>,
+): Admissions {
+  const doors = new Map(
+    Object.values(executors).map((executor) => [
+      executor,
+      createDoor({ ...options, isDatabaseCrowded: executor.isCrowded, unread: createUnread() }),
+    ]),
+  );
+  return {
+    for: (kind) => doors.get(executors[kind]) as Door,
+    readAll() {
+      for (const door of doors.values()) door.readAll();
+    },
+  };
+}
+
+/** The door to one executor. */
 export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts }: Options): Door {
   const heavyTurns = createHeavyTurns(goOn);
   const waiting = createLine<Arrival>(() => heavyTurns.isFree);

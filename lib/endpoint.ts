@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { Role, ServicePrincipal } from './auth/principal.ts';
+import type { Kind } from './database/statements.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { noSuchPath } from './http-refusals.ts';
 import { authenticate } from './middleware/authenticate.ts';
@@ -52,8 +53,11 @@ export type Route = RequestSchemas &
 
 /** Who may call a route, and what of the service it needs: one that asks for no token gets at no user either. */
 type Access =
-  | { readonly role: Role; readonly needs: 'users' | 'changes' }
-  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness' };
+  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly statementKind: StatementKind }
+  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly statementKind?: undefined };
+
+/** The kind of the first statement of a route's requests; for some routes a header field decides. */
+export type StatementKind = Kind | ((headers: GatewayEvent['headers']) => Kind);
 
 /** What an endpoint's function gets of the request: values that passed the schemas of its route. */
 type RequestOf<R extends Route> = {

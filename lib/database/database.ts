@@ -1,18 +1,19 @@
 import type { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
+import type { Way } from './connections/way.ts';
 import { openWays } from './connections/ways.ts';
 import { giveUpTheDead } from './servers/dead-connections.ts';
 import { followServers } from './servers/servers.ts';
-import { createStatements, type Statements } from './statements.ts';
+import { createStatements, type Kind, type Statements } from './statements.ts';
 
 /** The database of the service, as the statements that it is sent. */
 export type Database = {
   readonly statements: Statements;
   /** How many connections there are, and how many statements wait for one. */
   connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
-  /** Whether more statements would only queue for connections. */
-  isCrowded(): boolean;
+  /** By the kind of a statement, the executor that sends it. */
+  readonly executors: Readonly<Record<Kind, Pick<Way, 'isCrowded'>>>;
   /** Gives up all statements, for good. */
   cancel(): void;
   /** Closes all connections, and waits for no statement longer than `seconds`. */
@@ -32,7 +33,7 @@ export function openDatabase(
     settings,
     tracing?.databaseSpans(settings.database, servers.inUse),
   );
-  return { statements, connections, isCrowded: statements.isCrowded, cancel: statements.cancel, close };
+  return { statements, executors: ways, connections, cancel: statements.cancel, close };
 
   function connections() {
     const sum = (read: (pool: Pool) => number) => pools.reduce((total, pool) => total + read(pool), 0);
