@@ -118,9 +118,11 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
         onEnd();
       },
       (fault) => {
-        const parts = group.length > 1 && isOfOneItem(fault) ? partsOf(group) : [];
+        const isOfOne = group.length > 1 && isOfOneItem(fault);
+        const parts = isOfOne ? partsOf(group) : [];
         if (parts.length > 0) return carryOutParts(text, parts, onEnd);
-        rejectAll(group, fault);
+        // No time is left to find the one at fault.
+        rejectAll(group, isOfOne ? noAnswer() : fault);
         onEnd();
       },
     );
