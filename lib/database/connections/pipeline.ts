@@ -1,10 +1,10 @@
 import type { ClientBase } from 'pg';
 import { breaksConnection, isOfPostgres, isStalePlan } from '../faults.ts';
+import type { Client } from '../servers/client.ts';
 import { abandon } from '../servers/connection.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 import { MessageWriter } from './message-writer.ts';
 import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
-import { takeRows } from './row-stream.ts';
 
 /** A statement as it was written; there is one object of each. */
 export type StatementText = {
@@ -56,14 +56,15 @@ export class Pipeline {
     };
     // The second also when it is about to be left for another server: what is on its way is still answered.
     client.once('end', end).on('error', end);
-    takeRows(streamOf(client), (received, at) => {
+    (client as ClientBase & Pick<Client, 'takeRow'>).takeRow = (received, at) => {
       const [head] = this.#sent;
-      if (!head) return;
+      if (!head) return true;
       const { statement, known, rows } = head;
       rows.push(
         statement.text.isBinary ? { bytes: received.bytes, at } : readRow(known.columns, received, at),
       );
-    });
+      return true;
+    };
   }
 
   /** How many answers are to come. */

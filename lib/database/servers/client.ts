@@ -1,5 +1,6 @@
 import type { ClientConfig } from 'pg';
 import PgClient from 'pg/lib/client.js';
+import { type TakeRow, takeRows } from '../connections/row-stream.ts';
 
 /**
  * pg's client in JavaScript, with the configuration that it is given. Not from pg's main module, which may load another
@@ -7,6 +8,9 @@ import PgClient from 'pg/lib/client.js';
  * only to a database with the encoding UTF8.
  */
 export class Client extends PgClient {
+  /** Takes rows in place of pg. */
+  takeRow: TakeRow = () => false;
+
   constructor(config: ClientConfig) {
     super(config);
     const { options } = config;
@@ -17,6 +21,11 @@ export class Client extends PgClient {
     // Without a password to give pg leaves the connection open. While a secret could not be read PostgreSQL had all of its
     // connections taken, each for the minute of `authentication_timeout`.
     this.connection.on('error', () => this.connection.stream.destroy());
+    const { attachListeners } = this.connection;
+    this.connection.attachListeners = (stream) => {
+      attachListeners.call(this.connection, stream);
+      takeRows(stream, (received, at) => this.takeRow(received, at));
+    };
     // No other encoding holds every value that the API accepts, and SQL_ASCII counts bytes as characters. PostgreSQL and
     // poolers report the encoding before a session begins, often in the same packet, which must not begin it then.
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {

@@ -14,6 +14,7 @@ declare module 'pg/lib/client.js' {
       error: [Error];
     }> & {
       readonly stream: Duplex;
+      attachListeners(stream: Duplex): void;
     };
     protected readonly connectionParameters: object;
     connect(): Promise<this>;
