@@ -83,6 +83,13 @@ export function waitedFor(fault: unknown, table: string): boolean {
   return /^(55P03|57014)$/.test(sqlStateOf(cause) ?? '') && where?.includes(table) === true;
 }
 
+/** The connection has ended before the statement was sent: nothing ran. */
+export class NotSent extends Error {
+  constructor() {
+    super('the connection was terminated before the statement was sent');
+  }
+}
+
 /** PostgreSQL has not answered a statement within the request's time limit. */
 export class AnswerTimeout extends Error {
   constructor() {

@@ -69,6 +69,10 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     for (const socket of sockets) socket.resetAndDestroy();
   }
 
+  function endAll(): void {
+    for (const socket of sockets) socket.end();
+  }
+
   const ownPort = await listen(await freePort());
   return {
     host: '127.0.0.1',
@@ -103,7 +107,7 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     },
     close() {
       mode = 'close';
-      for (const socket of sockets) socket.end();
+      endAll();
     },
     async refuse() {
       const closed = once(server, 'close');
@@ -121,6 +125,8 @@ export async function startProxy({ host, port }: { readonly host: string; readon
     },
     /** Cuts the connections that are there; new ones are as the proxy is now. */
     cutAll,
+    /** Ends the connections that are there in order; new ones are as the proxy is now. */
+    endAll,
     async stop() {
       if (server.listening) await this.refuse();
       cutAll();
