@@ -71,13 +71,13 @@ export type Admissions = {
  * lock left a thirtieth of the reads beside them.
  */
 export function createAdmissions(
-  executors: Database['executors'],
+  { executors, isCrowded }: Pick<Database, 'executors' | 'isCrowded'>,
   options: Omit<Options, 'isDatabaseCrowded' | 'unread'>,
 ): Admissions {
   const doors = new Map(
     Object.values(executors).map((executor) => [
       executor,
-      createDoor({ ...options, isDatabaseCrowded: executor.isCrowded, unread: createUnread() }),
+      createDoor({ ...options, isDatabaseCrowded: () => isCrowded(executor), unread: createUnread() }),
     ]),
   );
   return {

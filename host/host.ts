@@ -71,7 +71,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const router = createRouter(served, { ...service, readiness });
   const responses = createResponseWriter();
   const oneAtATime = createOneAtATime();
-  const admissions = createAdmissions(service.database.executors, {
+  const admissions = createAdmissions(service.database, {
     inFlight: () => drain.inFlight - oneAtATime.waitingCount,
     budget: createRefusalBudget(),
     counts: refusals,

@@ -2,10 +2,13 @@ import type { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import type { Way } from './connections/way.ts';
-import { openWays } from './connections/ways.ts';
+import { maxWaiting, openWays } from './connections/ways.ts';
 import { giveUpTheDead } from './servers/dead-connections.ts';
 import { followServers } from './servers/servers.ts';
 import { createStatements, type Kind, type Statements } from './statements.ts';
+
+/** What sends statements of some kinds. */
+type Executor = Pick<Way, 'waitingCount'>;
 
 /** The database of the service, as the statements that it is sent. */
 export type Database = {
@@ -13,7 +16,9 @@ export type Database = {
   /** How many connections there are, and how many statements wait for one. */
   connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
   /** By the kind of a statement, the executor that sends it. */
-  readonly executors: Readonly<Record<Kind, Pick<Way, 'isCrowded'>>>;
+  readonly executors: Readonly<Record<Kind, Executor>>;
+  /** Whether so many statements wait for the connections of an executor that it would soon be too many. */
+  isCrowded(executor: Executor): boolean;
   /** Gives up all statements, for good. */
   cancel(): void;
   /** Closes all connections, and waits for no statement longer than `seconds`. */
@@ -33,7 +38,8 @@ export function openDatabase(
     settings,
     tracing?.databaseSpans(settings.database, servers.inUse),
   );
-  return { statements, executors: ways, connections, cancel: statements.cancel, close };
+  const isCrowded = ({ waitingCount }: Executor) => waitingCount >= maxWaiting(settings) / 2;
+  return { statements, executors: ways, isCrowded, connections, cancel: statements.cancel, close };
 
   function connections() {
     const sum = (read: (pool: Pool) => number) => pools.reduce((total, pool) => total + read(pool), 0);

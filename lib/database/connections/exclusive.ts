@@ -81,7 +81,6 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
     get waitingCount() {
       return pool.waitingCount;
     },
-    isCrowded: () => pool.waitingCount >= mostWaiting / 2,
     cancel() {
       isCancelled = true;
       for (const { pipeline } of busy) pipeline.abandon();

@@ -121,11 +121,6 @@ export function gatheringLookups({ ways, mostWaiting, poolTimeLimit }: Options):
     return isAnyLeft;
   }
 
-  function isCrowded(): boolean {
-    for (const { waiting } of queues.values()) if (waiting.length >= mostWaiting / 2) return true;
-    return false;
-  }
-
   return {
     send,
     get waitingCount() {
@@ -133,7 +128,6 @@ export function gatheringLookups({ ways, mostWaiting, poolTimeLimit }: Options):
       for (const { waiting } of queues.values()) count += waiting.length;
       return count;
     },
-    isCrowded,
     cancel() {
       isCancelled = true;
       for (const way of ways) way.cancel();

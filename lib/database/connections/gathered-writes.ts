@@ -142,11 +142,6 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
     }
   }
 
-  function isCrowded(): boolean {
-    for (const { waiting } of queues.values()) if (waiting.size >= mostWaiting / 2) return true;
-    return false;
-  }
-
   return {
     send,
     get waitingCount() {
@@ -154,7 +149,6 @@ export function gatheringWrites(way: Way, { mostGroups, mostWaiting, poolTimeLim
       for (const { waiting } of queues.values()) count += waiting.size;
       return count;
     },
-    isCrowded,
     cancel() {
       isCancelled = true;
       for (const { waiting } of queues.values()) {

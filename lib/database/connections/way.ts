@@ -14,8 +14,6 @@ export type Way = {
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
   /** How many wait for a connection, and are not sent yet. */
   readonly waitingCount: number;
-  /** Whether so many wait for a connection that it would soon be too many. */
-  isCrowded(): boolean;
   /** Gives up all statements, for good. */
   cancel(): void;
 };

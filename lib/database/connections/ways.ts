@@ -20,8 +20,8 @@ type Opened = {
 /** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
 const LOCK_TIMEOUT = 20;
 
-/** So many may wait for each connection; one more would only wait in vain. */
-const WAITING_PER_CONNECTION = 32;
+/** How many statements may wait for an executor: 32 for each connection; one more would only wait in vain. */
+export const maxWaiting = ({ poolSize }: Pick<Settings['postgres'], 'poolSize'>) => poolSize * 32;
 
 /** With fewer connections than these none is shared. */
 const LEAST_TO_SHARE = 4;
@@ -40,7 +40,8 @@ const WRITES_ON_THEIR_WAY = 3;
 export function openWays(settings: Settings['postgres'], Client: Servers['Client']): Opened {
   const { poolSize, pooler, poolTimeout } = settings;
   const { hasSessionOptions, limitsLockWaits } = engineOf(settings);
-  const waiting = { areNamed: pooler === 'none', mostWaiting: poolSize * WAITING_PER_CONNECTION };
+  const mostWaiting = maxWaiting(settings);
+  const waiting = { areNamed: pooler === 'none', mostWaiting };
   // Without a limit on waits for locks one that waits would hold up the others.
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
     const pool = open(poolSize);
@@ -56,7 +57,7 @@ export function openWays(settings: Settings['postgres'], Client: Servers['Client
   // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
   const writing = { ...session, enable_seqscan: 'off' };
   const options = {
-    mostWaiting: waiting.mostWaiting,
+    mostWaiting,
     poolTimeLimit: poolTimeout * 1000,
     timeLimit: timeLimitOf(settings),
   };
