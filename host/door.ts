@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import type { Database } from '../lib/database/database.ts';
+import type { Kind } from '../lib/database/statements.ts';
 import { createHeavyTurns } from './heavy-turns.ts';
 import { createLine } from './line.ts';
 import { createReadAhead } from './read-ahead.ts';
 import type { RefusalBudget } from './refusal-budget.ts';
 import type { RefusalCounts } from './refusal-counts.ts';
 import { createRoom } from './room.ts';
-import type { Unread } from './unread.ts';
+import { createUnread, type Unread } from './unread.ts';
 
 /** A request that is not admitted at once. */
 export type Arrival = {
@@ -30,7 +32,7 @@ export type Door = {
 };
 
 type Options = {
-  /** Includes the queued requests, but not those behind another request of their connection. */
+  /** Includes the requests that are queued for any executor, but not those behind another request of their connection. */
   readonly inFlight: () => number;
   /** Whether further statements would only queue for connections. */
   readonly isDatabaseCrowded: () => boolean;
@@ -62,7 +64,36 @@ const LONG_UNREAD = 1000;
 /** In milliseconds: interval at which waits are checked and the pace is measured. */
 const PERIOD = 100;
 
-/** Creates the admission of one instance. */
+/** The admissions of one instance: one for each executor. */
+export type Admissions = {
+  /** The admission to the executor of statements of this kind. */
+  for(kind: Kind): Door;
+  readAll(): void;
+};
+
+/**
+ * While an executor is crowded, only the requests that need it are queued or refused. With one queue for all, 200 creates
+ * with a key that waited for a lock left a thirtieth of the reads beside them.
+ */
+export function createAdmissions(
+  { executors, isCrowded }: Pick<Database, 'executors' | 'isCrowded'>,
+  options: Omit<Options, 'isDatabaseCrowded' | 'unread'>,
+): Admissions {
+  const doors = new Map(
+    Object.values(executors).map((executor) => [
+      executor,
+      createDoor({ ...options, isDatabaseCrowded: () => isCrowded(executor), unread: createUnread() }),
+    ]),
+  );
+  return {
+    for: (kind) => doors.get(executors[kind]) as Door,
+    readAll() {
+      for (const door of doors.values()) door.readAll();
+    },
+  };
+}
+
+/** Creates the admission to one executor. */
 export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts }: Options): Door {
   const heavyTurns = createHeavyTurns(goOn);
   const waiting = createLine<Arrival>(() => heavyTurns.isFree);

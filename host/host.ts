@@ -13,7 +13,7 @@ import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
 import { documentation } from './docs.ts';
-import { createDoor } from './door.ts';
+import { createAdmissions } from './door.ts';
 import { createDrain, type Drain } from './drain.ts';
 import { keepMaintained } from './keep-maintained.ts';
 import { keepMigrated } from './keep-migrated.ts';
@@ -24,7 +24,6 @@ import { createResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { createShutdown, LAST_LINES, type Shutdown } from './shutdown.ts';
-import { createUnread } from './unread.ts';
 import { urlOf } from './url.ts';
 
 /**
@@ -73,14 +72,12 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const router = createRouter(served, { ...service, readiness });
   const responses = createResponseWriter();
   const oneAtATime = createOneAtATime();
-  const door = createDoor({
+  const admissions = createAdmissions(service.database, {
     inFlight: () => drain.inFlight - oneAtATime.waitingCount,
-    isDatabaseCrowded: service.database.isCrowded,
     budget: createRefusalBudget(),
-    unread: createUnread(),
     counts: refusals,
   });
-  const server = createHttpServer({ service, router, oneAtATime, door, drain, responses, shutdown });
+  const server = createHttpServer({ service, router, oneAtATime, admissions, drain, responses, shutdown });
   server.on('close', refusals.flush);
   await listen(server, settings);
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
@@ -100,7 +97,17 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       return lines.end(LAST_LINES);
     },
     shutDown: () =>
-      shutdown.run({ service, migrations, maintenance, door, drain, server, responses, telemetry, lines }),
+      shutdown.run({
+        service,
+        migrations,
+        maintenance,
+        admissions,
+        drain,
+        server,
+        responses,
+        telemetry,
+        lines,
+      }),
   };
 }
 

@@ -1,5 +1,5 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
-import type { Endpoint, Route } from '../lib/endpoint.ts';
+import type { Endpoint, Route, StatementKind } from '../lib/endpoint.ts';
 import type { Handler } from '../lib/gateway.ts';
 import type { Service } from '../lib/service.ts';
 import { unmatched } from '../lib/unmatched.ts';
@@ -12,6 +12,8 @@ export type Match = {
   readonly isProbe: boolean;
   /** Few memory-intensive requests are served at once. */
   readonly isHeavy: boolean;
+  /** A request that needs no statement is admitted as a list is. */
+  readonly statementKind: StatementKind;
 };
 
 /** Finds the handler. There always is one. */
@@ -31,7 +33,8 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
     params: {},
     isProbe: false,
     isHeavy: false,
-  };
+    statementKind: 'read',
+  } as const;
   const known = new Set(endpoints.flatMap(({ route }) => methodsOf(route)));
   for (const [path, group] of Map.groupBy(endpoints, ({ route }) => route.path)) {
     const lacking = new Set(known);
@@ -40,6 +43,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
         handler: bind(service),
         isProbe: route.kind === 'probe',
         isHeavy: route.isHeavy ?? false,
+        statementKind: route.statementKind ?? noMatch.statementKind,
       };
       for (const method of methodsOf(route)) lacking.delete(method);
       router.on(methodsOf(route), patternOf(path), () => {}, store);
@@ -50,8 +54,8 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   return (method, path) => {
     const found = router.find(method as 'GET', path);
     if (!found || hasEmptySegment(found.params)) return noMatch;
-    const { handler, isProbe, isHeavy } = found.store as Omit<Match, 'params'>;
-    return { handler, isProbe, isHeavy, params: found.params };
+    const { handler, isProbe, isHeavy, statementKind } = found.store as Omit<Match, 'params'>;
+    return { handler, isProbe, isHeavy, statementKind, params: found.params };
   };
 }
 

@@ -5,14 +5,14 @@ import { refuseWith } from '../lib/serve.ts';
 import type { Service } from '../lib/service.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
 import { createConnectionClose } from './connection-close.ts';
-import type { Door } from './door.ts';
+import type { Admissions, Door } from './door.ts';
 import type { Drain } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
 import { faultOfHostHeader } from './host-header.ts';
 import type { OneAtATime } from './one-at-a-time.ts';
 import { preparedRefusal } from './prepared-refusal.ts';
 import type { ResponseWriter } from './response-writer.ts';
-import type { Router } from './router.ts';
+import type { Match, Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
 import { closeSilent } from './silent-connections.ts';
 
@@ -37,7 +37,7 @@ type Options = {
   readonly service: Service;
   readonly router: Router;
   readonly oneAtATime: OneAtATime;
-  readonly door: Door;
+  readonly admissions: Admissions;
   readonly drain: Drain;
   readonly responses: ResponseWriter;
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
@@ -48,7 +48,7 @@ export function createHttpServer({
   service,
   router,
   oneAtATime,
-  door,
+  admissions,
   drain,
   responses,
   shutdown,
@@ -69,12 +69,12 @@ export function createHttpServer({
     if (!match.isProbe) event.inFlight = drain.enter(event);
     const fault = faultOfHostHeader(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
-    if (!oneAtATime.isToWaitFor(previous)) admit(handler, event, response, match.isHeavy);
+    if (!oneAtATime.isToWaitFor(previous)) admit(handler, event, response, match);
     else
       oneAtATime.follow(previous, {
         response,
         isInFlight: event.inFlight !== undefined,
-        serve: () => admit(handler, event, response, match.isHeavy),
+        serve: () => admit(handler, event, response, match),
         drop: () => event.inFlight?.leave(),
       });
   }
@@ -91,13 +91,16 @@ export function createHttpServer({
     else if (exchanges.get(socket)?.response === this) exchanges.delete(socket);
   }
 
-  function admit(handler: Handler, event: RequestEvent, response: ServerResponse, isHeavy: boolean): void {
-    if (!event.inFlight || door.letsIn(response, isHeavy)) void answer(handler, event, response);
+  function admit(handler: Handler, event: RequestEvent, response: ServerResponse, match: Match): void {
+    const { isHeavy, statementKind } = match;
+    const kind = typeof statementKind === 'function' ? statementKind(event.headers) : statementKind;
+    const door = admissions.for(kind);
+    if (!event.inFlight || door.letsIn(response, isHeavy)) void answer(handler, event, response, door);
     else
       door.queue({
         response,
         isHeavy,
-        serve: () => void answer(handler, event, response),
+        serve: () => void answer(handler, event, response, door),
         refuse: () => refuse(event, response),
       });
   }
@@ -107,7 +110,12 @@ export function createHttpServer({
     write(response, refusal(event), event);
   }
 
-  async function answer(handler: Handler, event: RequestEvent, response: ServerResponse): Promise<void> {
+  async function answer(
+    handler: Handler,
+    event: RequestEvent,
+    response: ServerResponse,
+    door: Door,
+  ): Promise<void> {
     try {
       const result = await handler(event);
       event.inFlight?.leave();

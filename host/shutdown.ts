@@ -7,7 +7,7 @@ import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
 import { unavailable } from '../lib/problem.ts';
 import type { Service } from '../lib/service.ts';
-import type { Door } from './door.ts';
+import type { Admissions } from './door.ts';
 import type { Drain } from './drain.ts';
 import type { ResponseWriter } from './response-writer.ts';
 
@@ -16,7 +16,7 @@ type Parts = {
   readonly service: Service;
   readonly migrations: { stop(): void } | undefined;
   readonly maintenance: { stop(): void };
-  readonly door: Door;
+  readonly admissions: Admissions;
   readonly drain: Drain;
   readonly server: Server;
   readonly responses: ResponseWriter;
@@ -49,14 +49,15 @@ export function createShutdown(): Shutdown {
   let running: Promise<void> | undefined;
 
   async function begin(parts: Parts) {
-    const { service, migrations, maintenance, door, drain, server, responses, telemetry, lines } = parts;
+    const { service, migrations, maintenance, admissions, drain, server, responses, telemetry, lines } =
+      parts;
     phase = 'unready';
     migrations?.stop();
     maintenance.stop();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
     phase = 'draining';
     drainSince = performance.now();
-    await drainRequests(service, door, drain);
+    await drainRequests(service, admissions, drain);
     service.keySet.stop();
     await Promise.all([
       close(server, responses),
@@ -91,7 +92,7 @@ export function createShutdown(): Shutdown {
 /** The drain ends when no request is in flight: answered, cancelled at the server's own limit, or timed out. */
 async function drainRequests(
   { settings, log, database, keySet }: Service,
-  door: Door,
+  admissions: Admissions,
   drain: Drain,
 ): Promise<void> {
   const { drainTimeout, serverTimeout } = settings.shutdown;
@@ -102,7 +103,7 @@ async function drainRequests(
   };
   const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
   const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
-  door.readAll();
+  admissions.readAll();
   // The requests that were in the kernel are in flight now.
   await setImmediate();
   drain.endWaits();

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { Role, ServicePrincipal } from './auth/principal.ts';
+import type { Kind } from './database/statements.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { noSuchPath } from './http-refusals.ts';
 import { authenticate } from './middleware/authenticate.ts';
@@ -55,8 +56,11 @@ export type Route = RequestSchemas &
  * user.
  */
 type Access =
-  | { readonly role: Role; readonly needs: 'users' | 'changes' }
-  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness' };
+  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly statementKind: StatementKind }
+  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly statementKind?: undefined };
+
+/** The kind of the first statement of a route's requests; for some routes a header field decides. */
+export type StatementKind = Kind | ((headers: GatewayEvent['headers']) => Kind);
 
 /** The request as an endpoint's function gets it. The values have passed the schemas of its route. */
 type RequestOf<R extends Route> = {

@@ -18,6 +18,7 @@ export const listChanges = endpoint(
     isServed: keepsChanges,
     waits: true,
     role: 'users.read',
+    statementKind: 'long',
     query: ChangesQuery,
     success: 200,
     reply: changesReply,

@@ -19,6 +19,7 @@ export const createUsers = endpoint(
     method: 'POST',
     path: '/api/v1/users/batch',
     role: 'users.write',
+    statementKind: 'long',
     headers: IdempotencyHeaders,
     body: UserBatch,
     isHeavy: true,

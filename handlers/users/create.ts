@@ -19,6 +19,8 @@ export const createUser = endpoint(
     method: 'POST',
     path: '/api/v1/users/',
     role: 'users.write',
+    // With a key a create may wait for another request.
+    statementKind: ({ 'idempotency-key': key }) => (key === undefined ? 'item' : 'long'),
     headers: IdempotencyHeaders,
     body: UserCreate,
     success: 201,

@@ -18,6 +18,7 @@ export const deleteUser = endpoint(
     path: '/api/v1/users/{user_id}',
     neighbours: NEIGHBOURS_OF_USER,
     role: 'users.write',
+    statementKind: 'write',
     params: UserPath,
     conditional: 'writing',
     success: 204,

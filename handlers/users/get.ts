@@ -17,6 +17,7 @@ export const getUser = endpoint(
     path: '/api/v1/users/{user_id}',
     neighbours: NEIGHBOURS_OF_USER,
     role: 'users.read',
+    statementKind: 'lookup',
     params: UserPath,
     conditional: 'reading',
     success: 200,

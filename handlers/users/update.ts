@@ -18,6 +18,7 @@ export const updateUser = endpoint(
     path: '/api/v1/users/{user_id}',
     neighbours: NEIGHBOURS_OF_USER,
     role: 'users.write',
+    statementKind: 'item',
     params: UserPath,
     body: UserUpdate,
     conditional: 'writing',

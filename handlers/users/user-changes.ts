@@ -18,6 +18,7 @@ export const listUserChanges = endpoint(
     path: '/api/v1/users/{user_id}/changes',
     isServed: keepsChanges,
     role: 'users.read',
+    statementKind: 'long',
     params: UserPath,
     query: UserChangesQuery,
     acrossPathAndQuery: cursorOfUser,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { extname } from 'node:path';
 import { type Endpoint, endpoint } from '../../lib/endpoint.ts';
 import { cacheControl, JSON_TYPE } from '../../lib/reply.ts';
@@ -26,7 +27,7 @@ export function page(path: `/${string}`, name: AssetName, policy: () => string |
   return served(path, name, async () => ({ text: await text(), policy: await policy() }));
 }
 
-/** Serves the text that `read` returns, to every caller. The extension of `name` determines its media type. */
+/** Serves the text that `read` returns, to every caller, with its digest as `ETag`. The extension of `name` determines its media type. */
 export function served(
   path: `/${string}`,
   name: string,
@@ -42,12 +43,17 @@ export function served(
       method: 'GET',
       path,
       role: 'public',
+      conditional: 'reading',
       success: 200,
       reply: {
         mediaType: MEDIA_TYPES[extname(name)] ?? 'text/plain; charset=utf-8',
         write: ({ text }: Served) => text,
         headers: {
           ...cacheControl(caching),
+          ETag: {
+            description: 'The SHA-256 digest of the text.',
+            of: ({ text }: Served) => `"${hash('sha256', text, 'base64url')}"`,
+          },
           'Referrer-Policy': { description: 'Always `no-referrer`.', of: () => 'no-referrer' },
           'Content-Security-Policy': {
             description: 'What a page may load and run.',

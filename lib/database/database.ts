@@ -1,19 +1,25 @@
 import type { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
-import { openWays } from './connections/ways.ts';
+import type { Way } from './connections/way.ts';
+import { maxWaiting, openWays } from './connections/ways.ts';
 import { closeDeadConnections } from './servers/dead-connections.ts';
 import { Hosts } from './servers/hosts.ts';
 import type { Session } from './servers/session.ts';
-import { createStatements, type Statements } from './statements.ts';
+import { createStatements, type Kind, type Statements } from './statements.ts';
+
+/** What sends statements of some kinds. */
+type Executor = Pick<Way, 'waitingCount'>;
 
 /** The database of the service, as the statements that it is sent. */
 export type Database = {
   readonly statements: Statements;
   /** How many connections there are, and how many statements wait for one. */
   connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
-  /** Whether more statements would only queue for connections. */
-  isCrowded(): boolean;
+  /** By the kind of a statement, the executor that sends it. */
+  readonly executors: Readonly<Record<Kind, Executor>>;
+  /** Whether so many statements wait for the connections of an executor that it would soon be too many. */
+  isCrowded(executor: Executor): boolean;
   /** Gives up all statements, for good. */
   cancel(): void;
   /** Closes all connections, and waits for no statement longer than `seconds`. */
@@ -35,7 +41,8 @@ export function openDatabase(
     hosts,
     tracing?.databaseSpans(settings.database, () => hosts.inUse),
   );
-  return { statements, connections, isCrowded: statements.isCrowded, cancel: statements.cancel, close };
+  const isCrowded = ({ waitingCount }: Executor) => waitingCount >= maxWaiting(settings) / 2;
+  return { statements, executors: ways, isCrowded, connections, cancel: statements.cancel, close };
 
   function connections() {
     const sum = (read: (pool: Pool) => number) => pools.reduce((total, pool) => total + read(pool), 0);

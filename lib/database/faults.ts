@@ -89,11 +89,24 @@ export function waitedFor(fault: unknown, table: string): boolean {
   return /^(55P03|57014)$/.test(sqlStateOf(cause) ?? '') && where?.includes(table) === true;
 }
 
-/** Time ran out after the statement had been sent, or it met others until then. */
+/** The connection has ended before the statement was sent: nothing ran. */
+export class NotSent extends Error {
+  constructor() {
+    super('the connection was terminated before the statement was sent');
+  }
+}
+
+/** PostgreSQL has not answered a statement within the request's time limit. */
+export class AnswerTimeout extends Error {
+  constructor() {
+    super('no answer within the time limit');
+  }
+}
+
+/** The time limit was reached after the statement had been sent, or the statement met others until then. */
 export function ranOutOfTime(fault: unknown): boolean {
   const cause = fault instanceof Problem ? fault.cause : fault;
-  const isUnanswered = cause instanceof Error && cause.message === 'Query read timeout';
-  return isUnanswered || /^(40001|40P01|55P03|57014)$/.test(sqlStateOf(cause) ?? '');
+  return cause instanceof AnswerTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlStateOf(cause) ?? '');
 }
 
 /** What PostgreSQL appends to an index's name while `reindex concurrently` puts another in its place. */

@@ -1,4 +1,4 @@
-import { conflictOf, hasLostConnection } from './faults.ts';
+import { conflictOf, hasLostConnection, NotSent } from './faults.ts';
 
 /** In milliseconds. */
 const FIRST_PAUSE = 4;
@@ -13,10 +13,11 @@ export type Retry = {
 /**
  * How a statement is sent again, after so many attempts have failed, the last one by `fault`; undefined when it must not
  * be. The pause is random, so that those who got in each other's way do not meet again, and twice as long at most each
- * time. A read whose connection was lost is sent once more, elsewhere, without one.
+ * time. A read whose connection was lost, and a statement that was not sent, are sent once more, elsewhere, without one.
  */
 export function retryAfter(fault: unknown, attempts: number, isRead = false): Retry | undefined {
-  if (isRead && attempts === 1 && hasLostConnection(fault)) return { reason: 'connection_lost', pause: 0 };
+  const isHarmless = fault instanceof NotSent || (isRead && hasLostConnection(fault));
+  if (isHarmless && attempts === 1) return { reason: 'connection_lost', pause: 0 };
   const reason = conflictOf(fault);
   if (!reason) return undefined;
   return { reason, pause: Math.random() * Math.min(FIRST_PAUSE * 2 ** (attempts - 1), LONGEST_PAUSE) };

@@ -38,8 +38,6 @@ export type Statements = {
   timeLeft(): number;
   /** How many wait for a connection; those that gather to be one statement count each. */
   readonly waitingCount: number;
-  /** Whether so many wait for a connection that it would soon be too many. */
-  isCrowded(): boolean;
   /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
   cancel(): void;
 };
@@ -114,19 +112,12 @@ export function createStatements(
     return request.statementsUntil;
   }
 
-  /** Asked at each request. */
-  function isCrowded(): boolean {
-    for (const way of all) if (way.isCrowded()) return true;
-    return false;
-  }
-
   return {
     run,
     retried,
     get waitingCount() {
       return all.reduce((total, way) => total + way.waitingCount, 0);
     },
-    isCrowded,
     timeLeft: () => deadlineOf(currentRequest()) - performance.now(),
     cancel() {
       for (const way of all) way.cancel();

@@ -18,8 +18,6 @@ const CURSOR = 'must be a cursor from a Link header, sent with the filters and t
 /** Of the example of a user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
 
-const Skip = integerParameter(0, LARGEST_SKIP, 0);
-
 const Parameters = z.object({
   email: z
     .string()
@@ -73,14 +71,10 @@ const Parameters = z.object({
       ...CURSOR_FORM,
       examples: [EXAMPLE_CURSOR],
     }),
-  // Absent is another thing than 0: it is by `skip` that the next page is asked for only where this one was.
-  skip: Skip.removeDefault()
-    .optional()
-    .meta({
-      ...Skip.meta(),
-      description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
-      examples: [200],
-    }),
+  skip: integerParameter(0, LARGEST_SKIP, 0).meta({
+    description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
+    examples: [200],
+  }),
   limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta({
     description: 'Maximum number of users to return.',
     examples: [50],
@@ -116,6 +110,6 @@ function demandCursorOfSelection(query: Values, context: z.RefinementCtx<Values>
     const isRefused = context.issues.some(({ path }) => path?.[0] === name);
     if (!isRefused) context.addIssue({ code: 'custom', path: [name], message });
   };
-  if (skip !== undefined) refuse('skip', 'must not be combined with a cursor');
+  if (skip > 0) refuse('skip', 'must not be combined with a cursor');
   if (!positionIn(cursor, query)) refuse('cursor', CURSOR);
 }

@@ -47,7 +47,7 @@ export function listingUsers(statements: Pick<Statements, 'run'>) {
 }
 
 /** A page far into the table takes as long as what it skips; active users may lie far apart. */
-function kindOf({ limit, skip = 0, is_active }: UserListQuery): 'read' | 'long' {
+function kindOf({ limit, skip, is_active }: UserListQuery): 'read' | 'long' {
   const isLong = limit > LARGEST_SHORT_PAGE || skip > LARGEST_SHORT_SKIP || is_active === 'true';
   return isLong ? 'long' : 'read';
 }
@@ -60,7 +60,7 @@ function wordsFor({ sort, is_active }: UserListQuery, values: Given): string {
 
 /** Without the bound that the cursor has passed: PostgreSQL would begin there, and walk all the way to the cursor. */
 function valuesOf(query: UserListQuery) {
-  const { email, ids, created_after = '', created_before = '', cursor, skip = 0, limit } = query;
+  const { email, ids, created_after = '', created_before = '', cursor, skip, limit } = query;
   const position = cursor === undefined ? undefined : positionIn(cursor, query);
   const after = momentOf(created_after)?.floor;
   const before = momentOf(created_before)?.ceiling;
@@ -111,11 +111,11 @@ function timestamp(milliseconds: number | undefined): RawBuilder<unknown> {
   return sql`to_timestamp(${milliseconds}::float8 / 1000)::timestamptz(3)`;
 }
 
-/** A page by `skip` leads to a page by `skip`, as far as that can be said; any other to one by cursor. */
+/** A page by `skip` above 0 leads to another by `skip`, up to the largest `skip`; any other leads to one by cursor. */
 function nextQuery(query: UserListQuery, last: Position): string {
   const { skip, limit, cursor: _, ...selection } = query;
   const place =
-    skip !== undefined && skip + limit <= LARGEST_SKIP
+    skip > 0 && skip + limit <= LARGEST_SKIP
       ? { skip: skip + limit }
       : { cursor: cursorAfter(last, selection) };
   const next = new URLSearchParams();

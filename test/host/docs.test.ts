@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
@@ -106,6 +107,24 @@ describe('in development', () => {
     expect(text.match(ELSEWHERE)).toBe(null);
     expect(head.status).toBe(200);
     expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
+  });
+
+  test.for(PATHS)('%s has a strong ETag of its bytes, and is 304 for If-None-Match with it', async (path) => {
+    const [first, second] = await Promise.all([fetch(service.url + path), fetch(service.url + path)]);
+    const etag = first.headers.get('etag') ?? '';
+    const ask = (ifNoneMatch: string) =>
+      fetch(service.url + path, { headers: { 'If-None-Match': ifNoneMatch } });
+
+    expect(etag).toBe(`"${hash('sha256', Buffer.from(await first.arrayBuffer()), 'base64url')}"`);
+    expect(second.headers.get('etag')).toBe(etag);
+    for (const tags of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const unmodified = await ask(tags);
+      expect([unmodified.status, await unmodified.text()]).toEqual([304, '']);
+      expect(unmodified.headers.get('etag')).toBe(etag);
+      expect(unmodified.headers.get('cache-control')).toBe(first.headers.get('cache-control'));
+    }
+    const other = await ask('"other"');
+    expect([other.status, await other.text()]).toEqual([200, await second.text()]);
   });
 
   describe('a browser', { timeout: PAGE_TIMEOUT }, () => {

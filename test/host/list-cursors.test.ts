@@ -102,13 +102,19 @@ describe('Link leads to the next page', () => {
     });
   });
 
-  test('by skip where the request has it, even as 0, and by cursor otherwise', async () => {
-    expect(Object.fromEntries(await nextOf('limit=2&skip=0'))).toEqual({
+  test('by skip if the request has a skip above 0, and by cursor otherwise', async () => {
+    expect(Object.fromEntries(await nextOf('limit=2&skip=1'))).toEqual({
       sort: 'created_at',
       limit: '2',
-      skip: '2',
+      skip: '3',
     });
     expect([...(await nextOf('limit=2')).keys()]).toEqual(['sort', 'limit', 'cursor']);
+  });
+
+  test.each(['skip=0', 'skip=00'])('as without it where the request has %s', async (none) => {
+    const { link = '' } = (await list('limit=2')).headers;
+
+    expect(await list(`limit=2&${none}`)).toEqual(success(200, all.slice(0, 2), { link }));
   });
 
   test('by cursor where skip would go beyond its largest value', async () => {
@@ -144,7 +150,13 @@ describe('a cursor', () => {
 
     expect(numbersIn((await list(`cursor=${cursor}&limit=3`)).body)).toBe('345');
     expect(numbersIn((await list(`cursor=${cursor}`)).body)).toBe('3456');
-    expect(await cursorOf('limit=1&skip=0&sort=created_at')).toBe('');
+    expect(await cursorOf('limit=2&skip=0&sort=created_at')).toBe(cursor);
+  });
+
+  test('may be sent with skip=0, as clients do that fill in defaults', async () => {
+    const cursor = await cursorOf('limit=2');
+
+    expect(await list(`cursor=${cursor}&skip=0`)).toEqual(success(200, all.slice(2)));
   });
 
   test('comes with the sort of its link, of which created_at may be left out or stand there', async () => {
@@ -253,7 +265,7 @@ describe('422', () => {
     const cursor = await cursorOf('limit=1');
     const errors = (names: string[]) => refusal('validation_error', PATH, { errors: names });
 
-    expect(await list(`cursor=${cursor}&skip=0`)).toEqual(errors(['skip']));
+    expect(await list(`cursor=${cursor}&skip=1`)).toEqual(errors(['skip']));
     expect(await list(`skip=1&cursor=x`)).toEqual(errors(['cursor', 'skip']));
     expect(await list(`skip=x&cursor=${cursor}`)).toEqual(errors(['skip']));
   });
@@ -261,7 +273,7 @@ describe('422', () => {
   test('names a cursor of other filters together with all other faults', async () => {
     const cursor = await cursorOf('limit=1');
 
-    expect(await list(`cursor=${cursor}&is_active=x&sort=x&limit=x&skip=0`)).toEqual(
+    expect(await list(`cursor=${cursor}&is_active=x&sort=x&limit=x&skip=1`)).toEqual(
       refusal('validation_error', PATH, { errors: ['is_active', 'sort', 'limit', 'skip', 'cursor'] }),
     );
   });

@@ -193,6 +193,7 @@ const lists = [
   request(200, `GET ${USERS}?limit=2`, 'the first page, and the way to the next'),
   request(200, 'GET {next}', 'the next page'),
   request(422, 'GET {next}&is_active=true', 'a cursor beside another filter'),
+  request(200, 'GET {next}&skip=0', 'a cursor beside the default of skip'),
   request(200, `GET ${USERS}?limit=2&skip=1`, 'a page by skip, and the way to the next'),
   request(200, `GET ${USERS}?sort=-created_at&is_active=true`, 'active users, newest first'),
   request(200, `GET ${USERS}?email=ADA%40Example.com`, 'the user with an email'),
@@ -205,7 +206,7 @@ const lists = [
   ),
   request(
     422,
-    `GET ${USERS}?email=a+b@example.com&is_active=1&ids=,&created_after=2026-02-30T00:00:00Z&sort=id&cursor=x&skip=0`,
+    `GET ${USERS}?email=a+b@example.com&is_active=1&ids=,&created_after=2026-02-30T00:00:00Z&sort=id&cursor=x&skip=1`,
     'filters, order and cursor that are not allowed',
   ),
   request(422, `GET ${USERS}?email=%ff@example.com`, 'an email that is no UTF-8'),

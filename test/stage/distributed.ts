@@ -5,11 +5,12 @@ export const isDistributed = process.env.TEST_POSTGRES_ENGINE === 'distributed';
 const CONFLICTS = 10;
 
 /**
- * What gives a database of PostgreSQL the habits of a distributed engine: transactions are serializable, and now and
- * then a write of the service ends in a conflict (40001).
+ * What gives a database of PostgreSQL the habits of a distributed engine: transactions are serializable, now and then
+ * a write of the service ends in a conflict (40001), and a statement whose client has left is stopped.
  */
 export const distributedHabits = (database: string): readonly string[] => [
   `ALTER DATABASE ${database} SET default_transaction_isolation = serializable`,
+  `ALTER DATABASE ${database} SET client_connection_check_interval = '500ms'`,
   'CREATE SCHEMA habits',
   `CREATE FUNCTION habits.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
      IF random() < 1.0 / ${CONFLICTS} AND current_setting('application_name') = 'user-management-service' THEN

@@ -53,12 +53,14 @@ export default async function (project: TestProject): Promise<() => Promise<void
 }
 
 /** Creates an empty database of a random name. `drop()` removes it, whoever is still connected. */
-export async function createDatabase() {
+export async function createDatabase({ encoding }: { readonly encoding?: string } = {}) {
   // Outside a test, where the file is a global set-up, this package cannot be loaded.
   const { inject } = await import('vitest');
   const server = inject('postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY`);
+  // The locale C has every encoding.
+  const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : '';
+  await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
   if (isDistributed) {
     for (const statement of distributedHabits(name)) await query({ ...server, database: name }, statement);
   }

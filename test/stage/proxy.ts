@@ -73,6 +73,10 @@ export async function startProxy(first: Target) {
     for (const socket of sockets) socket.resetAndDestroy();
   }
 
+  function endAll(): void {
+    for (const socket of sockets) socket.end();
+  }
+
   const ownPort = await listen(await freePort());
   return {
     host: '127.0.0.1',
@@ -107,7 +111,7 @@ export async function startProxy(first: Target) {
     },
     close() {
       mode = 'close';
-      for (const socket of sockets) socket.end();
+      endAll();
     },
     /** Connections that come after lead to this server. */
     leadTo(next: Target) {
@@ -137,6 +141,8 @@ export async function startProxy(first: Target) {
     },
     /** Cuts the connections that are there; new ones are as the proxy is now. */
     cutAll,
+    /** Ends the connections that are there in order; new ones are as the proxy is now. */
+    endAll,
     async stop() {
       if (server.listening) await this.refuse();
       cutAll();

@@ -19,7 +19,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/host/{docs,development,start}.test.ts': 'about pages, `npm run dev` and settings',
   'test/host/{framing,parser-refusals,one-at-a-time,early-answers,slow-clients,bodies,paths}.test.ts':
     'about HTTP, before there is a statement',
-  'test/host/{request-id,tokens,check-order,overload,changes-crowd}.test.ts':
+  'test/host/{request-id,tokens,check-order,overload,changes-crowd,crowded-executor}.test.ts':
     'about HTTP, tokens and the load that an instance takes',
   'test/host/*-plans.test.ts': 'about plans, which a connection of the test’s own asks for',
   'test/parity/**': 'about the ways to run; functions have a pooler of their own in test:lambda',

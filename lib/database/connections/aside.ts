@@ -45,8 +45,6 @@ export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }
     get waitingCount() {
       return turns.waitingCount;
     },
-    // They are in nobody's way.
-    isCrowded: () => false,
     // Whoever has waited is sent then, and rejected.
     cancel: connections.cancel,
   };

@@ -113,12 +113,6 @@ export class Batcher implements Way {
     return count;
   }
 
-  isCrowded(): boolean {
-    for (const { waiting } of this.#queues.values())
-      if (waiting.size >= this.#options.mostWaiting / 2) return true;
-    return false;
-  }
-
   cancel(): void {
     this.#isCancelled = true;
     for (const { waiting } of this.#queues.values()) {

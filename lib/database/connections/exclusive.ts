@@ -5,7 +5,7 @@ import { lockTimeoutIn, withTimeLeft } from '../time-left.ts';
 import { type Borrowed, borrowingFrom } from './borrowed.ts';
 import type { Pipeline, StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
-import { cancelled, noConnection, outOfTime, type Way } from './way.ts';
+import { cancelled, noAnswer, noConnection, outOfTime, type Way } from './way.ts';
 
 type Options = Omit<Parameters<typeof borrowingFrom>[1], 'areReturned'> & {
   /** How many may wait for a connection. */
@@ -37,7 +37,11 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
       if (isCancelled) return reject(cancelled());
       const left = deadline - performance.now();
       if (left <= 0) return reject(outOfTime());
-      const timer = setTimeout(() => refuse(noConnection()), Math.min(left, poolTimeLimit));
+      const isLast = left <= poolTimeLimit;
+      const timer = setTimeout(
+        () => refuse(isLast ? outOfTime() : noConnection()),
+        Math.min(left, poolTimeLimit),
+      );
       const settle = () => {
         clearTimeout(timer);
         return waiting.delete(refuse);
@@ -81,7 +85,6 @@ export function exclusiveConnections(pool: Pool, options: Options): ExclusiveCon
     get waitingCount() {
       return waiting.size;
     },
-    isCrowded: () => waiting.size >= mostWaiting / 2,
     cancel() {
       isCancelled = true;
       for (const { pipeline } of busy) pipeline.abandon();
@@ -113,7 +116,7 @@ async function answerWithin(
   try {
     return await new Promise((resolve, reject) => pipeline.send({ text, values, resolve, reject }));
   } catch (fault) {
-    throw isLate ? new Error("the request's time limit is reached: timeout", { cause: fault }) : fault;
+    throw isLate ? noAnswer() : fault;
   } finally {
     clearTimeout(timer);
   }

@@ -1,10 +1,10 @@
 import type { ClientBase } from 'pg';
-import { breaksConnection, isOfPostgres, isStalePlan } from '../faults.ts';
+import { breaksConnection, isOfPostgres, isStalePlan, NotSent } from '../faults.ts';
+import type { Client } from '../servers/client.ts';
 import { abandon } from '../servers/connection.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 import { MessageWriter } from './message-writer.ts';
 import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
-import { takeRows } from './row-stream.ts';
 
 /** A statement as it was written; there is one object of each. */
 export type StatementText = {
@@ -41,8 +41,9 @@ export class Pipeline {
   readonly #writer = new MessageWriter();
   readonly #known = new Map<StatementText, Known>();
   readonly #sent: Sent[] = [];
+  /** How many of these, the last ones, are to be written at the end of this turn. */
+  #unwritten = 0;
   #isSubmitted = false;
-  #isToBeFlushed = false;
   /** How many answers have come. */
   answered = 0;
   /** Whether nothing may be sent on it any more. */
@@ -56,14 +57,16 @@ export class Pipeline {
     };
     // The second also when it is about to be left for another server: what is on its way is still answered.
     client.once('end', end).on('error', end);
-    takeRows(streamOf(client), (received, at) => {
+    streamOf(client).once('end', end);
+    (client as ClientBase & Pick<Client, 'takeRow'>).takeRow = (received, at) => {
       const [head] = this.#sent;
-      if (!head) return;
+      if (!head) return true;
       const { statement, known, rows } = head;
       rows.push(
         statement.text.isBinary ? { bytes: received.bytes, at } : readRow(known.columns, received, at),
       );
-    });
+      return true;
+    };
   }
 
   /** How many answers are to come. */
@@ -78,9 +81,8 @@ export class Pipeline {
     this.#writer.execute(this.#areNamed ? text.name : '', values, text.isBinary);
     this.#sent.push({ statement, known, rows: [] });
     this.#awaitAnswer();
-    if (this.#isToBeFlushed) return;
-    this.#isToBeFlushed = true;
-    atEndOfTurn(this.#flush);
+    this.#unwritten += 1;
+    if (this.#unwritten === 1) atEndOfTurn(this.#flush);
   }
 
   /** Breaks the connection off: all that is on its way fails. */
@@ -90,11 +92,18 @@ export class Pipeline {
   }
 
   readonly #flush = () => {
-    this.#isToBeFlushed = false;
     const stream = streamOf(this.#client);
-    // Of a stream that is gone pg tells all that wait.
-    if (stream.writable) stream.write(this.#writer.take());
+    if (this.isBroken || !stream.writable) return this.#rejectUnwritten();
+    this.#unwritten = 0;
+    stream.write(this.#writer.take());
   };
+
+  /** A connection that ends is sent nothing more: another one may carry these out. */
+  #rejectUnwritten(): void {
+    const unwritten = this.#sent.splice(this.#sent.length - this.#unwritten);
+    this.#unwritten = 0;
+    for (const { statement } of unwritten) statement.reject(new NotSent());
+  }
 
   #prepare(text: StatementText): Known {
     const known = this.#known.get(text);
@@ -134,10 +143,13 @@ export class Pipeline {
   handleError(fault: unknown): void {
     this.#isSubmitted = false;
     this.answered += 1;
+    if (breaksConnection(fault)) {
+      this.isBroken = true;
+      this.#rejectUnwritten();
+    }
     const head = this.#sent.shift();
     head?.statement.reject(head.known.fault ?? fault);
     if (head) this.#forgetUnprepared(head, fault);
-    if (breaksConnection(fault)) this.isBroken = true;
     // What PostgreSQL says is of one statement; if it ends the connection then, pg says so next.
     if (isOfPostgres(fault)) this.#awaitAnswer();
     else for (const { statement } of this.#sent.splice(0)) statement.reject(fault);

@@ -14,8 +14,8 @@ export class Received {
   }
 }
 
-/** A row in what has come: where its fields begin, after their number. */
-export type TakeRow = (received: Received, at: number) => void;
+/** Takes a row out of what has come, if it returns true: `at` is where the fields begin, after their number. */
+export type TakeRow = (received: Received, at: number) => boolean;
 
 /** Code of DataRow, and of what each message begins with: its code and its length, which includes itself. */
 const DATA_ROW = 68;
@@ -25,6 +25,7 @@ const FIELD_COUNT = 2;
 /**
  * Takes the rows out of what comes on a connection, and leaves all else to pg. It would make a string of each field, an
  * array and a message of each row, and tell that through two events: of a page of 100 users half of what reading it costs.
+ * It listens from the first byte on, because pg may hold the first part of a message later.
  *
  * @see PostgreSQL, "Message Formats"
  */
@@ -42,8 +43,7 @@ export function takeRows(stream: NodeJS.ReadableStream, take: TakeRow): void {
       if (end > bytes.length) break;
       if (bytes[at] === DATA_ROW) {
         if (left < at) leave(bytes.subarray(left, at));
-        take(arrived, at + HEADER + FIELD_COUNT);
-        left = end;
+        left = take(arrived, at + HEADER + FIELD_COUNT) ? end : at;
       }
       at = end;
     }

@@ -163,7 +163,6 @@ export function sharedConnections(pool: Pool, options: Options): SharedConnectio
 
   return {
     send,
-    isCrowded: () => queue.size >= mostWaiting / 2,
     get waitingCount() {
       return queue.size;
     },

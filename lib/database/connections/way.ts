@@ -1,4 +1,5 @@
 import { unavailable } from '../../problem.ts';
+import { AnswerTimeout } from '../faults.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 
@@ -13,8 +14,6 @@ export type Way = {
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
   /** How many wait for a connection, and are not sent yet. */
   readonly waitingCount: number;
-  /** Whether so many wait for a connection that it would soon be too many. */
-  isCrowded(): boolean;
   /** Gives up all statements, for good. */
   cancel(): void;
 };
@@ -25,9 +24,9 @@ export const outOfTime = () => unavailable("the request's time limit is reached"
 /** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
 export const noConnection = () => unavailable('no connection became free in time');
 
-/** It was sent, and the request may wait no longer. */
+/** The statement was sent, and the request's time limit is reached. */
 export const noAnswer = () =>
-  unavailable('PostgreSQL cannot answer', new Error("the request's time limit is reached"));
+  unavailable("PostgreSQL cannot answer: the request's time limit is reached", new AnswerTimeout());
 
 /** The shutdown waits no longer. */
 export const cancelled = () => unavailable('the statement was cancelled by the shutdown');

@@ -19,8 +19,8 @@ type Opened = {
 /** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
 const LOCK_TIMEOUT = 20;
 
-/** So many may wait for each connection; one more would only wait in vain. */
-const WAITING_PER_CONNECTION = 32;
+/** How many statements may wait for an executor: 32 for each connection; one more would only wait in vain. */
+export const maxWaiting = ({ poolSize }: Pick<Settings['postgres'], 'poolSize'>) => poolSize * 32;
 
 /** With fewer connections than these none is shared. */
 const LEAST_TO_SHARE = 4;
@@ -40,7 +40,7 @@ export function openWays(settings: Settings['postgres'], hosts: Hosts): Opened {
   const options = {
     hosts,
     areNamed: pooler === 'none',
-    mostWaiting: poolSize * WAITING_PER_CONNECTION,
+    mostWaiting: maxWaiting(settings),
     poolTimeLimit: poolTimeout * 1000,
     timeLimit: timeLimitOf(settings),
   };

@@ -8,8 +8,13 @@ declare module 'pg/lib/client.js' {
 
   export default class Client extends PgClient {
     constructor(config: ClientConfig);
-    readonly connection: EventEmitter<{ parameterStatus: [ParameterStatus]; error: [Error] }> & {
+    readonly connection: EventEmitter<{
+      parameterStatus: [ParameterStatus];
+      readyForQuery: [];
+      error: [Error];
+    }> & {
       readonly stream: Duplex;
+      attachListeners(stream: Duplex): void;
     };
     protected readonly connectionParameters: object;
     connect(): Promise<this>;

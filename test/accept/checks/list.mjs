@@ -85,6 +85,7 @@ export async function list({ check, skip, call, succeeds, answers, refuses }) {
     for (const start of [
       '?limit=1',
       '?limit=1&skip=0',
+      '?limit=1&skip=1',
       '?limit=2&sort=-created_at',
       '?limit=1&is_active=true',
     ])

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../../lib/database/database.ts';
@@ -185,6 +186,20 @@ describe('writes', () => {
     await other.end();
     expect(await waiting).toEqual(written(0, 'meanwhile, after'));
     expect(await admin.query(`SELECT FROM notes WHERE id = '${idOf(1)}'`)).toEqual([]);
+  });
+
+  test('that fail together when no time is left to find the one at fault are 503', async () => {
+    // The fault comes a moment after the time is up, and most often before the writes are given up.
+    const write = writingNotes(0.11);
+    const rounds = numbers(20).map(async (round) => {
+      await sleep(round * 7);
+      const [, other] = await withinRequest({ requestId: 'r', answeredBy: performance.now() + 105 }, () =>
+        endsOf([write(2 * round, 'bad'), write(2 * round + 1, 'good')]),
+      );
+      return other;
+    });
+
+    expect(await Promise.all(rounds)).toEqual(rounds.map(() => unavailable));
   });
 
   test('that a conflict of transactions has undone are sent again', async () => {

@@ -55,7 +55,10 @@ function heardOf(pieces: readonly Buffer[]): readonly Heard[] {
     for (let at = 0; at < bytes.length; at += 1 + bytes.readUInt32BE(at + 1))
       heard.push({ other: bytes.toString('utf8', at + 5, at + 1 + bytes.readUInt32BE(at + 1)) });
   });
-  takeRows(stream, (received, at) => heard.push({ row: readRow(columns, received, at) }));
+  takeRows(stream, (received, at) => {
+    heard.push({ row: readRow(columns, received, at) });
+    return true;
+  });
   for (const piece of pieces) stream.emit('data', piece);
   return heard;
 }

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endpoints } from '../../handlers/index.ts';
+import type { Kind, Statements } from '../../lib/database/statements.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+
+/** Further events of an operation, for which a header field decides. */
+const MORE: Readonly<Record<string, readonly string[]>> = { createUser: ['createUser-key'] };
+
+const cases = endpoints
+  .filter(({ route }) => route.role !== 'public')
+  .flatMap((endpoint) => {
+    const { operationId } = endpoint.route;
+    return [operationId, ...(MORE[operationId] ?? [])].map((name) => ({ name, endpoint }));
+  });
+
+let composition: Awaited<ReturnType<typeof startComposition>>;
+let sent: Kind[];
+
+beforeAll(async () => {
+  composition = await startComposition();
+  const statements = composition.service.database.statements as { run: Statements['run'] };
+  const { run } = statements;
+  statements.run = (statement) => {
+    sent.push(statement.text.kind);
+    return run(statement);
+  };
+});
+
+afterAll(() => composition.stop());
+
+test.each(cases)(
+  '$name declares the kind of its first statement, by which the host admits it',
+  async ({ name, endpoint }) => {
+    sent = [];
+    const { id } = await composition.createUser();
+    sent = [];
+    await composition.call(endpoint, name, { id });
+
+    const { statementKind } = endpoint.route;
+    const { headers } = await eventOf(name);
+    expect(sent[0]).toBe(typeof statementKind === 'function' ? statementKind(headers) : statementKind);
+  },
+);

@@ -1,0 +1,105 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { openDatabase } from '../../../lib/database/database.ts';
+import { prepare } from '../../../lib/database/prepared.ts';
+import { Hosts } from '../../../lib/database/servers/hosts.ts';
+import type { Session } from '../../../lib/database/servers/session.ts';
+import type { Kind } from '../../../lib/database/statements.ts';
+import { readSettings } from '../../../lib/settings.ts';
+import { administer } from '../../stage/administration.ts';
+import { createDatabase } from '../../stage/postgres.ts';
+import { startProxy } from '../../stage/proxy.ts';
+import { environmentOf } from '../../stage/service.ts';
+import { startIssuer } from '../../stage/tokens.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let admin: Awaited<ReturnType<typeof administer>>;
+let proxy: Awaited<ReturnType<typeof startProxy>>;
+
+beforeAll(async () => {
+  [database, issuer, proxy] = await Promise.all([
+    createDatabase(),
+    startIssuer(),
+    startProxy(inject('postgres')),
+  ]);
+  admin = await administer(database.name);
+  await admin.query('CREATE TABLE notes (id uuid, note text)');
+});
+
+beforeEach(async () => {
+  await admin.query('TRUNCATE notes');
+});
+
+afterAll(async () => {
+  await Promise.all([issuer.stop(), admin.end(), proxy.stop()]);
+  await database.drop();
+});
+
+const ID = '00000000-0000-7000-8000-000000000001';
+const kinds: readonly Kind[] = ['read', 'lookup', 'write', 'item', 'long'];
+
+/** A database behind the proxy, and the sessions that it has opened. */
+function open() {
+  const clients: Session[] = [];
+  class FollowedHosts extends Hosts {
+    override get Session() {
+      return class extends super.Session {
+        constructor(...options: ConstructorParameters<Hosts['Session']>) {
+          super(...options);
+          clients.push(this);
+        }
+      };
+    }
+  }
+  const { postgres } = readSettings(
+    environmentOf({ ...database, host: proxy.host, port: proxy.port }, issuer),
+  );
+  return { opened: openDatabase(postgres, new FollowedHosts(postgres)), clients };
+}
+
+/** How a session ends: with a message of PostgreSQL, or without a word. */
+const ENDS = {
+  'PostgreSQL says so': {
+    event: 'data',
+    end: () =>
+      admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`),
+  },
+  'the connection is closed': { event: 'end', end: async () => proxy.endAll() },
+} as const;
+
+const cases = kinds.flatMap((kind) =>
+  (['PostgreSQL says so', 'the connection is closed'] as const).flatMap((how) =>
+    (['prependOnceListener', 'once'] as const).map((listen) => ({
+      kind,
+      how,
+      listen,
+      moment: listen === 'once' ? 'after' : 'in the turn of the event loop in which',
+    })),
+  ),
+);
+
+test.each(cases)(
+  'a statement that is not sent $moment $how is sent to another session: $kind',
+  async ({ kind, how, listen }) => {
+    const { opened, clients } = open();
+    const insert = prepare<{ id: readonly [string] }, { id: string }>(
+      opened.statements,
+      'INSERT notes',
+      ({ id }) => sql`insert into notes select id, 'once' from unnest(${id}::uuid[]) as id returning id`,
+      kind,
+    );
+    const write = () => insert({ id: [ID] });
+    await write();
+    const [{ connection }] = clients as [Session];
+    const answer = new Promise((resolve) => {
+      connection.stream[listen](ENDS[how].event, () => resolve(write().catch((fault) => fault)));
+    });
+    await ENDS[how].end();
+
+    expect(await answer).toEqual([{ id: ID }]);
+    expect(await admin.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
+    await opened.close(1);
+  },
+);
