@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expiringChanges, interruptingChanges } from './changes/expiry.ts';
+import { expiringChanges } from './changes/expiry.ts';
 import { numberingChanges } from './changes/numbering.ts';
 import { openDatabase } from './database/database.ts';
 import type { Statements } from './database/statements.ts';
@@ -10,17 +10,15 @@ import type { Settings } from './settings.ts';
 const PAUSE = 50;
 
 /**
- * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their retention. With a
- * retention of 0 days all changes go, and those that come later are known to be missing. Several may do so at once.
+ * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their
+ * retention. Several may do so at once.
  */
 export function maintaining(statements: Pick<Statements, 'run'>, retention: number) {
   const expireKeys = expiringKeys(statements);
   const expireChanges = expiringChanges(statements);
-  const interruptChanges = interruptingChanges(statements);
   const numberChanges = numberingChanges(statements);
 
   return async (signal?: AbortSignal): Promise<void> => {
-    if (retention === 0) await interruptChanges();
     await inSteps(expireKeys, signal);
     // What has no position yet gets one first, so that changes go in their order.
     await inSteps(async () => !(await numberChanges()), signal);

@@ -19,7 +19,7 @@ export function expiringChanges(statements: Pick<Statements, 'run'>): (days: num
         select position, time from user_changes order by position limit ${sql.lit(STEP)}
       ), kept as (
         select min(position) as first from oldest
-        where ${days}::float8 > 0 and time > now() - ${days}::float8 * interval '1 day'
+        where time > now() - ${days}::float8 * interval '1 day'
       ), deleted as (
         delete from user_changes using oldest, kept
         where user_changes.position = oldest.position and (kept.first is null or oldest.position < kept.first)
@@ -33,21 +33,5 @@ export function expiringChanges(statements: Pick<Statements, 'run'>): (days: num
   return async (days) => {
     const [row] = await expire({ days });
     return Number(row?.deleted ?? 0) === STEP;
-  };
-}
-
-/**
- * Notes that users are written without changes from now on. Every cursor from before expires, as soon as an instance that
- * keeps changes reads the feed: it cannot be known what has been missed.
- */
-export function interruptingChanges(statements: Pick<Statements, 'run'>): () => Promise<void> {
-  const interrupt = prepare<Record<string, never>, unknown>(
-    statements,
-    'UPDATE user_changes_head',
-    () => sql`update user_changes_head set is_interrupted = true where not is_interrupted`,
-  );
-
-  return async () => {
-    await interrupt({});
   };
 }
