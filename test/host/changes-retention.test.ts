@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { maintain as maintainDatabase } from '../../lib/maintenance.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
@@ -35,6 +36,62 @@ test('changes older than the retention are deleted, and a cursor from before the
   expect((await get(CHANGES)).body).toMatchObject([{ subject: young.id }]);
   expect((await get(ofOld)).body).toEqual([]);
   expect((await get(`${USERS}${old.id}/changes`)).body).toEqual([]);
+});
+
+describe('a change whose time is wrong', () => {
+  /** Changes of users that do not exist, with times so many days ago, in this order; resolves with the users' ids. */
+  async function leaveChanges(daysAgo: readonly number[]): Promise<readonly string[]> {
+    const ids = daysAgo.map(() => randomUUID());
+    const rows = daysAgo.map((days, n) => `('${ids[n]}'::uuid, ${days}, ${n})`);
+    await query(`
+      INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
+      SELECT id, 1, 1, 0, 'a', '', now() - days * interval '1 day' FROM (VALUES ${rows.join()}) AS v (id, days, n) ORDER BY n
+    `);
+    return ids;
+  }
+
+  const kept = async () => {
+    const subjects: string[] = [];
+    for (let next = CHANGES; ; ) {
+      const page = await get(next);
+      const found = page.body as readonly { subject: string }[];
+      if (found.length === 0) return subjects;
+      subjects.push(...found.map(({ subject }) => subject));
+      next = `${nextOf(page).replace(/&limit=\d+/, '')}&limit=1000`;
+    }
+  };
+
+  beforeEach(() => query("UPDATE user_changes SET time = now() - interval '40 days'"));
+
+  test('because it lies in the future keeps no older change from being deleted', async () => {
+    const [, , , young, later] = await leaveChanges([40, -400, 35, 5, -1]);
+    await maintain();
+
+    expect(await kept()).toEqual([young, later]);
+  });
+
+  test('because it lies in the future is kept where nothing older comes after it', async () => {
+    const [, first, second, young] = await leaveChanges([40, -1, -2, 5, 40]);
+    const [last] = (await kept()).slice(-1);
+    await maintain();
+
+    expect(await kept()).toEqual([first, second, young, last]);
+  });
+
+  test('because it lies in the future stops no step, however many there are', async () => {
+    const daysAgo = [40, ...Array.from({ length: 2500 }, () => -1), 40, -1, 5];
+    const ids = await leaveChanges(daysAgo);
+    await maintain();
+
+    expect(await kept()).toEqual(ids.slice(-2));
+  });
+
+  test('because it lies in the past deletes no younger change before it', async () => {
+    const [, ...others] = await leaveChanges([40, 5, 4000, 4]);
+    await maintain();
+
+    expect(await kept()).toEqual(others);
+  });
 });
 
 test('keys older than 24 hours are deleted, and are as new', async () => {
