@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
 import { integerParameter } from '../text.ts';
-import { placeIn } from './change-cursor.ts';
+import { type Place, placeIn } from './change-cursor.ts';
 
 /** What is wrong with a cursor that is none, or is of another feed. */
 const OTHER_CURSOR = 'must be that of a link of this path';
@@ -13,7 +13,7 @@ export const ChangesQuery = z
   .object({
     cursor: z
       .string()
-      .refine((cursor) => cursor === 'now' || positionFor(cursor, undefined) !== undefined, OTHER_CURSOR)
+      .refine((cursor) => cursor === 'now' || placeFor(cursor, undefined) !== undefined, OTHER_CURSOR)
       .optional()
       .meta({
         description:
@@ -66,8 +66,8 @@ export function cursorOfUser(
   return [{ parameter: 'cursor', detail: OTHER_CURSOR }];
 }
 
-/** The position in a cursor, if it is one of the changes of this user, or of those of all. */
-export function positionFor(cursor: string, userId: string | undefined): number | undefined {
+/** The place of a cursor, if it is one of the changes of this user, or of those of all. */
+export function placeFor(cursor: string, userId: string | undefined): Place | undefined {
   const place = placeIn(cursor);
-  return place && place.userId === userId ? place.position : undefined;
+  return place?.userId === userId ? place : undefined;
 }

@@ -14,7 +14,7 @@ export const changesReply: Reply<ChangesPage> = {
     ...cacheControl('private, no-cache'),
     Link: {
       description: 'Where the next page is (RFC 8288): there always is one, since changes go on.',
-      example: '</api/v1/users/changes?cursor=LjQ3MTE&limit=100>; rel="next"',
+      example: '</api/v1/users/changes?cursor=OWY4NmQwODEuLjQ3MTEu&limit=100>; rel="next"',
       of: ({ next }) => `<${next}>; rel="next"`,
     },
   },

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
-import { type ChangeRow, changeColumns } from './change.ts';
+import { type ChangeRow, changeColumns, idOf } from './change.ts';
 
 /** In changes: the most that one statement deletes, so that no caller notices. */
 const STEP = 1000;
@@ -26,14 +26,14 @@ export function expiringChanges(
       from user_changes where position > ${after}::bigint order by position limit ${sql.lit(STEP)}`,
   );
   // In the same statement the end of what is kept moves along: a reader either gets a change or learns that it has expired.
-  const remove = prepare<{ from: string; to: string }, unknown>(
+  const remove = prepare<{ from: string; to: string; id: string }, unknown>(
     statements,
     'DELETE user_changes',
-    ({ from, to }) => sql`
+    ({ from, to, id }) => sql`
       with deleted as (
         delete from user_changes where position between ${from}::bigint and ${to}::bigint
       )
-      update user_changes_head set expired = ${to}::bigint where expired < ${to}::bigint`,
+      update user_changes_head set expired = ${to}::bigint, expired_id = ${id}::text where expired < ${to}::bigint`,
   );
 
   return (days) => {
@@ -49,7 +49,8 @@ export function expiringChanges(
       if (!from || !to) return false;
       undecided.push({ from, to });
       if (old) {
-        for (const span of undecided) await remove({ from: span.from.position, to: span.to.position });
+        for (const { from, to } of undecided)
+          await remove({ from: from.position, to: to.position, id: idOf(to) });
         undecided = [];
       }
       after = to.position;

@@ -1,11 +1,12 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ChangeRow } from './change.ts';
-import { type Feed, isKept, type Look, type Page } from './feed.ts';
+import type { Place } from './change-cursor.ts';
+import type { Feed, Look, Page } from './feed.ts';
 import { cursorExpired } from './refusals.ts';
 
-/** What a reader waits for: changes after a position, and not those of an actor. */
+/** What a reader waits for: changes after a place, and not those of an actor. */
 export type Wish = {
-  readonly after: number;
+  readonly after: Place;
   readonly limit: number;
   readonly excludeActor?: string | undefined;
 };
@@ -27,7 +28,7 @@ export type LongPoll = {
 type Reader = {
   readonly wish: Wish;
   /** Up to where the feed holds nothing for this reader. */
-  after: number;
+  after: Place;
   /** Whether a look has found nothing for this reader, or has failed. */
   isServed: boolean;
   isOver: boolean;
@@ -59,7 +60,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
     const present = new Set(readers);
     if (present.size === 0) return;
     isPolling = true;
-    const after = Math.min(...[...present].map((reader) => reader.after));
+    const after = Math.min(...[...present].map((reader) => reader.after.position));
     const look = await feed.look({ after, limit: PAGE }).catch(() => undefined);
     isPolling = false;
     if (look) head = look.head;
@@ -69,25 +70,26 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
       leaveIfOver(reader);
     }
     const hasNewcomers = [...readers].some((reader) => !present.has(reader));
-    pollIn(!look ? PAUSES.failed : hasNewcomers || look.position < head ? PAUSES.newcomers : PAUSES.idle);
+    pollIn(!look ? PAUSES.failed : hasNewcomers || look.end.position < head ? PAUSES.newcomers : PAUSES.idle);
   }
 
   function serve(reader: Reader, look: Look): void {
     if (!readers.has(reader)) return;
-    if (!isKept(reader.after, look)) {
+    if (!look.holds(reader.after)) {
       reader.settle(Promise.reject(cursorExpired()));
       return;
     }
     const { limit } = reader.wish;
-    reader.isServed ||= look.position === look.head || look.position > reader.after;
+    const { position } = look.end;
+    reader.isServed ||= position === look.head || position > reader.after.position;
     const news = look.changes.filter((change) => isNews(change, reader)).slice(0, limit);
-    reader.after =
-      news.length === limit ? Number(news.at(-1)?.position) : Math.max(reader.after, look.position);
-    if (news.length > 0) reader.settle({ changes: news, position: reader.after });
+    if (news.length === limit) reader.after = look.placeAt(Number(news.at(-1)?.position));
+    else if (position >= reader.after.position) reader.after = look.end;
+    if (news.length > 0) reader.settle({ changes: news, end: reader.after });
   }
 
   function leaveIfOver(reader: Reader): void {
-    if (reader.isOver && reader.isServed) reader.settle({ changes: [], position: reader.after });
+    if (reader.isOver && reader.isServed) reader.settle({ changes: [], end: reader.after });
   }
 
   return {
@@ -95,7 +97,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
       return readers.size;
     },
     wait(wish, over) {
-      if (readers.size >= MOST_WAITING || head - wish.after > PAGE) return undefined;
+      if (readers.size >= MOST_WAITING || head - wish.after.position > PAGE) return undefined;
       return new Promise((resolve) => {
         const reader: Reader = { wish, after: wish.after, isServed: false, isOver: false, settle };
         function settle(page: Page | Promise<never>): void {
@@ -118,5 +120,5 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
 }
 
 function isNews(change: ChangeRow, { after, wish }: Reader): boolean {
-  return Number(change.position) > after && change.actor !== wish.excludeActor;
+  return Number(change.position) > after.position && change.actor !== wish.excludeActor;
 }

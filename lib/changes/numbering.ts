@@ -25,9 +25,9 @@ export function numberingChanges(statements: Pick<Statements, 'run'>): () => Pro
         where unnumbered.sequence = any(array(select sequence from candidate))
         returning unnumbered.*
       ), numbered as (
-        insert into user_changes (position, user_id, version, type, changed, actor, request_id, time)
+        insert into user_changes (position, user_id, version, type, changed, actor, request_id, time, identity)
         select (select position from head) + row_number() over (order by sequence),
-          user_id, version, type, changed, actor, request_id, time
+          user_id, version, type, changed, actor, request_id, time, identity
         from taken
         returning position
       ), moved as (

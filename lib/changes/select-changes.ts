@@ -3,8 +3,9 @@ import { type Prepared, prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { type ChangeRow, changeColumns } from './change.ts';
 
-/** Which changes are asked for: those after a position, or from the oldest that is kept. */
+/** Which changes are asked for. */
 export type Reading = {
+  /** Those after this position; from the oldest that is kept if undefined, none if it is beyond the head. */
   readonly after: number | undefined;
   /** At most so many. */
   readonly limit: number;
@@ -20,7 +21,9 @@ export type ReadRow = {
   readonly head: string;
   /** Changes up to this position are not kept any more. */
   readonly expired: string;
-  /** Whether users have been written without changes. */
+  /** The `id` of the last of these, unless an earlier version deleted it. */
+  readonly expired_id: string | null;
+  /** Whether an earlier version has written users without changes. */
   readonly is_interrupted: boolean;
   readonly has_unnumbered: boolean;
   readonly takes_writes: boolean;
@@ -34,41 +37,47 @@ export type ReadRow = {
  */
 export const LOOKED_AT = 2000;
 
-/** Reads the state of the feed and a page of it, by one statement. */
+/**
+ * Reads the state of the feed and a page of it, by one statement. Among the rows are also, where they are kept, the change
+ * that the page comes after and the last one that was looked at: their identities belong to the cursors before and behind it.
+ */
 export function selectingChanges(statements: Pick<Statements, 'run'>): Prepared<Reading, ReadRow> {
-  const ofAll = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) =>
-    select(given, {
+  const ofAll = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
+    const last = sql`start.position + ${sql.lit(LOOKED_AT)}`;
+    return select(given, {
       isKnown: sql`true`,
-      condition: sql`position <= coalesce(${given.after}::bigint, head.expired) + ${sql.lit(LOOKED_AT)}
-        and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text)`,
-    }),
-  );
+      changes: sql`select ${changeColumns} from user_changes
+        where position between start.position and ${last}
+          and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text
+            or position in (start.position, ${last}, head.position))
+        order by position limit ${given.limit}::bigint + 2`,
+    });
+  });
   const ofUser = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
     const isOfUser = sql`user_id = ${given.userId}::uuid`;
     return select(given, {
       isKnown: sql`exists (select from users where id = ${given.userId}::uuid)
         or exists (select from user_changes where ${isOfUser} and position > head.expired)
         or exists (select from user_changes_unnumbered where ${isOfUser})`,
-      condition: isOfUser,
+      changes: sql`(select ${changeColumns} from user_changes
+          where ${isOfUser} and position > start.position order by position limit ${given.limit}::bigint)
+        union select ${changeColumns} from user_changes where position in (start.position, head.position)`,
     });
   });
   return (reading) => (reading.userId === undefined ? ofAll : ofUser)(reading);
 }
 
 function select(
-  { after, limit }: Reading,
-  { isKnown, condition }: Record<'isKnown' | 'condition', RawBuilder<unknown>>,
+  { after }: Reading,
+  { isKnown, changes }: Record<'isKnown' | 'changes', RawBuilder<unknown>>,
 ): RawBuilder<ReadRow> {
   return sql`
-    select head.position as head, head.expired, head.is_interrupted,
+    select head.position as head, head.expired, head.expired_id, head.is_interrupted,
       exists (select from user_changes_unnumbered) as has_unnumbered,
       current_setting('transaction_read_only') = 'off' as takes_writes,
       ${isKnown} as is_known, change.*
     from user_changes_head as head
-    left join lateral (
-      select ${changeColumns} from user_changes
-      where position > coalesce(${after}::bigint, head.expired) and ${condition}
-      order by position limit ${limit}
-    ) as change on true
+    cross join lateral (select least(coalesce(${after}::bigint, head.expired), head.position) as position) as start
+    left join lateral (${changes}) as change on true
     order by change.position`;
 }
