@@ -22,32 +22,37 @@ export type LongPoll = {
    *
    * @throws {Problem} cursor_expired_error
    */
-  wait(wish: Wish, over: AbortSignal): Promise<Page> | undefined;
+  wait(wish: Wish, over: AbortSignal): Promise<Page | undefined> | undefined;
 };
 
 type Reader = {
   readonly wish: Wish;
   /** Up to where the feed holds nothing for this reader. */
   after: Place;
+  /** Whether the feed has been looked at since this reader came. */
+  isPolled: boolean;
   /** Whether a look has found nothing for this reader, or has failed. */
   isServed: boolean;
   isOver: boolean;
-  readonly settle: (page: Page | Promise<never>) => void;
+  readonly settle: (page: Page | undefined | Promise<never>) => void;
 };
 
 const MOST_WAITING = 1000;
 /** In changes: what a poll reads, and how far behind a reader may be. */
 const PAGE = 1000;
-/** In milliseconds between two polls: when readers have come since the last began, else, and after one that failed. */
-const PAUSES = { newcomers: 10, idle: 50, failed: 500 };
+/** In milliseconds between two polls: when a reader is new or behind, else, and after one that failed. */
+const PAUSES = { behind: 10, idle: 50, failed: 500 };
 
 /** The long poll of an instance. A poll belongs to no request, neither to its scope nor to its time. */
 export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   const readers = new Set<Reader>();
+  /** As the last look found it; 0 before the first. */
   let head = 0;
+  let isForAll = false;
   let isPolling = false;
   let timer: NodeJS.Timeout | undefined;
 
+  const isFar = ({ position }: Place) => head - position > PAGE;
   const pollInBackground = AsyncResource.bind(() => void poll());
 
   function pollIn(milliseconds: number): void {
@@ -57,24 +62,31 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
 
   async function poll(): Promise<void> {
     // Who comes while it is on its way is served by the next: this one may have looked before.
-    const present = new Set(readers);
-    if (present.size === 0) return;
+    const present = [...readers];
+    if (present.length === 0) return;
     isPolling = true;
-    const after = Math.min(...[...present].map((reader) => reader.after.position));
+    const after = beginningFor(present.map((reader) => reader.after));
     const look = await feed.look({ after, limit: PAGE }).catch(() => undefined);
     isPolling = false;
     if (look) head = look.head;
     for (const reader of present) {
-      if (look) serve(reader, look);
-      else reader.isServed = true;
+      if (!look) reader.isServed = true;
+      else if (readers.has(reader) && reader.after.position >= after) serve(reader, look);
       leaveIfOver(reader);
     }
-    const hasNewcomers = [...readers].some((reader) => !present.has(reader));
-    pollIn(!look ? PAUSES.failed : hasNewcomers || look.end.position < head ? PAUSES.newcomers : PAUSES.idle);
+    const isBehind = [...readers].some((reader) => !reader.isPolled || reader.after.position < head);
+    pollIn(!look ? PAUSES.failed : isBehind ? PAUSES.behind : PAUSES.idle);
+  }
+
+  /** In turn behind the last of all readers and behind the last of those near the head: neither delays the others. */
+  function beginningFor(places: readonly Place[]): number {
+    const near = places.filter((place) => !isFar(place));
+    isForAll = !isForAll;
+    const served = isForAll || near.length === 0 ? places : near;
+    return Math.min(...served.map(({ position }) => position));
   }
 
   function serve(reader: Reader, look: Look): void {
-    if (!readers.has(reader)) return;
     if (!look.holds(reader.after)) {
       reader.settle(Promise.reject(cursorExpired()));
       return;
@@ -86,6 +98,9 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
     if (news.length === limit) reader.after = look.placeAt(Number(news.at(-1)?.position));
     else if (position >= reader.after.position) reader.after = look.end;
     if (news.length > 0) reader.settle({ changes: news, end: reader.after });
+    // Let in before the head was known, and sooner there alone.
+    else if (!reader.isPolled && isFar(reader.after)) reader.settle(undefined);
+    reader.isPolled = true;
   }
 
   function leaveIfOver(reader: Reader): void {
@@ -97,10 +112,11 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
       return readers.size;
     },
     wait(wish, over) {
-      if (readers.size >= MOST_WAITING || head - wish.after.position > PAGE) return undefined;
+      if (readers.size >= MOST_WAITING || isFar(wish.after)) return undefined;
       return new Promise((resolve) => {
-        const reader: Reader = { wish, after: wish.after, isServed: false, isOver: false, settle };
-        function settle(page: Page | Promise<never>): void {
+        const { after } = wish;
+        const reader: Reader = { wish, after, isPolled: false, isServed: false, isOver: false, settle };
+        function settle(page: Page | undefined | Promise<never>): void {
           readers.delete(reader);
           over.removeEventListener('abort', leave);
           resolve(page);
