@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expiringChanges } from './changes/expiry.ts';
 import { numberingChanges } from './changes/numbering.ts';
+import { settlingSequence } from './changes/settling.ts';
 import { openDatabase } from './database/database.ts';
 import type { Statements } from './database/statements.ts';
 import { expiringKeys } from './idempotency/expiry.ts';
@@ -17,11 +18,13 @@ export function maintaining(statements: Pick<Statements, 'run'>, retention: numb
   const expireKeys = expiringKeys(statements);
   const expireChanges = expiringChanges(statements);
   const numberChanges = numberingChanges(statements);
+  const settleSequence = settlingSequence(statements);
 
   return async (signal?: AbortSignal): Promise<void> => {
     await inSteps(expireKeys, signal);
     // What has no position yet gets one first, so that changes go in their order.
     await inSteps(async () => !(await numberChanges()), signal);
+    await settleSequence();
     await inSteps(expireChanges(retention), signal);
   };
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { type ChangeRow, changeColumns, idOf } from './change.ts';
+import { isHead } from './head.ts';
 
 /** In changes: the most that one statement deletes, so that no caller notices. */
 const STEP = 1000;
@@ -33,7 +34,7 @@ export function expiringChanges(
       with deleted as (
         delete from user_changes where position between ${from}::bigint and ${to}::bigint
       )
-      update user_changes_head set expired = ${to}::bigint, expired_id = ${id}::text where expired < ${to}::bigint`,
+      update user_changes_head set expired = ${to}::bigint, expired_id = ${id}::text where expired < ${to}::bigint and ${isHead}`,
   );
 
   return (days) => {

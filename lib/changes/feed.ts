@@ -6,6 +6,7 @@ import type { Statements } from '../database/statements.ts';
 import { unavailable } from '../problem.ts';
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
+import { isHead } from './head.ts';
 import { numberingChanges } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 import { LOOKED_AT, type Reading, type ReadRow, selectingChanges } from './select-changes.ts';
@@ -50,7 +51,7 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
     ({ identity }) => sql`update user_changes_head
       set position = position + 1, expired = position + 1, expired_id = (position + 1) || '-' || ${identity}::text,
         is_interrupted = false
-      where is_interrupted`,
+      where is_interrupted and ${isHead}`,
   );
 
   /** What a look sees once nothing is left without a position that could be on the page. */

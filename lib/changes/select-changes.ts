@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Prepared, prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { type ChangeRow, changeColumns } from './change.ts';
+import { headRow, unnumbered } from './head.ts';
 
 /** Which changes are asked for. */
 export type Reading = {
@@ -43,25 +44,27 @@ export const LOOKED_AT = 2000;
  */
 export function selectingChanges(statements: Pick<Statements, 'run'>): Prepared<Reading, ReadRow> {
   const ofAll = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
-    const last = sql`start.position + ${sql.lit(LOOKED_AT)}`;
+    const last = sql`head.start + ${sql.lit(LOOKED_AT)}`;
     return select(given, {
       isKnown: sql`true`,
       changes: sql`select ${changeColumns} from user_changes
-        where position between start.position and ${last}
+        where position between head.start and ${last}
           and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text
-            or position in (start.position, ${last}, head.position))
+            or position in (head.start, ${last}, head.position))
         order by position limit ${given.limit}::bigint + 2`,
     });
   });
   const ofUser = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
     const isOfUser = sql`user_id = ${given.userId}::uuid`;
+    // So that, whatever PostgreSQL knows of the tables, one index alone helps: that of both columns, or that of positions.
     return select(given, {
       isKnown: sql`exists (select from users where id = ${given.userId}::uuid)
-        or exists (select from user_changes where ${isOfUser} and position > head.expired)
-        or exists (select from user_changes_unnumbered where ${isOfUser})`,
+        or exists (select from user_changes where ${isOfUser} and position + 0 > head.expired)
+        or exists (select from ${unnumbered(sql`all`)} as unnumbered where ${isOfUser})`,
       changes: sql`(select ${changeColumns} from user_changes
-          where ${isOfUser} and position > start.position order by position limit ${given.limit}::bigint)
-        union select ${changeColumns} from user_changes where position in (start.position, head.position)`,
+          where ${isOfUser} and position > head.start order by position limit ${given.limit}::bigint)
+        union (select ${changeColumns} from user_changes where position >= head.start order by position limit 1)
+        union (select ${changeColumns} from user_changes where position <= head.position order by position desc limit 1)`,
     });
   });
   return (reading) => (reading.userId === undefined ? ofAll : ofUser)(reading);
@@ -71,13 +74,15 @@ function select(
   { after }: Reading,
   { isKnown, changes }: Record<'isKnown' | 'changes', RawBuilder<unknown>>,
 ): RawBuilder<ReadRow> {
+  // What is asked of the head is asked once, and not for each row of the page.
   return sql`
-    select head.position as head, head.expired, head.expired_id, head.is_interrupted,
-      exists (select from user_changes_unnumbered) as has_unnumbered,
-      current_setting('transaction_read_only') = 'off' as takes_writes,
-      ${isKnown} as is_known, change.*
-    from user_changes_head as head
-    cross join lateral (select least(coalesce(${after}::bigint, head.expired), head.position) as position) as start
-    left join lateral (${changes}) as change on true
+    with head as materialized (
+      select head.*, least(coalesce(${after}::bigint, expired), position) as start,
+        exists (select from ${unnumbered(sql`1`)} as unnumbered) as has_unnumbered, ${isKnown} as is_known
+      from ${headRow} as head
+    )
+    select head.position as head, expired, expired_id, is_interrupted, has_unnumbered, is_known,
+      current_setting('transaction_read_only') = 'off' as takes_writes, change.*
+    from head left join lateral (${changes}) as change on true
     order by change.position`;
 }
