@@ -24,7 +24,7 @@ export function maintaining(statements: Pick<Statements, 'run'>, retention: numb
     await inSteps(expireKeys, signal);
     // What has no position yet gets one first, so that changes go in their order.
     await inSteps(async () => !(await numberChanges()), signal);
-    await settleSequence();
+    if (!signal?.aborted) await settleSequence();
     await inSteps(expireChanges(retention), signal);
   };
 }

@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 
 test('a change whose transaction ends late is read once it has ended, and is late until then', async () => {
-  await writer.query('BEGIN');
+  await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await write(writer, 'late');
   await write(other, 'punctual', 3);
   expect(await actorsAfter(end)).toEqual(['punctual', 'punctual', 'punctual']);
@@ -105,7 +105,7 @@ test('changes that an instance of an earlier version numbers in between are read
     )
     UPDATE user_changes_head SET position = (SELECT max(position) FROM numbered) WHERE EXISTS (SELECT FROM numbered)`;
   for (const actor of ['a', 'b', 'c']) {
-    await writer.query('BEGIN');
+    await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await write(writer, `late ${actor}`);
     await write(other, actor);
     await other.query(numberAsBefore);
@@ -120,7 +120,7 @@ test('changes that an instance of an earlier version numbers in between are read
 
 describe('maintenance', () => {
   test('settles the sequence over writes that were never committed, a quarter of an hour later', async () => {
-    await writer.query('BEGIN');
+    await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await write(writer, 'never', 10);
     await writer.query('ROLLBACK');
     await write(writer, 'after');
@@ -136,7 +136,7 @@ describe('maintenance', () => {
   });
 
   test('leaves no change without a position that was committed after its sequence was settled', async () => {
-    await writer.query('BEGIN');
+    await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await write(writer, 'very late');
     await write(other, 'punctual');
     expect(await actorsAfter(end)).toEqual(['punctual']);
@@ -159,7 +159,7 @@ describe('maintenance', () => {
 });
 
 test('more late changes than are kept do not keep a change from being read', async () => {
-  await writer.query('BEGIN');
+  await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await write(writer, 'late', 6000);
   await write(other, 'punctual');
   expect(await actorsAfter(end)).toEqual(['punctual']);
