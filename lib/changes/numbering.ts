@@ -6,7 +6,7 @@ import { headRow, isHead, unnumbered } from './head.ts';
 /** In changes: the most that one statement numbers, so that it stays short, and reads an index rather than sorts. */
 const LARGEST_STEP = 1000;
 
-/** In changes: with more late ones the sequence stays as settled as it is, and looks may read past dead rows for a while. */
+/** In changes: with more late ones the sequence is settled up to the first of them, and looks may read past dead rows. */
 const MOST_LATE = 5000;
 
 /**
@@ -38,16 +38,17 @@ export function numberingChanges(statements: Pick<Statements, 'run'>): () => Pro
         from taken
         returning position
       ), settling as (
-        select settled, late, greatest(settled, max(sequence)) as top,
-          count(*) filter (where sequence > settled) + settled + ${sql.lit(MOST_LATE)} - cardinality(late) as furthest
+        select settled, late, greatest(settled, max(sequence)) as top, max(sequence) - settled
+          - count(*) filter (where sequence > settled) + cardinality(late) <= ${sql.lit(MOST_LATE)} as fits
         from head cross join taken group by settled, late
       ), moved as (
         update user_changes_head set position = (select max(position) from numbered),
-          settled = case when top <= furthest then top else settling.settled end,
+          settled = case when fits then top
+            else least(settling.settled, (select min(sequence) - 1 from unnest(settling.late) as sequence)) end,
           reached = greatest(reached, top),
           late = array(
-            select unnest(settling.late)
-            union all select generate_series(settling.settled + 1, top) where top <= furthest
+            select unnest(settling.late) where fits
+            union all select generate_series(settling.settled + 1, top) where fits
             except select sequence from taken
           )
         from settling where ${isHead}
