@@ -17,8 +17,8 @@ export type LongPoll = {
   readonly waiting: number;
   /**
    * Waits until `over`, and resolves with the first page that is not empty, or with an empty one: that only after a look
-   * which began when the reader was there, however early the wait is over, unless PostgreSQL is away. Undefined for
-   * whoever is not let in, since too many wait or he is far behind.
+   * which began when the reader was there, however early the wait is over, unless PostgreSQL is away. Undefined if too many
+   * wait, or if the reader is far behind.
    *
    * @throws {Problem} cursor_expired_error
    */
@@ -29,8 +29,6 @@ type Reader = {
   readonly wish: Wish;
   /** Up to where the feed holds nothing for this reader. */
   after: Place;
-  /** Whether the feed has been looked at since this reader came. */
-  isPolled: boolean;
   /** Whether a look has found nothing for this reader, or has failed. */
   isServed: boolean;
   isOver: boolean;
@@ -61,7 +59,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   }
 
   async function poll(): Promise<void> {
-    // Who comes while it is on its way is served by the next: this one may have looked before.
+    // A reader that comes during the look is served by the next: this one may have looked before.
     const present = [...readers];
     if (present.length === 0) return;
     isPolling = true;
@@ -74,7 +72,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
       else if (readers.has(reader) && reader.after.position >= after) serve(reader, look);
       leaveIfOver(reader);
     }
-    const isBehind = [...readers].some((reader) => !reader.isPolled || reader.after.position < head);
+    const isBehind = [...readers].some((reader) => !reader.isServed || reader.after.position < head);
     pollIn(!look ? PAUSES.failed : isBehind ? PAUSES.behind : PAUSES.idle);
   }
 
@@ -93,14 +91,14 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
     }
     const { limit } = reader.wish;
     const { position } = look.end;
+    const isNew = !reader.isServed;
     reader.isServed ||= position === look.head || position > reader.after.position;
     const news = look.changes.filter((change) => isNews(change, reader)).slice(0, limit);
     if (news.length === limit) reader.after = look.placeAt(Number(news.at(-1)?.position));
     else if (position >= reader.after.position) reader.after = look.end;
     if (news.length > 0) reader.settle({ changes: news, end: reader.after });
-    // Let in before the head was known, and sooner there alone.
-    else if (!reader.isPolled && isFar(reader.after)) reader.settle(undefined);
-    reader.isPolled = true;
+    // It was let in while the head was not known, and is sooner there by itself.
+    else if (isNew && isFar(reader.after)) reader.settle(undefined);
   }
 
   function leaveIfOver(reader: Reader): void {
@@ -115,7 +113,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
       if (readers.size >= MOST_WAITING || isFar(wish.after)) return undefined;
       return new Promise((resolve) => {
         const { after } = wish;
-        const reader: Reader = { wish, after, isPolled: false, isServed: false, isOver: false, settle };
+        const reader: Reader = { wish, after, isServed: false, isOver: false, settle };
         function settle(page: Page | undefined | Promise<never>): void {
           readers.delete(reader);
           over.removeEventListener('abort', leave);

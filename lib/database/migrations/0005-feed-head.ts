@@ -19,7 +19,10 @@ export async function feedHead(
     add column if not exists settled bigint not null default 0,
     add column if not exists late bigint[] not null default '{}',
     -- The highest sequence that has got a position.
-    add column if not exists reached bigint not null default 0`.execute(db);
+    add column if not exists reached bigint not null default 0,
+    -- What it was, and when: the sequence is settled up to there a while later.
+    add column if not exists noted bigint not null default 0,
+    add column if not exists noted_at timestamptz not null default 'epoch'`.execute(db);
   await db.schema
     .createIndex('user_changes_head_position_idx')
     .ifNotExists()
