@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { isReadOnly } from '../database/faults.ts';
+import { isMissingColumn, isReadOnly } from '../database/faults.ts';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { unavailable } from '../problem.ts';
@@ -59,8 +59,8 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
     let isNumbered = false;
     // The time of the request's statements ends it.
     for (;;) {
-      const [row, ...more] = await select(reading);
-      if (!row) throw unavailable('the feed of changes has not been migrated');
+      const [row, ...more] = await select(reading).catch(refuseUnmigrated);
+      if (!row) return refuseUnmigrated();
       const look = { ...lookOf([row, ...more], reading), isKnown: row.is_known };
       const isComplete =
         isNumbered || !row.has_unnumbered || isFull(look, reading) || look.end.position < look.head;
@@ -86,6 +86,12 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
       return look;
     },
   };
+}
+
+/** The feed has not been migrated, unless the fault is another. */
+function refuseUnmigrated(fault?: unknown): never {
+  if (fault && !isMissingColumn(fault)) throw fault;
+  throw unavailable('the feed of changes has not been migrated', fault);
 }
 
 function lookOf(rows: Rows, reading: Reading): Look {

@@ -222,3 +222,14 @@ test('a page that ends on a change that was left out has a cursor that is valid 
   expect(page.body).toEqual([]);
   expect(cursorIn(nextOf(page))).toBe(cursorIn(await endOfFeed(call)));
 });
+
+test('before the migration of this version the changes are 503, and users are written', async () => {
+  const end = await endOfFeed(call);
+  await query('ALTER TABLE user_changes_head RENAME COLUMN late TO later');
+  const ada = await createUser();
+  const page = await get(end);
+  await query('ALTER TABLE user_changes_head RENAME COLUMN later TO late');
+
+  expect(page).toEqual(refusal('service_unavailable_error', CHANGES));
+  expect((await get(end)).body).toEqual([change('user.created', ada, 1)]);
+});
