@@ -80,7 +80,7 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
     look: lookAt,
     async read({ after, ...reading }) {
       const look = await lookAt({ ...reading, after: after?.position });
-      // A cursor that has expired is told first, whatever user it is of.
+      // An expired cursor is refused first, whatever user it is of.
       if (after && !look.holds(after)) throw cursorExpired();
       if (!look.isKnown) throw noSuchUserOrChange();
       return look;

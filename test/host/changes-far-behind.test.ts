@@ -52,10 +52,10 @@ test('a reader far behind an instance that has just been started delays nobody',
   const long = fresh.get(`${end}&wait=20`);
   await sleep(300);
   const ada = await createUser();
-  const told = await timed(long);
+  const page = await timed(long);
 
-  expect(told.value.body).toEqual([change('user.created', ada, 1)]);
-  expect(told.milliseconds).toBeLessThan(SOON);
+  expect(page.value.body).toEqual([change('user.created', ada, 1)]);
+  expect(page.milliseconds).toBeLessThan(SOON);
   expect((await short).value.body).toEqual([change('user.created', ada, 1)]);
   for (const page of await Promise.all(far)) expect([page.status, page.body]).toEqual([200, []]);
   await fresh.stop();
@@ -100,10 +100,10 @@ test('readers who fall behind while they wait delay none who come at the head', 
   const long = fresh.get(`${atTheHead}&wait=20`);
   await sleep(100);
   const ada = await createUser();
-  const told = await timed(long);
+  const page = await timed(long);
 
-  expect(told.milliseconds).toBeLessThan(SOON);
-  expect(told.value.body).toEqual([change('user.created', ada, 1)]);
+  expect(page.milliseconds).toBeLessThan(SOON);
+  expect(page.value.body).toEqual([change('user.created', ada, 1)]);
   expect((await short).milliseconds).toBeLessThan(1000 + SOON);
   for (const page of await Promise.all(behind)) {
     expect(page.body).toEqual([change('user.created', ada, 1)]);
