@@ -2,7 +2,6 @@ import type * as z from 'zod';
 import type { Role, ServicePrincipal } from './auth/principal.ts';
 import type { Kind } from './database/statements.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
-import { noSuchPath } from './http-refusals.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { timeUntilDeadline } from './middleware/deadline.ts';
 import { demandPrecondition } from './middleware/demand-precondition.ts';
@@ -17,7 +16,6 @@ import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
 import { refuseWith, serve } from './serve.ts';
 import type { ProtectedService, Service, Services } from './service.ts';
-import type { Settings } from './settings.ts';
 import { type StandAside, standAside as standAsideAlone } from './stand-aside.ts';
 
 /** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
@@ -42,8 +40,6 @@ export type Route = RequestSchemas &
     readonly isHeavy?: true;
     /** Whether a request may wait for changes. A waiting request is not in flight. */
     readonly waits?: true;
-    /** Whether it is there at all under these settings; else its path is unknown. */
-    readonly isServed?: (settings: Settings) => boolean;
     readonly success: 200 | 201 | 204;
     // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
     readonly reply: Reply<any>;
@@ -93,7 +89,6 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind(service) {
-      if (route.isServed?.(service.settings) === false) return refuseWith(service, noSuchPath());
       const resultOf = resultsOf(route);
       const handler = serve(service, {
         route,
@@ -110,7 +105,7 @@ export function endpoint<const R extends Route>(
       });
       const { path, neighbours } = route;
       const refuse = (problem: Problem) => refuseWith(service, problem);
-      return neighbours ? besideNeighbours(path, neighbours, service.settings, handler, refuse) : handler;
+      return neighbours ? besideNeighbours(path, neighbours, handler, refuse) : handler;
     },
   };
 }

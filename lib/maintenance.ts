@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expiringChanges, interruptingChanges } from './changes/expiry.ts';
+import { expiringChanges } from './changes/expiry.ts';
 import { numberingChanges } from './changes/numbering.ts';
+import { settlingSequence } from './changes/settling.ts';
 import { openDatabase } from './database/database.ts';
 import type { Statements } from './database/statements.ts';
 import { expiringKeys } from './idempotency/expiry.ts';
@@ -10,21 +11,21 @@ import type { Settings } from './settings.ts';
 const PAUSE = 50;
 
 /**
- * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their retention. With a
- * retention of 0 days all changes go, and those that come later are known to be missing. Several may do so at once.
+ * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their
+ * retention. Several may do so at once.
  */
 export function maintaining(statements: Pick<Statements, 'run'>, retention: number) {
   const expireKeys = expiringKeys(statements);
   const expireChanges = expiringChanges(statements);
-  const interruptChanges = interruptingChanges(statements);
   const numberChanges = numberingChanges(statements);
+  const settleSequence = settlingSequence(statements);
 
   return async (signal?: AbortSignal): Promise<void> => {
-    if (retention === 0) await interruptChanges();
     await inSteps(expireKeys, signal);
     // What has no position yet gets one first, so that changes go in their order.
     await inSteps(async () => !(await numberChanges()), signal);
-    await inSteps(() => expireChanges(retention), signal);
+    if (!signal?.aborted) await settleSequence();
+    await inSteps(expireChanges(retention), signal);
   };
 }
 

@@ -1,18 +1,10 @@
 import { allowOf, methodNotAllowed } from './allow.ts';
 import type { Handler } from './gateway.ts';
-import { noSuchPath } from './http-refusals.ts';
 import { pathParametersIn } from './path.ts';
 import type { Problem } from './problem.ts';
-import type { Settings } from './settings.ts';
 
-/** A path beside one that ends in a parameter: its methods, and whether it is there at all. */
-type Neighbour = {
-  readonly methods: readonly string[];
-  readonly isServed?: (settings: Settings) => boolean;
-};
-
-/** The paths beside one that ends in a parameter, by what they have in its place. */
-export type Neighbours = Readonly<Record<string, Neighbour>>;
+/** The methods of each path beside one that ends in a parameter, by what it has in the place of that. */
+export type Neighbours = Readonly<Record<string, { readonly methods: readonly string[] }>>;
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 
@@ -23,15 +15,14 @@ type Parameters = Readonly<Record<string, string | undefined>>;
 export function besideNeighbours(
   path: string,
   neighbours: Neighbours,
-  settings: Settings,
   own: Handler,
   refuse: (problem: Problem) => Handler,
 ): Handler {
   const refusing = new Map(
-    Object.entries(neighbours).map(([name, { methods, isServed }]) => {
-      const isThere = isServed?.(settings) ?? true;
-      return [name, refuse(isThere ? methodNotAllowed(allowOf(methods)) : noSuchPath())];
-    }),
+    Object.entries(neighbours).map(([name, { methods }]) => [
+      name,
+      refuse(methodNotAllowed(allowOf(methods))),
+    ]),
   );
   return (event, invocation) => {
     const name = lastOf(event.pathParameters ?? parametersIn(path, event.rawPath));

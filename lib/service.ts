@@ -1,7 +1,6 @@
 import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Changes, changesOver } from './changes/changes.ts';
-import { keepsChanges } from './changes/keeps-changes.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { engineOf } from './database/engines.ts';
 import { createReadiness, type Readiness } from './database/readiness.ts';
@@ -12,7 +11,6 @@ import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
 import type { Settings } from './settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
-import { unrecordedWrites } from './users/writing.ts';
 
 /** The base of every handler; `tracing` only if it is on. */
 export type BaseService = {
@@ -91,16 +89,13 @@ function composeProtected(base: BaseService): ProtectedService {
 function withUsers(service: ProtectedService): UserService {
   const { settings, database } = service;
   const { statements } = database;
-  const recordsChanges = keepsChanges(settings);
   const engine = engineOf(settings.postgres);
   const idempotency = { replays: 0 };
   const countReplay = () => {
     idempotency.replays += 1;
   };
   const users = userRepository({
-    writes: recordsChanges ? statements : unrecordedWrites(statements),
-    reads: statements,
-    recordsChanges,
+    statements,
     carryOutOnce: carryingOutOnce(statements.timeLeft, countReplay, engine),
     engine,
   });

@@ -80,9 +80,9 @@ const Shape = z.object({
   SVC_REQUIRE_IF_MATCH: flag()
     .default(false)
     .describe('Whether PATCH and DELETE without `If-Match` are refused (428).'),
-  SVC_CHANGES_RETENTION: whole(0, 3650, 'days')
+  SVC_CHANGES_RETENTION: whole(1, 3650, 'days; changes can no longer be turned off')
     .default(30)
-    .describe('How long changes are kept, the same for all instances; 0 turns the changes off.'),
+    .describe('How long changes are kept, the same for all instances.'),
   SVC_POSTGRES_MIGRATE: flag()
     .default(true)
     .describe(

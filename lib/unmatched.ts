@@ -6,7 +6,6 @@ import { acceptPatch } from './middleware/media-type.ts';
 import { isMatch, segmentsOf, withoutSlash } from './path.ts';
 import { serve } from './serve.ts';
 import type { BaseService } from './service.ts';
-import type { Settings } from './settings.ts';
 
 /**
  * Answers what no endpoint answers: 400 for a path that cannot be decoded, 404 for an unknown one; on a known
@@ -15,13 +14,10 @@ import type { Settings } from './settings.ts';
 export function unmatched(routes: readonly Route[]) {
   const resources = resourcesOf(routes);
 
-  async function answer(
-    { rawPath, requestContext }: GatewayEvent,
-    { settings }: BaseService,
-  ): Promise<GatewayResult> {
+  async function answer({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
     const segments = segmentsOf(rawPath);
     const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
-    if (!resource?.isServed(settings)) throw noSuchPath();
+    if (!resource) throw noSuchPath();
     if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
     const headers = { Allow: resource.allow, ...resource.acceptPatch };
     return { statusCode: 204, headers, body: '', isBase64Encoded: false };
@@ -29,12 +25,11 @@ export function unmatched(routes: readonly Route[]) {
 
   return {
     route: { operationId: 'unmatched' },
-    bind: (service: BaseService): Handler => serve(service, { answer: (event) => answer(event, service) }),
+    bind: (service: BaseService): Handler => serve(service, { answer }),
   };
 }
 
 type Resource = {
-  readonly isServed: (settings: Settings) => boolean;
   readonly segments: readonly string[];
   readonly allow: string;
   readonly acceptPatch: Readonly<Record<string, string>>;
@@ -46,9 +41,7 @@ function resourcesOf(routes: readonly Route[]): readonly Resource[] {
   const paths = [...byPath].sort(([one], [other]) => parameterCount(one) - parameterCount(other));
   return paths.map(([path, group]) => {
     const methods = group.map(({ method }) => method);
-    const isServed = (settings: Settings) => group.some((route) => route.isServed?.(settings) ?? true);
     return {
-      isServed,
       segments: path.split('/'),
       allow: allowOf(methods),
       acceptPatch: acceptPatch(methods),

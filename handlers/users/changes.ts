@@ -1,6 +1,5 @@
 import { ChangesQuery } from '../../lib/changes/changes-query.ts';
 import { changesReply } from '../../lib/changes/changes-reply.ts';
-import { keepsChanges } from '../../lib/changes/keeps-changes.ts';
 import { cursorExpired } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
@@ -15,7 +14,6 @@ export const listChanges = endpoint(
     needs: 'changes',
     method: 'GET',
     path: '/api/v1/users/changes',
-    isServed: keepsChanges,
     waits: true,
     role: 'users.read',
     statementKind: 'long',

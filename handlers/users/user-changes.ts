@@ -1,6 +1,5 @@
 import { cursorOfUser, UserChangesQuery } from '../../lib/changes/changes-query.ts';
 import { changesReply } from '../../lib/changes/changes-reply.ts';
-import { keepsChanges } from '../../lib/changes/keeps-changes.ts';
 import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
@@ -16,7 +15,6 @@ export const listUserChanges = endpoint(
     needs: 'changes',
     method: 'GET',
     path: '/api/v1/users/{user_id}/changes',
-    isServed: keepsChanges,
     role: 'users.read',
     statementKind: 'long',
     params: UserPath,

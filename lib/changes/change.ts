@@ -12,13 +12,28 @@ export type ChangeRow = {
   readonly changed: number;
   readonly actor: string;
   readonly request_id: string;
+  /** Random, with 32 bits; 0 for changes of earlier versions. */
+  readonly identity: number;
   /** Milliseconds since 1970. */
   readonly time: string;
 };
 
 /** The columns of a change; a number for its time, as for those of users. */
 export const changeColumns = sql.raw(`position, user_id, version, type, changed, actor, request_id,
-    (date_part('epoch', time) * 1000)::bigint as time`);
+    coalesce(identity, 0) as identity, (date_part('epoch', time) * 1000)::bigint as time`);
+
+/** The identity of position 0, which no change has. */
+export const ORIGIN = '00000000';
+
+/** The identity of a change in eight hexadecimal digits: two changes that are given one position do not have the same. */
+export function identityOf({ identity }: ChangeRow): string {
+  return (identity >>> 0).toString(16).padStart(ORIGIN.length, '0');
+}
+
+/** The `id` of a change, as callers read it. */
+export function idOf(change: ChangeRow): string {
+  return `${change.position}-${identityOf(change)}`;
+}
 
 /** Maximum number of changes in a page. */
 export const MAX_PAGE_SIZE = 1000;
@@ -35,9 +50,12 @@ export const Change = z
     specversion: z.literal('1.0'),
     id: z
       .string()
-      .regex(/^[1-9][0-9]{0,15}(?:-[0-9a-f]{8})?$/)
+      .regex(/^[1-9][0-9]{0,15}-[0-9a-f]{8}$/)
       .max(25)
-      .meta({ description: 'Its position in the feed, in decimal digits.', example: '4711' }),
+      .meta({
+        description: 'Its position in the feed, and eight hexadecimal digits that identify the change.',
+        example: '4711-9f86d081',
+      }),
     source: z.literal('/api/v1/users'),
     type: z.enum(['user.created', 'user.updated', 'user.deleted']).meta({ example: 'user.updated' }),
     subject: Uuid.meta({

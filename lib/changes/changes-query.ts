@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
 import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
 import { MAX_PAGE_SIZE } from './change.ts';
-import { placeIn } from './change-cursor.ts';
+import { type Place, placeIn } from './change-cursor.ts';
 
 /** The rule for a cursor: it belongs to one feed. */
 const CURSOR = 'must be a cursor from a Link header of this path';
@@ -17,10 +17,7 @@ export const ChangesQuery = z
   .object({
     cursor: z
       .string()
-      .refine(
-        (cursor) => cursor === 'now' || positionFor(cursor, undefined) !== undefined,
-        `${CURSOR}, or now`,
-      )
+      .refine((cursor) => cursor === 'now' || placeFor(cursor, undefined) !== undefined, `${CURSOR}, or now`)
       .optional()
       .meta({
         description:
@@ -85,8 +82,8 @@ export function cursorOfUser(
   return [{ parameter: 'cursor', detail: CURSOR }];
 }
 
-/** The position in a cursor, if it is one of the changes of this user, or of those of all. */
-export function positionFor(cursor: string, userId: string | undefined): number | undefined {
+/** The place of a cursor, if it is one of the changes of this user, or of those of all. */
+export function placeFor(cursor: string, userId: string | undefined): Place | undefined {
   const place = placeIn(cursor);
-  return place && place.userId === userId ? place.position : undefined;
+  return place?.userId === userId ? place : undefined;
 }

@@ -15,7 +15,7 @@ export const changesReply: Reply<ChangesPage> = {
     Link: {
       description: 'Link to the next page (RFC 8288). Always present, because changes go on.',
       values: NEXT_LINK,
-      example: '</api/v1/users/changes?cursor=LjQ3MTE&limit=100>; rel="next"',
+      example: '</api/v1/users/changes?cursor=OWY4NmQwODEuLjQ3MTEu&limit=100>; rel="next"',
       of: ({ next }) => `<${next}>; rel="next"`,
     },
   },

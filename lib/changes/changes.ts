@@ -2,9 +2,9 @@ import type { Statements } from '../database/statements.ts';
 import { fewAtOnce } from '../few-at-once.ts';
 import type { StandAside } from '../stand-aside.ts';
 import type { ChangeRow } from './change.ts';
-import { changeCursor } from './change-cursor.ts';
-import { type ChangesQuery, positionFor, type UserChangesQuery } from './changes-query.ts';
-import { changeFeed, type Look } from './feed.ts';
+import { changeCursor, type Place } from './change-cursor.ts';
+import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';
+import { changeFeed, type Look, type Page } from './feed.ts';
 import { createLongPoll } from './long-poll.ts';
 
 /** A page of changes, and where the next one is; there always is one. */
@@ -28,6 +28,9 @@ export type Changes = {
   readonly waiting: number;
 };
 
+/** A position that none is after: what `now` stands for. */
+const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;
+
 /** So many of those who would wait read for themselves at once: all that come again at once must not take the pool. */
 const READING_AT_ONCE = 4;
 
@@ -40,33 +43,35 @@ export function changesOver(statements: Statements): Changes {
   const longPoll = createLongPoll(feed);
   const turns = fewAtOnce(READING_AT_ONCE, 'too many read the changes at once');
 
-  function read(query: ChangesQuery, after: number | undefined): Promise<Look> {
-    if (query.cursor === 'now') return feed.look({ after: undefined, limit: 0 });
+  function read(query: ChangesQuery, after: Place | undefined): Promise<Look> {
+    if (query.cursor === 'now') return feed.look({ after: BEYOND_THE_HEAD, limit: 0 });
     return feed.read({ after, limit: query.limit, excludeActor: query.exclude_actor });
   }
 
-  async function readOrWait(query: ChangesQuery, after: number | undefined, standAside: StandAside) {
-    const wait = (from: number) =>
+  async function readOrWait(
+    query: ChangesQuery,
+    after: Place | undefined,
+    standAside: StandAside,
+  ): Promise<Page> {
+    const wait = (from: Place) =>
       standAside(query.wait * 1000, async (over) =>
         longPoll.wait({ after: from, limit: query.limit, excludeActor: query.exclude_actor }, over),
       );
     const awaited = after === undefined ? undefined : await wait(after);
     if (awaited) return awaited;
     const page = await turns.run(query.wait * 1000 + LONGEST_TURN, () => read(query, after));
-    const isAtEnd = page.changes.length === 0 && page.position === page.head;
-    return (isAtEnd && (await wait(page.position))) || page;
+    const isAtEnd = page.changes.length === 0 && page.end.position === page.head;
+    return (isAtEnd && (await wait(page.end))) || page;
   }
 
   return {
     async ofAll(query, standAside) {
       const { cursor, limit, wait, exclude_actor } = query;
-      const after = cursor === undefined || cursor === 'now' ? undefined : positionFor(cursor, undefined);
+      const after = cursor === undefined || cursor === 'now' ? undefined : placeFor(cursor, undefined);
       const mayWait = standAside && wait > 0 && limit > 0;
-      const { changes, position } = await (mayWait
-        ? readOrWait(query, after, standAside)
-        : read(query, after));
+      const { changes, end } = await (mayWait ? readOrWait(query, after, standAside) : read(query, after));
       const next = {
-        cursor: changeCursor({ position }),
+        cursor: changeCursor(end),
         limit: limit || undefined,
         exclude_actor,
         wait: wait || undefined,
@@ -75,12 +80,12 @@ export function changesOver(statements: Statements): Changes {
     },
     async ofUser(id, { cursor, limit }) {
       const userId = id.toLowerCase();
-      const after = cursor === undefined ? undefined : positionFor(cursor, userId);
-      const { changes, position } = await feed.read({ after, limit, userId });
+      const after = cursor === undefined ? undefined : placeFor(cursor, userId);
+      const { changes, end } = await feed.read({ after, limit, userId });
       return {
         changes,
         next: linkTo(`/api/v1/users/${userId}/changes`, {
-          cursor: changeCursor({ position, userId }),
+          cursor: changeCursor({ ...end, userId }),
           limit,
         }),
       };

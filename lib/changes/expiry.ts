@@ -1,53 +1,61 @@
 import { sql } from 'kysely';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
+import { type ChangeRow, changeColumns, idOf } from './change.ts';
+import { isHead } from './head.ts';
 
-/** In changes: what one statement deletes at most, so that no caller notices. */
+/** In changes: the most that one statement deletes, so that no caller notices. */
 const STEP = 1000;
 
+type AgedRow = ChangeRow & { readonly age: 'old' | 'young' | 'future' };
+type Span = { readonly from: ChangeRow; readonly to: ChangeRow };
+
 /**
- * Deletes the oldest changes up to the first that is younger than the retention, in the order of their positions, and
- * moves the end of what is kept along in the same statement: a reader either gets a change or learns that it has expired.
- * Resolves with whether there may be more to delete.
+ * Deletes changes that are older than the retention, in the order of their positions, up to the first that is younger. A
+ * change whose time lies in the future, because a clock was wrong, has no known age: it goes with an older one behind it.
+ * Each step resolves with whether there may be more to delete.
  */
-export function expiringChanges(statements: Pick<Statements, 'run'>): (days: number) => Promise<boolean> {
-  const expire = prepare<{ days: number }, { deleted: string }>(
+export function expiringChanges(
+  statements: Pick<Statements, 'run'>,
+): (days: number) => () => Promise<boolean> {
+  const read = prepare<{ after: string; days: number }, AgedRow>(
+    statements,
+    'SELECT user_changes',
+    ({ after, days }) => sql`
+      select ${changeColumns}, case when time > now() then 'future'
+        when time > now() - ${days}::float8 * interval '1 day' then 'young' else 'old' end as age
+      from user_changes where position > ${after}::bigint order by position limit ${sql.lit(STEP)}`,
+  );
+  // In the same statement the end of what is kept moves along: a reader either gets a change or learns that it has expired.
+  const remove = prepare<{ from: string; to: string; id: string }, unknown>(
     statements,
     'DELETE user_changes',
-    ({ days }) => sql`
-      with oldest as materialized (
-        select position, time from user_changes order by position limit ${sql.lit(STEP)}
-      ), kept as (
-        select min(position) as first from oldest
-        where ${days}::float8 > 0 and time > now() - ${days}::float8 * interval '1 day'
-      ), deleted as (
-        delete from user_changes using oldest, kept
-        where user_changes.position = oldest.position and (kept.first is null or oldest.position < kept.first)
-        returning user_changes.position
+    ({ from, to, id }) => sql`
+      with deleted as (
+        delete from user_changes where position between ${from}::bigint and ${to}::bigint
       )
-      update user_changes_head set expired = greatest(expired, (select max(position) from deleted))
-      where exists (select from deleted)
-      returning (select count(*) from deleted) as deleted`,
+      update user_changes_head set expired = ${to}::bigint, expired_id = ${id}::text where expired < ${to}::bigint and ${isHead}`,
   );
 
-  return async (days) => {
-    const [row] = await expire({ days });
-    return Number(row?.deleted ?? 0) === STEP;
-  };
-}
+  return (days) => {
+    let after = '0';
+    let undecided: Span[] = [];
 
-/**
- * Notes that users are written without changes from now on. Every cursor from before expires, as soon as an instance that
- * keeps changes reads the feed: it cannot be known what has been missed.
- */
-export function interruptingChanges(statements: Pick<Statements, 'run'>): () => Promise<void> {
-  const interrupt = prepare<Record<string, never>, unknown>(
-    statements,
-    'UPDATE user_changes_head',
-    () => sql`update user_changes_head set is_interrupted = true where not is_interrupted`,
-  );
-
-  return async () => {
-    await interrupt({});
+    return async () => {
+      const rows = await read({ after, days });
+      const young = rows.findIndex(({ age }) => age === 'young');
+      const behind = young === -1 ? rows : rows.slice(0, young);
+      const old = behind.findLast(({ age }) => age === 'old');
+      const [from, to] = [rows[0], old ?? rows.at(-1)];
+      if (!from || !to) return false;
+      undecided.push({ from, to });
+      if (old) {
+        for (const { from, to } of undecided)
+          await remove({ from: from.position, to: to.position, id: idOf(to) });
+        undecided = [];
+      }
+      after = to.position;
+      return young === -1 && rows.length === STEP;
+    };
   };
 }

@@ -1,34 +1,42 @@
+import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { isReadOnly } from '../database/faults.ts';
+import { isMissingColumn, isReadOnly } from '../database/faults.ts';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { unavailable } from '../problem.ts';
-import type { ChangeRow } from './change.ts';
+import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
+import type { Place } from './change-cursor.ts';
+import { isHead } from './head.ts';
 import { numberingChanges } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 import { LOOKED_AT, type Reading, type ReadRow, selectingChanges } from './select-changes.ts';
 
-/** A page of changes, and the position up to which all that was asked for has been read. */
-export type Page = { readonly changes: readonly ChangeRow[]; readonly position: number };
+/** A page of changes, and the place up to which all that was asked for has been read. */
+export type Page = { readonly changes: readonly ChangeRow[]; readonly end: Place };
 
-/** A page, and how the feed stands: `head` is its last position, changes up to `expired` are not kept any more. */
-export type Look = Page & { readonly head: number; readonly expired: number };
+/** A page, and how the feed stands. */
+export type Look = Page & {
+  /** The last position that was given. */
+  readonly head: number;
+  /** The place behind the change at a position. */
+  placeAt(position: number): Place;
+  /** Whether all that came after a place is kept, as far as the look has come. */
+  holds(place: Place): boolean;
+};
 
 /** The feed of changes. */
 export type Feed = {
   /**
    * Looks at a page, whatever the position it is after. What was answered before the look began is in it: changes without
    * a position are given theirs first, unless PostgreSQL takes no writes.
-   *
-   * @throws {Problem} not_found_error for a user of whom nothing is known
    */
   look(reading: Reading): Promise<Look>;
   /**
-   * Reads a page.
+   * Reads a page after a place, or from the oldest change that is kept.
    *
-   * @throws {Problem} cursor_expired_error, and what look throws
+   * @throws {Problem} cursor_expired_error; not_found_error for a user of whom nothing is known
    */
-  read(reading: Reading): Promise<Look>;
+  read(reading: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<Look>;
 };
 
 type Rows = readonly [ReadRow, ...ReadRow[]];
@@ -37,70 +45,99 @@ type Rows = readonly [ReadRow, ...ReadRow[]];
 export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
   const select = selectingChanges(statements);
   const number = numberingChanges(statements);
-  const resume = prepare<Record<string, never>, unknown>(
+  const resume = prepare<{ identity: string }, unknown>(
     statements,
     'UPDATE user_changes_head',
-    () => sql`update user_changes_head
-      set position = position + 1, expired = position + 1, is_interrupted = false where is_interrupted`,
+    ({ identity }) => sql`update user_changes_head
+      set position = position + 1, expired = position + 1, expired_id = (position + 1) || '-' || ${identity}::text,
+        is_interrupted = false
+      where is_interrupted and ${isHead}`,
   );
 
-  /** The rows of a page, once nothing is left without a position that could be on it. */
-  async function rowsOf(reading: Reading): Promise<Rows> {
+  /** What a look sees once nothing is left without a position that could be on the page. */
+  async function lookAt(reading: Reading): Promise<Look & { readonly isKnown: boolean }> {
     let isNumbered = false;
     // The time of the request's statements ends it.
     for (;;) {
-      const [row, ...more] = await select(reading);
-      if (!row) throw unavailable('the feed of changes has not been migrated');
-      const rows: Rows = [row, ...more];
-      const isComplete = isNumbered || !row.has_unnumbered || isFull(rows, reading);
-      if (!row.takes_writes || (isComplete && !row.is_interrupted)) return rows;
+      const [row, ...more] = await select(reading).catch(refuseUnmigrated);
+      if (!row) return refuseUnmigrated();
+      const look = { ...lookOf([row, ...more], reading), isKnown: row.is_known };
+      const isComplete =
+        isNumbered || !row.has_unnumbered || isFull(look, reading) || look.end.position < look.head;
+      if (!row.takes_writes || (isComplete && !row.is_interrupted)) return look;
       try {
-        if (row.is_interrupted) await resume({});
+        if (row.is_interrupted) await resume({ identity: randomBytes(4).toString('hex') });
         else isNumbered = await number();
       } catch (fault) {
         // It takes no writes since then.
-        if (isReadOnly(fault)) return rows;
+        if (isReadOnly(fault)) return look;
         throw fault;
       }
     }
   }
 
-  async function look(reading: Reading): Promise<Look> {
-    const rows = await rowsOf(reading);
-    const [{ head, expired, is_known }] = rows;
-    const changes = rows.filter((row) => row.position !== null);
-    const last = changes.at(-1);
-    const position = last && changes.length === reading.limit ? Number(last.position) : endOf(rows, reading);
-    const look = { changes, position, head: Number(head), expired: Number(expired) };
-    // A cursor that has expired is told first, whatever user it is of.
-    if (!is_known && isKept(reading.after ?? look.expired, look)) throw noSuchUserOrChange();
-    return look;
-  }
-
   return {
-    look,
-    async read(reading) {
-      const page = await look(reading);
-      if (!isKept(reading.after ?? page.expired, page)) throw cursorExpired();
-      return page;
+    look: lookAt,
+    async read({ after, ...reading }) {
+      const look = await lookAt({ ...reading, after: after?.position });
+      // An expired cursor is refused first, whatever user it is of.
+      if (after && !look.holds(after)) throw cursorExpired();
+      if (!look.isKnown) throw noSuchUserOrChange();
+      return look;
     },
   };
 }
 
-/** Whether all that came after a position is kept; one beyond the head is of a feed that was lost. */
-export function isKept(position: number, { head, expired }: Look): boolean {
-  return position >= expired && position <= head;
+/** The feed has not been migrated, unless the fault is another. */
+function refuseUnmigrated(fault?: unknown): never {
+  if (fault && !isMissingColumn(fault)) throw fault;
+  throw unavailable('the feed of changes has not been migrated', fault);
 }
 
-/** Whether there is more than the page holds, so that what has no position yet cannot be on it. */
-function isFull(rows: Rows, reading: Reading): boolean {
-  if (reading.limit === 0) return false;
-  const hasLimit = rows.length === reading.limit && rows[0].position !== null;
-  return hasLimit || endOf(rows, reading) < Number(rows[0].head);
+function lookOf(rows: Rows, reading: Reading): Look {
+  const [head, expired] = [Number(rows[0].head), Number(rows[0].expired)];
+  const start = Math.min(reading.after ?? expired, head);
+  const seen = new Map<number, ChangeRow>();
+  for (const row of rows) if (row.position !== null) seen.set(Number(row.position), row);
+  const wanted = [...seen].filter(([position, row]) => position > start && isWanted(row, reading));
+  const changes = wanted.slice(0, reading.limit).map(([, row]) => row);
+  const lookedAt = reading.userId === undefined ? Math.min(start + LOOKED_AT, head) : head;
+  const end = isFull({ changes }, reading) ? Number(changes.at(-1)?.position) : lookedAt;
+
+  function placeAt(position: number): Place {
+    if (position === expired) return { position, identity: identityOfExpired(rows[0]) };
+    const change = seen.get(position);
+    return { position, identity: change && identityOf(change) };
+  }
+
+  return {
+    changes,
+    end: placeAt(end),
+    head,
+    placeAt,
+    holds(place) {
+      const { position } = place;
+      if (position < expired || position > head) return false;
+      const { identity } = placeAt(position);
+      // Whether the change is in the history is not known where an earlier version deleted it, or beyond the look.
+      const isUnknown =
+        identity === undefined && (position === expired || position < start || position > end);
+      return isUnknown || place.identity === undefined || place.identity === identity;
+    },
+  };
 }
 
-/** How far the feed has been looked at. */
-function endOf([{ head, expired }]: Rows, { after, limit, userId }: Reading): number {
-  if (limit === 0 || userId !== undefined) return Number(head);
-  return Math.min((after ?? Number(expired)) + LOOKED_AT, Number(head));
+function isWanted(row: ChangeRow, { userId, excludeActor }: Reading): boolean {
+  return (userId === undefined || row.user_id === userId) && row.actor !== excludeActor;
+}
+
+function isFull({ changes }: Pick<Page, 'changes'>, { limit }: Reading): boolean {
+  return limit > 0 && changes.length === limit;
+}
+
+/** Undefined if an earlier version deleted that change: it moves `expired` alone. */
+function identityOfExpired({ expired, expired_id }: ReadRow): string | undefined {
+  if (expired === '0') return ORIGIN;
+  const [position, identity] = expired_id?.split('-') ?? [];
+  return position === expired ? identity : undefined;
 }

@@ -1,11 +1,12 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ChangeRow } from './change.ts';
-import { type Feed, isKept, type Look, type Page } from './feed.ts';
+import type { Place } from './change-cursor.ts';
+import type { Feed, Look, Page } from './feed.ts';
 import { cursorExpired } from './refusals.ts';
 
-/** What a reader waits for: changes after a position, and not those of an actor. */
+/** What a reader waits for: changes after a place, and not those of an actor. */
 export type Wish = {
-  readonly after: number;
+  readonly after: Place;
   readonly limit: number;
   readonly excludeActor?: string | undefined;
 };
@@ -16,37 +17,40 @@ export type LongPoll = {
   readonly waiting: number;
   /**
    * Waits until `over`, and resolves with the first page that is not empty, or with an empty one: that only after a look
-   * which began when the reader was there, however early the wait is over, unless PostgreSQL is away. Undefined for
-   * whoever is not let in, since too many wait or he is far behind.
+   * which began when the reader was there, however early the wait is over, unless PostgreSQL is away. Undefined if too many
+   * wait, or if the reader is far behind.
    *
    * @throws {Problem} cursor_expired_error
    */
-  wait(wish: Wish, over: AbortSignal): Promise<Page> | undefined;
+  wait(wish: Wish, over: AbortSignal): Promise<Page | undefined> | undefined;
 };
 
 type Reader = {
   readonly wish: Wish;
   /** Up to where the feed holds nothing for this reader. */
-  after: number;
+  after: Place;
   /** Whether a look has found nothing for this reader, or has failed. */
   isServed: boolean;
   isOver: boolean;
-  readonly settle: (page: Page | Promise<never>) => void;
+  readonly settle: (page: Page | undefined | Promise<never>) => void;
 };
 
 const MOST_WAITING = 1000;
 /** In changes: what a poll reads, and how far behind a reader may be. */
 const PAGE = 1000;
-/** In milliseconds between two polls: when readers have come since the last began, else, and after one that failed. */
-const PAUSES = { newcomers: 10, idle: 50, failed: 500 };
+/** In milliseconds between two polls: when a reader is new or behind, else, and after one that failed. */
+const PAUSES = { behind: 10, idle: 50, failed: 500 };
 
 /** The long poll of an instance. A poll belongs to no request, neither to its scope nor to its time. */
 export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   const readers = new Set<Reader>();
+  /** As the last look found it; 0 before the first. */
   let head = 0;
+  let isForAll = false;
   let isPolling = false;
   let timer: NodeJS.Timeout | undefined;
 
+  const isFar = ({ position }: Place) => head - position > PAGE;
   const pollInBackground = AsyncResource.bind(() => void poll());
 
   function pollIn(milliseconds: number): void {
@@ -55,39 +59,50 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   }
 
   async function poll(): Promise<void> {
-    // Who comes while it is on its way is served by the next: this one may have looked before.
-    const present = new Set(readers);
-    if (present.size === 0) return;
+    // A reader that comes during the look is served by the next: this one may have looked before.
+    const present = [...readers];
+    if (present.length === 0) return;
     isPolling = true;
-    const after = Math.min(...[...present].map((reader) => reader.after));
+    const after = beginningFor(present.map((reader) => reader.after));
     const look = await feed.look({ after, limit: PAGE }).catch(() => undefined);
     isPolling = false;
     if (look) head = look.head;
     for (const reader of present) {
-      if (look) serve(reader, look);
-      else reader.isServed = true;
+      if (!look) reader.isServed = true;
+      else if (readers.has(reader) && reader.after.position >= after) serve(reader, look);
       leaveIfOver(reader);
     }
-    const hasNewcomers = [...readers].some((reader) => !present.has(reader));
-    pollIn(!look ? PAUSES.failed : hasNewcomers || look.position < head ? PAUSES.newcomers : PAUSES.idle);
+    const isBehind = [...readers].some((reader) => !reader.isServed || reader.after.position < head);
+    pollIn(!look ? PAUSES.failed : isBehind ? PAUSES.behind : PAUSES.idle);
+  }
+
+  /** In turn behind the last of all readers and behind the last of those near the head: neither delays the others. */
+  function beginningFor(places: readonly Place[]): number {
+    const near = places.filter((place) => !isFar(place));
+    isForAll = !isForAll;
+    const served = isForAll || near.length === 0 ? places : near;
+    return Math.min(...served.map(({ position }) => position));
   }
 
   function serve(reader: Reader, look: Look): void {
-    if (!readers.has(reader)) return;
-    if (!isKept(reader.after, look)) {
+    if (!look.holds(reader.after)) {
       reader.settle(Promise.reject(cursorExpired()));
       return;
     }
     const { limit } = reader.wish;
-    reader.isServed ||= look.position === look.head || look.position > reader.after;
+    const { position } = look.end;
+    const isNew = !reader.isServed;
+    reader.isServed ||= position === look.head || position > reader.after.position;
     const news = look.changes.filter((change) => isNews(change, reader)).slice(0, limit);
-    reader.after =
-      news.length === limit ? Number(news.at(-1)?.position) : Math.max(reader.after, look.position);
-    if (news.length > 0) reader.settle({ changes: news, position: reader.after });
+    if (news.length === limit) reader.after = look.placeAt(Number(news.at(-1)?.position));
+    else if (position >= reader.after.position) reader.after = look.end;
+    if (news.length > 0) reader.settle({ changes: news, end: reader.after });
+    // It was let in while the head was not known, and is sooner there by itself.
+    else if (isNew && isFar(reader.after)) reader.settle(undefined);
   }
 
   function leaveIfOver(reader: Reader): void {
-    if (reader.isOver && reader.isServed) reader.settle({ changes: [], position: reader.after });
+    if (reader.isOver && reader.isServed) reader.settle({ changes: [], end: reader.after });
   }
 
   return {
@@ -95,10 +110,11 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
       return readers.size;
     },
     wait(wish, over) {
-      if (readers.size >= MOST_WAITING || head - wish.after > PAGE) return undefined;
+      if (readers.size >= MOST_WAITING || isFar(wish.after)) return undefined;
       return new Promise((resolve) => {
-        const reader: Reader = { wish, after: wish.after, isServed: false, isOver: false, settle };
-        function settle(page: Page | Promise<never>): void {
+        const { after } = wish;
+        const reader: Reader = { wish, after, isServed: false, isOver: false, settle };
+        function settle(page: Page | undefined | Promise<never>): void {
           readers.delete(reader);
           over.removeEventListener('abort', leave);
           resolve(page);
@@ -118,5 +134,5 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
 }
 
 function isNews(change: ChangeRow, { after, wish }: Reader): boolean {
-  return Number(change.position) > after && change.actor !== wish.excludeActor;
+  return Number(change.position) > after.position && change.actor !== wish.excludeActor;
 }

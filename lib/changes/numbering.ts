@@ -1,9 +1,13 @@
 import { sql } from 'kysely';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
+import { headRow, isHead, unnumbered } from './head.ts';
 
-/** In changes: what one statement numbers at most, so that it stays short. */
-const LARGEST_STEP = 5000;
+/** In changes: the most that one statement numbers, so that it stays short, and reads an index rather than sorts. */
+const LARGEST_STEP = 1000;
+
+/** In changes: with more late ones the sequence is settled up to the first of them, and looks may read past dead rows. */
+const MOST_LATE = 5000;
 
 /**
  * Gives positions to changes that have none yet, and resolves with whether all have one now that were committed before.
@@ -17,22 +21,37 @@ export function numberingChanges(statements: Pick<Statements, 'run'>): () => Pro
     'UPDATE user_changes_head',
     () => sql`
       with candidate as materialized (
-        select sequence from user_changes_unnumbered order by sequence limit ${sql.lit(LARGEST_STEP)}
+        select unnumbered.sequence from ${headRow} as head
+        cross join lateral ${unnumbered(sql.lit(LARGEST_STEP))} as unnumbered
+        order by sequence limit ${sql.lit(LARGEST_STEP)}
       ), head as materialized (
-        select position from user_changes_head where exists (select from candidate) for update
+        select position, settled, late from user_changes_head
+        where ${isHead} and exists (select from candidate) for update
       ), taken as (
         delete from user_changes_unnumbered as unnumbered using head
         where unnumbered.sequence = any(array(select sequence from candidate))
         returning unnumbered.*
       ), numbered as (
-        insert into user_changes (position, user_id, version, type, changed, actor, request_id, time)
+        insert into user_changes (position, user_id, version, type, changed, actor, request_id, time, identity)
         select (select position from head) + row_number() over (order by sequence),
-          user_id, version, type, changed, actor, request_id, time
+          user_id, version, type, changed, actor, request_id, time, identity
         from taken
         returning position
+      ), settling as (
+        select settled, late, greatest(settled, max(sequence)) as top, max(sequence) - settled
+          - count(*) filter (where sequence > settled) + cardinality(late) <= ${sql.lit(MOST_LATE)} as fits
+        from head cross join taken group by settled, late
       ), moved as (
-        update user_changes_head set position = (select max(position) from numbered)
-        where exists (select from numbered)
+        update user_changes_head set position = (select max(position) from numbered),
+          settled = case when fits then top
+            else least(settling.settled, (select min(sequence) - 1 from unnest(settling.late) as sequence)) end,
+          reached = greatest(reached, top),
+          late = array(
+            select unnest(settling.late) where fits
+            union all select generate_series(settling.settled + 1, top) where fits
+            except select sequence from taken
+          )
+        from settling where ${isHead}
       )
       select count(*) as found from candidate`,
   );

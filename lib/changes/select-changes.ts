@@ -2,9 +2,11 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Prepared, prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { type ChangeRow, changeColumns } from './change.ts';
+import { headRow, unnumbered } from './head.ts';
 
-/** Which changes are asked for: those after a position, or from the oldest that is kept. */
+/** Which changes are asked for. */
 export type Reading = {
+  /** Those after this position; from the oldest that is kept if undefined, none if it is beyond the head. */
   readonly after: number | undefined;
   /** At most so many. */
   readonly limit: number;
@@ -20,7 +22,9 @@ export type ReadRow = {
   readonly head: string;
   /** Changes up to this position are not kept any more. */
   readonly expired: string;
-  /** Whether users have been written without changes. */
+  /** The `id` of the last of these, unless an earlier version deleted it. */
+  readonly expired_id: string | null;
+  /** Whether an earlier version has written users without changes. */
   readonly is_interrupted: boolean;
   readonly has_unnumbered: boolean;
   readonly takes_writes: boolean;
@@ -34,41 +38,51 @@ export type ReadRow = {
  */
 export const LOOKED_AT = 2000;
 
-/** Reads the state of the feed and a page of it, by one statement. */
+/**
+ * Reads the state of the feed and a page of it, by one statement. Among the rows are also, where they are kept, the change
+ * that the page comes after and the last one that was looked at: their identities belong to the cursors before and behind it.
+ */
 export function selectingChanges(statements: Pick<Statements, 'run'>): Prepared<Reading, ReadRow> {
-  const ofAll = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) =>
-    select(given, {
+  const ofAll = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
+    const last = sql`head.start + ${sql.lit(LOOKED_AT)}`;
+    return select(given, {
       isKnown: sql`true`,
-      condition: sql`position <= coalesce(${given.after}::bigint, head.expired) + ${sql.lit(LOOKED_AT)}
-        and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text)`,
-    }),
-  );
+      changes: sql`select ${changeColumns} from user_changes
+        where position between head.start and ${last}
+          and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text
+            or position in (head.start, ${last}, head.position))
+        order by position limit ${given.limit}::bigint + 2`,
+    });
+  });
   const ofUser = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
     const isOfUser = sql`user_id = ${given.userId}::uuid`;
+    // So that, whatever PostgreSQL knows of the tables, one index alone helps: that of both columns, or that of positions.
     return select(given, {
       isKnown: sql`exists (select from users where id = ${given.userId}::uuid)
-        or exists (select from user_changes where ${isOfUser} and position > head.expired)
-        or exists (select from user_changes_unnumbered where ${isOfUser})`,
-      condition: isOfUser,
+        or exists (select from user_changes where ${isOfUser} and position + 0 > head.expired)
+        or exists (select from ${unnumbered(sql`all`)} as unnumbered where ${isOfUser})`,
+      changes: sql`(select ${changeColumns} from user_changes
+          where ${isOfUser} and position > head.start order by position limit ${given.limit}::bigint)
+        union (select ${changeColumns} from user_changes where position >= head.start order by position limit 1)
+        union (select ${changeColumns} from user_changes where position <= head.position order by position desc limit 1)`,
     });
   });
   return (reading) => (reading.userId === undefined ? ofAll : ofUser)(reading);
 }
 
 function select(
-  { after, limit }: Reading,
-  { isKnown, condition }: Record<'isKnown' | 'condition', RawBuilder<unknown>>,
+  { after }: Reading,
+  { isKnown, changes }: Record<'isKnown' | 'changes', RawBuilder<unknown>>,
 ): RawBuilder<ReadRow> {
+  // What is asked of the head is asked once, and not for each row of the page.
   return sql`
-    select head.position as head, head.expired, head.is_interrupted,
-      exists (select from user_changes_unnumbered) as has_unnumbered,
-      current_setting('transaction_read_only') = 'off' as takes_writes,
-      ${isKnown} as is_known, change.*
-    from user_changes_head as head
-    left join lateral (
-      select ${changeColumns} from user_changes
-      where position > coalesce(${after}::bigint, head.expired) and ${condition}
-      order by position limit ${limit}
-    ) as change on true
+    with head as materialized (
+      select head.*, least(coalesce(${after}::bigint, expired), position) as start,
+        exists (select from ${unnumbered(sql`1`)} as unnumbered) as has_unnumbered, ${isKnown} as is_known
+      from ${headRow} as head
+    )
+    select head.position as head, expired, expired_id, is_interrupted, has_unnumbered, is_known,
+      current_setting('transaction_read_only') = 'off' as takes_writes, change.*
+    from head left join lateral (${changes}) as change on true
     order by change.position`;
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
+import { headRow, unnumbered } from './head.ts';
 
 /** The changes that have no position yet: how many, and for how many seconds the oldest. */
 export type Unnumbered = { readonly count: number; readonly age: number };
@@ -12,7 +13,7 @@ export function askingForUnnumbered(statements: Pick<Statements, 'run'>): () => 
     'SELECT user_changes_unnumbered',
     () => sql`
       select count(*), greatest(coalesce(extract(epoch from clock_timestamp() - min(time)), 0), 0)::float8 as age
-      from user_changes_unnumbered`,
+      from ${headRow} as head cross join lateral ${unnumbered(sql`all`)} as unnumbered`,
   );
 
   return async () => {

@@ -65,6 +65,11 @@ export function isMissingTable(fault: unknown): boolean {
   return sqlStateOf(fault) === '42P01';
 }
 
+/** The column does not exist (yet). */
+export function isMissingColumn(fault: unknown): boolean {
+  return sqlStateOf(fault) === '42703';
+}
+
 /**
  * A change of the schema that another session was in the way of: a lock, a deadlock, or the same change made at the same
  * time, which `if not exists` does not always see (XX000: "tuple concurrently updated").

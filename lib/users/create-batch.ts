@@ -16,10 +16,10 @@ type Given = Parameters<InsertItems>[0];
 
 /** Stores the items of a batch and resolves with what became of each; under a key once, however often it is asked for. */
 export function creatingBatch(writing: Writing) {
-  const { reads, carryOutOnce } = writing;
+  const { statements, carryOutOnce } = writing;
   const inserts = { atomic: insertsOf('atomic'), partial: insertsOf('partial') };
-  const readKnownUsers = readingKnownUsers(reads);
-  const { refuseRepeatedEmails, refuseEmails } = refusingBatchEmails(reads);
+  const readKnownUsers = readingKnownUsers(statements);
+  const { refuseRepeatedEmails, refuseEmails } = refusingBatchEmails(statements);
 
   function insertsOf(mode: UserBatch['mode']) {
     return {

@@ -20,37 +20,34 @@ import { type WrittenRow, writtenUsers } from './written-users.ts';
 type Given = UserCreate & Author & { readonly id: string };
 
 /** Stores one user; under a key once, however often it is asked for. */
-export function creatingUser({ writes, reads, recordsChanges, carryOutOnce, engine }: Writing) {
-  const recordedWith = (given: Given) => (recordsChanges ? recorded('created', given) : undefined);
+export function creatingUser({ statements, carryOutOnce, engine }: Writing) {
   const insert = prepare<ItemOf<Given>, WrittenRow>(
-    writes,
+    statements,
     'INSERT users',
-    (item) => {
-      const { before, from } = givenItems(item, ['id', 'email', 'full_name'], { recordsChanges });
+    (item) =>
       // In the order of the addresses, so that no two statements wait for each other. Of one address the first counts; to
       // name the index of addresses would be plainer, but CockroachDB takes no expression there, and ids do not meet.
-      return writtenUsers(
+      writtenUsers(
         sql`insert into users (id, email, full_name)
-          select given.id, given.email, given.full_name from ${from}
+          select given.id, given.email, given.full_name from given
           order by ${foldedEmail(sql.ref('given.email'))}
           on conflict do nothing`,
-        { before, record: recordsChanges ? recordedByEach('created') : undefined },
-      );
-    },
+        { before: [givenItems(item, ['id', 'email', 'full_name'])], record: recordedByEach('created') },
+      ),
     'item',
   );
-  const insertOnce = prepare<Given & Claim, WrittenRow>(writes, 'INSERT users', (given) =>
+  const insertOnce = prepare<Given & Claim, WrittenRow>(statements, 'INSERT users', (given) =>
     writtenUsers(
       sql`insert into users (id, email, full_name)
         select ${given.id}::uuid, ${given.email}::text, ${given.full_name}::text from claimed`,
       {
         before: [claimed(given, sql`array[${given.id}::uuid]`, engine)],
-        record: recordedWith(given),
+        record: recorded('created', given),
         isKeyed: true,
       },
     ),
   );
-  const readKnownUsers = readingKnownUsers(reads);
+  const readKnownUsers = readingKnownUsers(statements);
 
   async function createUser(user: UserCreate, author: Author): Promise<User> {
     const [row] = await insert(asItem({ ...user, ...author, id: newUserId() }));

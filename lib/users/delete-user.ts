@@ -8,19 +8,16 @@ import type { Writing } from './writing.ts';
 type Given = Author & Versions & { readonly id: string };
 
 /** Deletes a user; resolves with whether there was one, of a version that the preconditions allow. */
-export function deletingUser({ writes, recordsChanges }: Writing) {
+export function deletingUser({ statements }: Writing) {
   const remove = prepare<Given, unknown>(
-    writes,
+    statements,
     'DELETE users',
-    (given) => {
-      const statement = sql`delete from users where id = ${given.id} and ${isOfVersions(given)}`;
-      if (!recordsChanges) return sql`${statement} returning id`;
-      // A deletion has the version after the last.
-      return sql`with written as (
-      ${statement} returning id, version + 1 as version, 0 as changed, clock_timestamp() as moment
+    // A deletion has the version after the last.
+    (given) => sql`with written as (
+      delete from users where id = ${given.id} and ${isOfVersions(given)}
+      returning id, version + 1 as version, 0 as changed, clock_timestamp() as moment
     ), ${recorded('deleted', given)}
-    select id from written`;
-    },
+    select id from written`,
     'write',
   );
 

@@ -19,13 +19,6 @@ type Name = keyof typeof TYPES;
 /** The values of an item, each as a list of one: gathered with others it is one of many (`database/gathered-writes.ts`). */
 export type ItemOf<Values> = { readonly [Name in keyof Values]: readonly [Values[Name]] };
 
-/** Where a statement finds its items: as the table `given`. */
-export type GivenItems = {
-  /** Common table expressions that have to stand before. */
-  readonly before: readonly RawBuilder<unknown>[];
-  readonly from: RawBuilder<unknown>;
-};
-
 /** The values as a list of one each. */
 export function asItem<Values extends object>(values: Values): ItemOf<Values> {
   const item: Record<string, readonly [unknown]> = {};
@@ -33,15 +26,13 @@ export function asItem<Values extends object>(values: Values): ItemOf<Values> {
   return item as ItemOf<Values>;
 }
 
-/** The items with these values; with their authors where changes are recorded. */
+/** A common table expression, `given`: the items with these values, and with their authors. */
 export function givenItems<Values extends Author>(
   item: ItemOf<Values>,
   names: readonly (Name & keyof Values)[],
-  { recordsChanges }: { readonly recordsChanges: boolean },
-): GivenItems {
-  const all: readonly (Name & keyof Values)[] = recordsChanges ? [...names, 'actor', 'request_id'] : names;
+): RawBuilder<unknown> {
+  const all: readonly (Name & keyof Values)[] = [...names, 'actor', 'request_id'];
   const lists = sql.join(all.map((name) => sql`${item[name]}::${sql.raw(TYPES[name])}[]`));
   const rows = sql`unnest(${lists}) as given (${sql.join(all.map((name) => sql.ref(name)))})`;
-  if (!recordsChanges) return { before: [], from: rows };
-  return { before: [sql`given as materialized (select * from ${rows})`], from: sql`given` };
+  return sql`given as materialized (select * from ${rows})`;
 }

@@ -49,11 +49,11 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
 
 /** The statement for this mode. In the order of the addresses, so that two batches never wait for each other. */
 export function insertingItems(
-  { writes, recordsChanges, engine }: Writing,
+  { statements, engine }: Writing,
   mode: UserBatch['mode'],
   { isKeyed }: { readonly isKeyed: boolean },
 ): InsertItems {
-  return prepare<Given, WrittenRow>(writes, 'INSERT users', (given) => {
+  return prepare<Given, WrittenRow>(statements, 'INSERT users', (given) => {
     const { before, rows, ids } = SOURCES[mode](given);
     const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
     return writtenUsers(
@@ -61,7 +61,7 @@ export function insertingItems(
         select source.id, source.email, source.full_name from ${source} order by source.folded`,
       {
         before: isKeyed ? [...before, claimed(given, ids, engine)] : before,
-        record: recordsChanges ? recorded('created', given) : undefined,
+        record: recorded('created', given),
         isKeyed,
       },
     );

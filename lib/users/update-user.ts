@@ -28,7 +28,7 @@ const values = {
 } as const;
 
 /** Right of `=` stands the row as it was. */
-const changed = sql`, changed = ${sql.lit(FIELD_BITS.email)} * (users.email is distinct from ${values.email})::int
+const changed = sql`${sql.lit(FIELD_BITS.email)} * (users.email is distinct from ${values.email})::int
   + ${sql.lit(FIELD_BITS.full_name)} * (users.full_name is distinct from ${values.full_name})::int
   + ${sql.lit(FIELD_BITS.is_active)} * (users.is_active is distinct from ${values.is_active})::int`;
 
@@ -37,19 +37,17 @@ const changed = sql`, changed = ${sql.lit(FIELD_BITS.email)} * (users.email is d
  * that moment, so that of two writers of different fields none undoes the other. Resolves with nothing where there is
  * no such user, or its version is another.
  */
-export function updatingUser({ writes, recordsChanges }: Writing) {
+export function updatingUser({ statements }: Writing) {
   const update = prepare<ItemOf<Given>, WrittenRow>(
-    writes,
+    statements,
     'UPDATE users',
-    (item) => {
-      const { before, from } = givenItems(item, NAMES, { recordsChanges });
-      return writtenUsers(
+    (item) =>
+      writtenUsers(
         sql`update users set email = ${values.email}, full_name = ${values.full_name}, is_active = ${values.is_active},
-        updated_at = ${laterThanBefore}, version = version + 1${recordsChanges ? changed : sql``}
-      from ${from} where users.id = given.id and ${isOfVersions({ among: sql`given.among`, except: sql`given.except` })}`,
-        { before, record: recordsChanges ? recordedByEach('updated') : undefined },
-      );
-    },
+        updated_at = ${laterThanBefore}, version = version + 1, changed = ${changed}
+      from given where users.id = given.id and ${isOfVersions({ among: sql`given.among`, except: sql`given.except` })}`,
+        { before: [givenItems(item, NAMES)], record: recordedByEach('updated') },
+      ),
     'item',
   );
 

@@ -51,7 +51,7 @@ export function userRepository(writing: Writing): UserRepository {
   const updateUser = updatingUser(writing);
   const deleteUser = deletingUser(writing);
   const select = prepare<{ ids: readonly [string] }, UserRow>(
-    writing.reads,
+    writing.statements,
     'SELECT users',
     ({ ids }) => sql`select ${userColumns} from users where id = any(${ids}::uuid[])`,
     'lookup',
@@ -80,7 +80,7 @@ export function userRepository(writing: Writing): UserRepository {
       const request = { operation: 'createUsers', subject: author.actor, key };
       return createBatchOnce(batch, author, fingerprint(request, valuesOf(batch)));
     },
-    list: listingUsers(writing.reads),
+    list: listingUsers(writing.statements),
     get,
     update: async (id, fields, preconditions, author) =>
       (await updateUser(id, fields, preconditions, author)) ?? refuseUntouched(id),

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { keepsChanges } from '../changes/keeps-changes.ts';
 import { boundedText, NO_NUL_PATTERN, Timestamp, UUID_PATTERN, Uuid } from '../text.ts';
 
 const EMAIL_LENGTH = 255;
@@ -84,7 +83,7 @@ export const UserPath = z.object({
 /** Paths of their own beside that of one user, with their methods. */
 export const NEIGHBOURS_OF_USER = {
   batch: { methods: ['POST'] },
-  changes: { methods: ['GET'], isServed: keepsChanges },
+  changes: { methods: ['GET'] },
 } as const;
 
 /** A user, as the database gives it: times in milliseconds since 1970, and `version`, which counts its writes. */

@@ -6,7 +6,7 @@ type Around = {
   /** Common table expressions that `write` selects from. */
   readonly before?: readonly RawBuilder<unknown>[];
   /** What records the rows of `written`. */
-  readonly record?: RawBuilder<unknown> | undefined;
+  readonly record: RawBuilder<unknown>;
   /** Whether `claimed` is among those before: then there is no row when the key was known, and else at least one. */
   readonly isKeyed?: boolean;
 };
@@ -19,11 +19,10 @@ export function writtenUsers(
   write: RawBuilder<unknown>,
   { before = [], record, isKeyed = false }: Around,
 ): RawBuilder<WrittenRow> {
-  if (before.length === 0 && !record) return sql`${write} returning ${userColumns}`;
   const written = sql`written as (
     ${write} returning ${userColumns}, users.changed, users.updated_at as moment
   )`;
-  return sql`with ${sql.join([...before, written, ...(record ? [record] : [])])}
+  return sql`with ${sql.join([...before, written, record])}
     select id, email, full_name, is_active, created_at, updated_at, version
     from ${isKeyed ? sql`claimed left join written on true` : sql`written`} order by id`;
 }

@@ -47,7 +47,6 @@ describe('a deployment that holds', () => {
   test('may have other settings, and may be mounted under a path', async () => {
     const other = await startAcceptable({
       SVC_REQUIRE_IF_MATCH: 'true',
-      SVC_CHANGES_RETENTION: '0',
       SVC_REQUEST_ID_HEADER: 'X-Correlation-ID',
       SVC_BODY_LIMIT: '2048',
       SVC_ENV: 'development',
@@ -56,10 +55,11 @@ describe('a deployment that holds', () => {
       title: 'mounted under a path',
       onRequest: (request) => ({ ...request, target: request.target.replace(/^\/stage/, '') }),
     });
-    const { code, report } = await accept(
-      [`${mounted.url}/stage/`, '--profile', 'full', '--without-changes'],
-      { ...other.credentials, ACCEPT_REQUEST_ID_HEADER: 'X-Correlation-ID', ACCEPT_BODY_LIMIT: '2048' },
-    );
+    const { code, report } = await accept([`${mounted.url}/stage/`, '--profile', 'full'], {
+      ...other.credentials,
+      ACCEPT_REQUEST_ID_HEADER: 'X-Correlation-ID',
+      ACCEPT_BODY_LIMIT: '2048',
+    });
     await Promise.all([mounted.stop(), other.stop()]);
 
     expect(code, report).toBe(0);

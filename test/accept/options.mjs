@@ -1,13 +1,12 @@
 /** The command line or the environment cannot be understood. */
 export class UsageError extends Error {}
 
-export const USAGE = 'npm run accept -- <url> [--profile read-only|full] [--without-changes]';
+export const USAGE = 'npm run accept -- <url> [--profile read-only|full]';
 
 export const environmentHelp = `
   <url>                      where the service is: https://users.example.com, or with the path it is mounted under
   --profile read-only        sends GET, HEAD and OPTIONS alone (the default)
   --profile full             also writes; deletes all that it has written
-  --without-changes          the deployment has SVC_CHANGES_RETENTION=0
 
   ACCEPT_TOKEN               an access token with the roles users.read and, for --profile full, users.write; or
   ACCEPT_TOKEN_URL           the token endpoint for the client credentials grant, with
@@ -27,12 +26,10 @@ const PROFILES = ['read-only', 'full'];
 export function optionsOf(words, environment) {
   const places = [];
   let profile = 'read-only';
-  let hasChanges = true;
   for (const left = [...words]; left.length > 0; ) {
     const word = left.shift();
     if (word === '--help' || word === '-h') return { wantsHelp: true };
-    if (word === '--without-changes') hasChanges = false;
-    else if (word === '--profile') profile = left.shift();
+    if (word === '--profile') profile = left.shift();
     else if (word.startsWith('--profile=')) profile = word.slice('--profile='.length);
     else if (word.startsWith('-')) throw new UsageError(`Unknown option ${word}.`);
     else places.push(word);
@@ -42,7 +39,6 @@ export function optionsOf(words, environment) {
   return {
     base: baseOf(places[0]),
     profile,
-    hasChanges,
     credentials: credentialsOf(environment),
     requestIdHeader: (environment.ACCEPT_REQUEST_ID_HEADER || 'X-Request-ID').toLowerCase(),
     bodyLimit: bytesOf(environment.ACCEPT_BODY_LIMIT || '65536'),

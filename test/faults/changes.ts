@@ -14,6 +14,9 @@ export type Change = {
   };
 };
 
+/** Its position, which its id begins with. */
+export const positionOf = ({ id }: Change): bigint => BigInt(id.split('-')[0] ?? '');
+
 /** A page, and the path of the next one. */
 export type ChangesPage = { readonly changes: readonly Change[]; readonly next: string };
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Change, changesPage, FIRST_CHANGES } from './changes.ts';
+import { type Change, changesPage, FIRST_CHANGES, positionOf } from './changes.ts';
 import { type Entry, isAcknowledged, isInDoubt, isKeyInUse } from './ledger.ts';
 import type { Random } from './random.ts';
 
@@ -55,9 +55,11 @@ export function startReader(service: Service, random: Random, restarts: number) 
   let position = 0n;
   let read = 0;
 
-  function take({ id, subject, type, data }: Change): void {
-    if (BigInt(id) <= position) faults.push(`${id} comes after ${position}`);
-    position = BigInt(id);
+  function take(change: Change): void {
+    const { id, subject, type, data } = change;
+    const given = positionOf(change);
+    if (given <= position) faults.push(`${id} comes after ${position}`);
+    position = given;
     const before = versions.get(subject) ?? 0;
     const isNext = data.version === before + 1 && (type === 'user.created') === (before === 0);
     if (!isNext) faults.push(`${type} ${data.version} of ${subject} comes after version ${before}`);

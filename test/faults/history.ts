@@ -1,4 +1,4 @@
-import type { Change } from './changes.ts';
+import { type Change, positionOf } from './changes.ts';
 import {
   type Entry,
   type Fields,
@@ -94,9 +94,10 @@ function faultsInOrder(changes: readonly Change[], entries: ReadonlyMap<string, 
   const faults: string[] = [];
   let latestSent = Number.NEGATIVE_INFINITY;
   let position = 0n;
-  for (const { id, data } of changes) {
-    if (BigInt(id) <= position) faults.push(`position ${id} comes after ${position}`);
-    position = BigInt(id);
+  for (const change of changes) {
+    const { id, data } = change;
+    if (positionOf(change) <= position) faults.push(`position ${id} comes after ${position}`);
+    position = positionOf(change);
     const entry = entries.get(data.request_id);
     if (!entry) continue;
     if (latestMoment(entry) < latestSent)

@@ -45,26 +45,20 @@ describe('what a gateway takes for a user is refused as the path that it is: 405
     });
   });
 
+  test('the changes as well, with their own methods', async () => {
+    expect(await callAt('/api/v1/users/changes', 'getUser', getUser)).toEqual(
+      refusal('method_not_allowed_error', '/api/v1/users/changes', {
+        headers: { allow: 'GET, HEAD, OPTIONS' },
+      }),
+    );
+  });
+
   test('and all else is for the function itself', async () => {
     for (const path of [`${BATCH}x`, '/api/v1/users/BATCH', '/api/v1/users/constructor']) {
       expect((await callAt(path, 'getUser', getUser)).status).toBe(401);
     }
     expect((await callAt('/api/v1/users/%zz', 'getUser', getUser)).status).toBe(400);
   });
-});
-
-test('with the changes off their path is unknown here as it is there', async () => {
-  const off = await startComposition({ SVC_CHANGES_RETENTION: '0' });
-  const path = '/api/v1/users/changes';
-  const event = {
-    ...(await eventOf('getUser', { token: 'none' })),
-    rawPath: path,
-    pathParameters: undefined,
-  };
-
-  expect(answerOfResult(await getUser.bind(off.service)(event))).toEqual(refusal('not_found_error', path));
-  expect(answerOfResult(await getUser.bind(stage.service)(event)).status).toBe(405);
-  await off.stop();
 });
 
 test('a path that ends in a parameter knows all its neighbours, and their methods', () => {

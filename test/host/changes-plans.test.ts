@@ -111,7 +111,7 @@ describe.each(['known', 'named'] as const)('of 100,000 changes, with values that
 
   test('numbering with nothing to number, and a step of maintenance with nothing too old, read a handful of pages', async () => {
     const number = await statementOf((statements) => numberingChanges(statements)());
-    const expire = await statementOf((statements) => expiringChanges(statements)(30));
+    const expire = await statementOf((statements) => expiringChanges(statements)(30)());
 
     expect((await plans[kind](number)).pages).toBeLessThanOrEqual(8);
     const cost = await plans[kind](expire);

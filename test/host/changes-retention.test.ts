@@ -1,12 +1,12 @@
-import { expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { maintain as maintainDatabase } from '../../lib/maintenance.ts';
-import { readSettings, type Variables } from '../../lib/settings.ts';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, nextOf } from '../stage/changes.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf, startService } from '../stage/service.ts';
+import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 
@@ -14,21 +14,13 @@ const service = serviceUnderTest();
 const { call } = service;
 const query = (statement: string) => inDatabase(service.database, statement);
 
-/** Another instance, with the changes off. */
-async function startOff() {
-  const off = await startService({ SVC_CHANGES_RETENTION: '0' }, service);
-  const callOff: typeof call = async (...request) => answerOf(await off.call(...request));
-  return { call: callOff, stop: off.stop };
-}
+const get = (path: string) => call('GET', path);
 
-const get = (path: string, from = call) => from('GET', path);
-
-const createUser = async (from = call, headers: Record<string, string> = {}) =>
-  (await from('POST', USERS, { email: freshAddress() }, { headers })).body as UserBody;
+const createUser = async (headers: Record<string, string> = {}) =>
+  (await call('POST', USERS, { email: freshAddress() }, { headers })).body as UserBody;
 
 /** As an instance does from time to time. */
-const maintain = (variables: Variables = {}) =>
-  maintainDatabase(readSettings({ ...environmentOf(service.database, service.issuer), ...variables }));
+const maintain = () => maintainDatabase(readSettings(environmentOf(service.database, service.issuer)));
 
 test('changes older than the retention are deleted, and a cursor from before them is 410', async () => {
   const beginning = nextOf(await get(`${CHANGES}?limit=1&cursor=now`));
@@ -46,9 +38,65 @@ test('changes older than the retention are deleted, and a cursor from before the
   expect((await get(`${USERS}${old.id}/changes`)).body).toEqual([]);
 });
 
+describe('a change whose time is wrong', () => {
+  /** Changes of users that do not exist, with times so many days ago, in this order; resolves with the users' ids. */
+  async function leaveChanges(daysAgo: readonly number[]): Promise<readonly string[]> {
+    const ids = daysAgo.map(() => randomUUID());
+    const rows = daysAgo.map((days, n) => `('${ids[n]}'::uuid, ${days}, ${n})`);
+    await query(`
+      INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
+      SELECT id, 1, 1, 0, 'a', '', now() - days * interval '1 day' FROM (VALUES ${rows.join()}) AS v (id, days, n) ORDER BY n
+    `);
+    return ids;
+  }
+
+  const kept = async () => {
+    const subjects: string[] = [];
+    for (let next = CHANGES; ; ) {
+      const page = await get(next);
+      const found = page.body as readonly { subject: string }[];
+      if (found.length === 0) return subjects;
+      subjects.push(...found.map(({ subject }) => subject));
+      next = `${nextOf(page).replace(/&limit=\d+/, '')}&limit=1000`;
+    }
+  };
+
+  beforeEach(() => query("UPDATE user_changes SET time = now() - interval '40 days'"));
+
+  test('because it lies in the future keeps no older change from being deleted', async () => {
+    const [, , , young, later] = await leaveChanges([40, -400, 35, 5, -1]);
+    await maintain();
+
+    expect(await kept()).toEqual([young, later]);
+  });
+
+  test('because it lies in the future is kept where nothing older comes after it', async () => {
+    const [, first, second, young] = await leaveChanges([40, -1, -2, 5, 40]);
+    const [last] = (await kept()).slice(-1);
+    await maintain();
+
+    expect(await kept()).toEqual([first, second, young, last]);
+  });
+
+  test('because it lies in the future stops no step, however many there are', async () => {
+    const daysAgo = [40, ...Array.from({ length: 2500 }, () => -1), 40, -1, 5];
+    const ids = await leaveChanges(daysAgo);
+    await maintain();
+
+    expect(await kept()).toEqual(ids.slice(-2));
+  });
+
+  test('because it lies in the past deletes no younger change before it', async () => {
+    const [, ...others] = await leaveChanges([40, 5, 4000, 4]);
+    await maintain();
+
+    expect(await kept()).toEqual(others);
+  });
+});
+
 test('keys older than 24 hours are deleted, and are as new', async () => {
-  await createUser(call, { 'idempotency-key': 'young' });
-  await createUser(call, { 'idempotency-key': 'old' });
+  await createUser({ 'idempotency-key': 'young' });
+  await createUser({ 'idempotency-key': 'old' });
   await query(`
     UPDATE idempotency_keys SET created_at = created_at - interval '25 hours'
     WHERE created_at = (SELECT max(created_at) FROM idempotency_keys)
@@ -59,35 +107,17 @@ test('keys older than 24 hours are deleted, and are as new', async () => {
   expect(await query('SELECT FROM idempotency_keys')).toHaveLength(1);
 });
 
-test('an instance with the changes off writes none, and every cursor from before it is 410', async () => {
+test('a cursor from before an instance that recorded no changes is 410, once changes are read again', async () => {
+  await createUser();
   const before = nextOf(await get(`${CHANGES}?cursor=now&limit=0`));
-  const off = await startOff();
-  const unseen = await createUser(off.call);
-
-  for (const path of [CHANGES, `${CHANGES}/`, `${USERS}${unseen.id}/changes`]) {
-    expect(await get(path, off.call)).toEqual(refusal('not_found_error', path));
-    expect((await off.call('POST', path, {})).status).toBe(404);
-  }
-  await off.stop();
+  // Instances of earlier versions set this when they wrote without recording changes.
+  await query('UPDATE user_changes_head SET is_interrupted = true');
+  const seen = await createUser();
 
   expect(await get(before)).toEqual(refusal('cursor_expired_error', CHANGES));
-  const seen = await createUser();
-  expect((await get(CHANGES)).body).toMatchObject([{ subject: seen.id }]);
-  await maintain({ SVC_CHANGES_RETENTION: '0' });
-  expect(await query('SELECT FROM user_changes')).toEqual([]);
-});
-
-test('a cursor that was taken while an instance with the changes off went on writing is 410 as well', async () => {
-  const off = await startOff();
-  await createUser(off.call);
-  const cursor = nextOf(await get(`${CHANGES}?cursor=now&limit=0`));
-
-  await until('the cursor has expired', async () => {
-    await createUser(off.call);
-    return (await get(cursor)).status === 410;
-  });
-  await off.stop();
-  expect(await get(cursor)).toEqual(refusal('cursor_expired_error', CHANGES));
+  const page = await get(CHANGES);
+  expect(page.body).toMatchObject([{ subject: seen.id }]);
+  expect((await get(nextOf(page))).status).toBe(200);
 });
 
 test('a cursor beyond the last change, as after a restored backup, is 410', async () => {

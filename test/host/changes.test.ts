@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -118,4 +119,16 @@ describe('with wait', () => {
     expect((await call('GET', `${end}&wait=1`)).body).toEqual([]);
     expect((await call('GET', `${CHANGES}?cursor=now&wait=1`)).body).toEqual([]);
   });
+});
+
+test('a field that this version does not know is left out of `changed`', async () => {
+  const end = await endOfFeed(call);
+  const ada = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
+  const database = service.database;
+  await inDatabase(database, 'UPDATE user_changes_unnumbered SET type = 2, changed = 8 | 2');
+  const { body } = await call('GET', end);
+  await inDatabase(database, 'UPDATE user_changes SET changed = -8');
+
+  expect(body).toEqual([change('user.updated', ada, 1, ['full_name'])]);
+  expect((await call('GET', end)).body).toEqual([change('user.updated', ada, 1)]);
 });

@@ -81,7 +81,17 @@ test('of a deleted user nothing stays but its id, in the changes and beside the 
     })),
   );
   expect(kept.get('user_changes')?.map((row) => Object.keys(JSON.parse(row)))).toEqual(
-    Array(5).fill(['position', 'user_id', 'version', 'type', 'changed', 'actor', 'request_id', 'time']),
+    Array(5).fill([
+      'position',
+      'user_id',
+      'version',
+      'type',
+      'changed',
+      'actor',
+      'request_id',
+      'time',
+      'identity',
+    ]),
   );
 
   await query(`

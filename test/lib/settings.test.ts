@@ -182,6 +182,12 @@ const SETTINGS: readonly (readonly [
     ['-1', 'four', 'NaN', '4s'],
   ],
   [
+    'SVC_CHANGES_RETENTION',
+    (settings) => settings.changesRetention,
+    { '1': 1, '3650': 3650 },
+    ['0', '-1', '3651', '1.5', 'off'],
+  ],
+  [
     'SVC_POSTGRES_MIGRATE',
     (settings) => POSTGRES(settings).migrate,
     { true: true, Off: false, '0': false, YES: true },
@@ -240,6 +246,7 @@ test('the defaults', () => {
       jwksRefresh: 300,
     },
     requestIdHeader: 'X-Request-ID',
+    changesRetention: 30,
     bodyLimit: 65_536,
     host: '0.0.0.0',
     port: 8000,
@@ -382,6 +389,7 @@ describe('the refusal', () => {
     ['SVC_POSTGRES_POOL_SIZE', ['1', '200']],
     ['SVC_OAUTH_JWKS_REFRESH', ['5', '3600']],
     ['SVC_OAUTH_CLOCK_TOLERANCE', ['0', '300']],
+    ['SVC_CHANGES_RETENTION', ['1', '3650', 'changes can no longer be turned off']],
   ])('says what %s accepts', (name, words) => {
     const message = refusalOf({ ...REQUIRED, [name]: ':' });
 

@@ -126,6 +126,7 @@ const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const GENERATED_ID = /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/g;
 const CURSOR = /(?<=[?&]cursor=)[\w-]+/g;
 const REQUEST_ID_OF_CHANGE = /(?<="request_id":")[\da-f-]{36}/g;
+const IDENTITY_OF_CHANGE = /(?<="id":"\d+-)[\da-f]{8}(?=")/g;
 const GENERATED_REQUEST_ID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 /** With what differs from run to run, and must, replaced by texts of the same length. */
@@ -134,6 +135,7 @@ function comparable({ status, headers, body }: RawAnswer, ids: string[]): RawAns
     text
       .replace(TIME, 'a time, of ISO 8601, UTC')
       .replace(REQUEST_ID_OF_CHANGE, 'generated, of thirty-six characters')
+      .replace(IDENTITY_OF_CHANGE, 'identity')
       .replace(CURSOR, (cursor) => 'a cursor'.padEnd(cursor.length))
       .replace(GENERATED_ID, (id) => {
         if (!ids.includes(id)) ids.push(id);

@@ -9,7 +9,7 @@ export const CHANGES = '/api/v1/users/changes';
 export function change(type: string, { id }: Pick<UserBody, 'id'>, version: number, changed: string[] = []) {
   return {
     specversion: '1.0',
-    id: expect.stringMatching(/^[1-9]\d*$/),
+    id: expect.stringMatching(/^[1-9]\d*-[\da-f]{8}$/),
     source: '/api/v1/users',
     type,
     subject: id,

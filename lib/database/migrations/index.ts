@@ -4,6 +4,7 @@ import { users } from './0001-users.ts';
 import { inactiveUsers } from './0002-inactive-users.ts';
 import { idempotencyKeys } from './0003-idempotency-keys.ts';
 import { userChanges } from './0004-user-changes.ts';
+import { feedHead } from './0005-feed-head.ts';
 import type { MigrationName } from './names.ts';
 
 /**
@@ -18,4 +19,5 @@ export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0002-inactive-users': inactiveUsers,
   '0003-idempotency-keys': idempotencyKeys,
   '0004-user-changes': userChanges,
+  '0005-feed-head': feedHead,
 };

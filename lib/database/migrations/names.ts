@@ -2,7 +2,13 @@
  * All migrations, in their order; kept for ever in `kysely_migration`. Apart from what they do, since /ready needs no
  * more than the name of the last.
  */
-const names = ['0001-users', '0002-inactive-users', '0003-idempotency-keys', '0004-user-changes'] as const;
+const names = [
+  '0001-users',
+  '0002-inactive-users',
+  '0003-idempotency-keys',
+  '0004-user-changes',
+  '0005-feed-head',
+] as const;
 
 /** The name of a migration. */
 export type MigrationName = (typeof names)[number];

@@ -8,7 +8,6 @@ const CHANGES = '/api/v1/users/changes';
 /** Every write of this run is in the feed, once and in order. */
 export async function feed({
   check,
-  skip,
   call,
   newUser,
   patch,
@@ -16,11 +15,8 @@ export async function feed({
   ledger,
   succeeds,
   refuses,
-  hasChanges,
   requestIdHeader,
 }) {
-  if (!hasChanges) return skip('the changes of this run', 'the deployment has none');
-
   /** What comes after a link, to the end of what there is. */
   async function following(target) {
     const seen = [];

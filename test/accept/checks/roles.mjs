@@ -2,12 +2,12 @@ const USERS = '/api/v1/users/';
 const SOMEBODY = `${USERS}00000000-0000-0000-0000-000000000000`;
 
 /** A token without users.read reads nothing. */
-export async function readRoles({ check, skip, call, source, refuses, hasChanges }) {
+export async function readRoles({ check, skip, call, source, refuses }) {
   const title = 'a token with users.write alone may not read (403)';
   const token = await source.narrowed('users.write');
   if (!token) return skip(title, 'the provider gives no such token');
   await check(title, async () => {
-    const paths = [USERS, SOMEBODY, ...(hasChanges ? [`${USERS}changes`, `${SOMEBODY}/changes`] : [])];
+    const paths = [USERS, SOMEBODY, `${USERS}changes`, `${SOMEBODY}/changes`];
     for (const path of paths)
       refuses(await call('GET', path, { token }), 'forbidden_error', challenge('users.read'));
   });

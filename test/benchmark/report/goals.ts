@@ -59,18 +59,6 @@ const goals: readonly Goal[] = [
     beside('go', workload, 'server', server, { atMost: 1 }),
     beside('go', workload, 'PostgreSQL', postgres, { atMost: 1 }),
     beside('fastify-all', workload, 'server', server, { atMost: 0.65 }),
-    {
-      title: `${workload}: PostgreSQL with changes to without`,
-      of: ours(workload, postgres, 'ours-changes'),
-      to: ours(workload, postgres),
-      atMost: 1.6,
-    },
-    {
-      title: `${workload}: server with changes to without`,
-      of: ours(workload, server, 'ours-changes'),
-      to: ours(workload, server),
-      atMost: 1.15,
-    },
   ]),
   ...(
     [

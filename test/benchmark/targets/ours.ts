@@ -31,10 +31,7 @@ const variant = (
     programOf(stage, { ...stage.variablesOf(database), ...more(stage), SVC_PORT: String(port) }),
 });
 
-const withoutChanges = { SVC_CHANGES_RETENTION: '0' };
-
 const traced = (sampler: Variables) => (stage: Stage) => ({
-  ...withoutChanges,
   ...sampler,
   SVC_OTEL_ENABLED: 'true',
   OTEL_EXPORTER_OTLP_ENDPOINT: stage.collector.endpoint,
@@ -44,13 +41,7 @@ const TRACED = ['get', 'create', 'update', 'list'];
 
 /** The service itself, as it is and with what can be switched on; the first is what the others are compared with. */
 export const ours: readonly Target[] = [
-  variant('ours', 'ours', undefined, () => withoutChanges),
-  variant(
-    'ours-changes',
-    'ours, changes on',
-    ['get', 'create', 'update', 'batch', 'mix', 'changes'],
-    () => ({}),
-  ),
+  variant('ours', 'ours', undefined, () => ({})),
   variant(
     'ours-traced-1',
     'ours, 1 % traced',
@@ -72,7 +63,7 @@ export function oursWith(words: string, index: number): Target {
     install: async (stage) => (database, port) =>
       programOf(
         stage,
-        { ...stage.variablesOf(database), ...withoutChanges, ...variables, SVC_PORT: String(port) },
+        { ...stage.variablesOf(database), ...variables, SVC_PORT: String(port) },
         options.join(' '),
       ),
   };

@@ -126,7 +126,7 @@ const SETTINGS: readonly Record<string, string | undefined>[] = [
   { SVC_OAUTH_ALGORITHMS: 'HS256' },
   { SVC_OTEL_ENABLED: 'perhaps' },
   { SVC_LOG_LEVEL: 'loud' },
-  { SVC_CHANGES_RETENTION: '-1' },
+  { SVC_CHANGES_RETENTION: '0' },
 ];
 
 export const badSettings: Row = {

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { answerOf } from '../stage/answers.ts';
+import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
+import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+/** So many changes are in the feed, all of one actor. */
+const MANY = 200_000;
+
+/** In milliseconds: within this time every reader has a change, and the end of every wait. */
+const SOON = 500;
+
+const service = serviceUnderTest();
+const { createUser } = service;
+
+let administrator: Awaited<ReturnType<typeof administer>>;
+
+/** As that actor would write them, and readers would number them. */
+const leaveChanges = (count: number) =>
+  administrator.query(`
+    WITH head AS (SELECT position FROM user_changes_head), written AS (
+      INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time)
+      SELECT position + n, gen_random_uuid(), 1, 1, 0, 'busy', '', now() FROM head, generate_series(1, ${count}) AS n
+    ) UPDATE user_changes_head SET position = position + ${count}
+  `);
+
+beforeAll(async () => {
+  administrator = await administer(service.database.name);
+  await leaveChanges(MANY);
+});
+
+afterAll(() => administrator.end());
+
+/** An instance that has just been started. */
+async function startFresh() {
+  const fresh = await startService({}, service);
+  return { stop: fresh.stop, get: async (path: string) => answerOf(await fresh.call('GET', path)) };
+}
+
+async function timed<Value>(done: Promise<Value>) {
+  const begun = performance.now();
+  return { value: await done, milliseconds: performance.now() - begun };
+}
+
+test('a reader far behind an instance that has just been started delays nobody', async () => {
+  const end = await endOfFeed(service.call);
+  const fresh = await startFresh();
+  const far = Array.from({ length: 3 }, () => fresh.get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`));
+  const short = timed(fresh.get(`${end}&wait=1`));
+  const long = fresh.get(`${end}&wait=20`);
+  await sleep(300);
+  const ada = await createUser();
+  const page = await timed(long);
+
+  expect(page.value.body).toEqual([change('user.created', ada, 1)]);
+  expect(page.milliseconds).toBeLessThan(SOON);
+  expect((await short).value.body).toEqual([change('user.created', ada, 1)]);
+  for (const page of await Promise.all(far)) expect([page.status, page.body]).toEqual([200, []]);
+  await fresh.stop();
+});
+
+test('every wait ends on time beside a reader far behind', async () => {
+  const end = await endOfFeed(service.call);
+  const fresh = await startFresh();
+  const far = fresh.get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`);
+  const waits = await Promise.all([1, 2].map((seconds) => timed(fresh.get(`${end}&wait=${seconds}`))));
+
+  for (const [n, { value, milliseconds }] of waits.entries()) {
+    expect([value.status, value.body]).toEqual([200, []]);
+    expect(milliseconds).toBeLessThan((n + 1) * 1000 + SOON);
+  }
+  expect((await far).status).toBe(200);
+  await fresh.stop();
+});
+
+test('many readers far behind, each elsewhere, are all answered on time', async () => {
+  const fresh = await startFresh();
+  const cursors = Array.from({ length: 150 }, (_, n) => Buffer.from(`.${n * 1200}`).toString('base64url'));
+  const pages = await Promise.all(
+    cursors.map((cursor) => timed(fresh.get(`${CHANGES}?exclude_actor=busy&wait=2&cursor=${cursor}`))),
+  );
+
+  for (const { value, milliseconds } of pages) {
+    expect([value.status, value.body]).toEqual([200, []]);
+    expect(milliseconds).toBeLessThan(2000 + SOON);
+  }
+  await fresh.stop();
+});
+
+test('readers who fall behind while they wait delay none who come at the head', async () => {
+  const fresh = await startFresh();
+  const end = await endOfFeed((_method, path) => fresh.get(path));
+  const behind = Array.from({ length: 20 }, () => fresh.get(`${end}&exclude_actor=busy&wait=20`));
+  await untilPolling(administrator);
+  await leaveChanges(MANY);
+  const atTheHead = await endOfFeed(service.call);
+  const short = timed(fresh.get(`${atTheHead}&wait=1`));
+  const long = fresh.get(`${atTheHead}&wait=20`);
+  await sleep(100);
+  const ada = await createUser();
+  const page = await timed(long);
+
+  expect(page.milliseconds).toBeLessThan(SOON);
+  expect(page.value.body).toEqual([change('user.created', ada, 1)]);
+  expect((await short).milliseconds).toBeLessThan(1000 + SOON);
+  for (const page of await Promise.all(behind)) {
+    expect(page.body).toEqual([change('user.created', ada, 1)]);
+    expect(nextOf(page)).toContain('exclude_actor=busy');
+  }
+  await fresh.stop();
+});

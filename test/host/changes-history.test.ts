@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { maintain } from '../../lib/maintenance.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import {
+  CHANGES,
+  type ChangeBody,
+  change,
+  cursorIn,
+  endOfFeed,
+  nextOf,
+  untilPolling,
+} from '../stage/changes.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { environmentOf } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+const { call, createUser } = service;
+const query = (...statements: readonly string[]) => inDatabase(service.database, ...statements);
+const get = (path: string) => call('GET', path);
+const of = ({ id }: Pick<UserBody, 'id'>) => `/api/v1/users/${id}/changes`;
+const expired = (path: string) => refusal('cursor_expired_error', path.replace(/\?.*/, ''));
+
+/** The cursor of a position as earlier versions wrote it. */
+const earlierCursor = (position: number | string) => Buffer.from(`.${position}`).toString('base64url');
+
+const head = async () => Number((await query('SELECT position FROM user_changes_head'))[0]?.position);
+
+/** As a restored backup, or a failover: all that was written behind the position is gone, and was never numbered. */
+const lose = (position: number) =>
+  query(
+    `DELETE FROM users USING user_changes WHERE id = user_id AND position > ${position}`,
+    `DELETE FROM user_changes WHERE position > ${position}`,
+    `UPDATE user_changes_head SET position = ${position}`,
+  );
+
+let administrator: Awaited<ReturnType<typeof administer>>;
+
+beforeAll(async () => {
+  administrator = await administer(service.database.name);
+  for (let count = 0; count < 5; count += 1) await createUser();
+});
+
+afterAll(() => administrator.end());
+
+describe('where history was lost, and as much was written since,', () => {
+  test('a cursor in the lost part is 410 on every path, however much was written', async () => {
+    const ada = await createUser();
+    const kept = await endOfFeed(call);
+    const position = await head();
+    const ofAda = nextOf(await get(of(ada)));
+    for (let count = 0; count < 4; count += 1) await createUser();
+    const inTheMiddle = nextOf(await get(`${kept}&limit=2`));
+    const atTheEnd = await endOfFeed(call);
+    const ofAdaAtTheEnd = nextOf(await get(ofAda));
+    await lose(position);
+
+    for (let written = 0; written < 8; written += 1) {
+      expect(await get(inTheMiddle)).toEqual(expired(CHANGES));
+      expect(await get(atTheEnd)).toEqual(expired(CHANGES));
+      expect(await get(`${atTheEnd}&exclude_actor=x`)).toEqual(expired(CHANGES));
+      expect(await get(`${inTheMiddle}&wait=1`)).toEqual(expired(CHANGES));
+      expect(await get(ofAdaAtTheEnd)).toEqual(expired(of(ada)));
+      expect((await get(ofAda)).status).toBe(200);
+      expect((await get(kept)).body).toHaveLength(written);
+      await createUser();
+    }
+  });
+
+  test('no two changes have the same id', async () => {
+    const end = await endOfFeed(call);
+    const position = await head();
+    await createUser();
+    const lost = (await get(end)).body as ChangeBody[];
+    await lose(position);
+    await createUser();
+    const written = (await get(end)).body as ChangeBody[];
+
+    const positions = [...lost, ...written].map(({ id }) => id.split('-')[0]);
+    expect(positions).toEqual([`${position + 1}`, `${position + 1}`]);
+    expect(lost[0]?.id).not.toBe(written[0]?.id);
+  });
+
+  test('a reader who waits meanwhile gets 410', async () => {
+    await createUser();
+    const end = await endOfFeed(call);
+    const waiting = ['', '&exclude_actor=x', '&limit=1'].map((more) => get(`${end}&wait=20${more}`));
+    await untilPolling(administrator);
+    // In one statement, as a poll sees it after a failover: in the place of the lost change there is another.
+    await query(
+      'UPDATE user_changes SET user_id = gen_random_uuid(), identity = identity # 1 WHERE position = (SELECT position FROM user_changes_head)',
+    );
+
+    for (const page of await Promise.all(waiting)) expect(page).toEqual(expired(CHANGES));
+  });
+
+  test('a change that is numbered again keeps its id, and its cursors', async () => {
+    const end = await endOfFeed(call);
+    await createUser();
+    const first = await get(end);
+    await query(`
+      WITH lost AS (DELETE FROM user_changes WHERE position = (SELECT position FROM user_changes_head) RETURNING *),
+      back AS (UPDATE user_changes_head SET position = position - 1)
+      INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time, identity)
+      SELECT user_id, version, type, changed, actor, request_id, time, identity FROM lost
+    `);
+
+    expect((await get(nextOf(first))).body).toEqual([]);
+    expect((await get(end)).body).toEqual(first.body);
+  });
+});
+
+describe('a cursor behind the last change that was deleted', () => {
+  const deleteAll = async () => {
+    await query("UPDATE user_changes SET time = now() - interval '31 days'");
+    await maintain(readSettings(environmentOf(service.database, service.issuer)));
+    expect(await query('SELECT FROM user_changes')).toEqual([]);
+  };
+
+  test('is valid, and one before it is 410', async () => {
+    const before = await endOfFeed(call);
+    const ada = await createUser();
+    const end = await endOfFeed(call);
+    const ofAda = nextOf(await get(of(ada)));
+    await deleteAll();
+
+    expect((await get(end)).body).toEqual([]);
+    expect(cursorIn(nextOf(await get(end)))).toBe(cursorIn(end));
+    expect((await get(ofAda)).body).toEqual([]);
+    expect(await get(before)).toEqual(expired(CHANGES));
+    const grace = await createUser();
+    for (const next of [end, CHANGES])
+      expect((await get(next)).body).toEqual([change('user.created', grace, 1)]);
+    const earlier = `${CHANGES}?cursor=${earlierCursor((await head()) - 1)}`;
+    expect((await get(earlier)).body).toEqual([change('user.created', grace, 1)]);
+  });
+
+  test('is 410 where another change had its position', async () => {
+    const position = await head();
+    await createUser();
+    const end = await endOfFeed(call);
+    await lose(position);
+    await createUser();
+    const other = await endOfFeed(call);
+    await deleteAll();
+
+    expect(await get(end)).toEqual(expired(CHANGES));
+    expect(await get(`${end}&wait=1`)).toEqual(expired(CHANGES));
+    expect((await get(other)).status).toBe(200);
+  });
+
+  test('is valid where an earlier version deleted it, which keeps its position alone', async () => {
+    await createUser();
+    const end = await endOfFeed(call);
+    await query(
+      'DELETE FROM user_changes WHERE position <= (SELECT position FROM user_changes_head)',
+      'UPDATE user_changes_head SET expired = position',
+    );
+
+    expect((await get(end)).body).toEqual([]);
+    const ada = await createUser();
+    expect((await get(end)).body).toEqual([change('user.created', ada, 1)]);
+    expect((await get(nextOf(await get(end)))).body).toEqual([]);
+  });
+});
+
+describe('a cursor in the form of earlier versions', () => {
+  test('is followed, and the link has the present form', async () => {
+    const end = await endOfFeed(call);
+    const position = await head();
+    const atTheHead = await get(`${CHANGES}?cursor=${earlierCursor(position)}`);
+    const ada = await createUser();
+    const page = await get(`${CHANGES}?cursor=${earlierCursor(position)}`);
+
+    expect([atTheHead.status, atTheHead.body, cursorIn(nextOf(atTheHead))]).toEqual([200, [], cursorIn(end)]);
+    expect(page.body).toEqual([change('user.created', ada, 1)]);
+    expect(cursorIn(nextOf(page))).toBe(cursorIn(await endOfFeed(call)));
+  });
+
+  test('of a user is followed, and the link has the present form', async () => {
+    const ada = await createUser();
+    await createUser();
+    const text = `${ada.id.replaceAll('-', '')}.${(await head()) - 1}`;
+    const page = await get(`${of(ada)}?cursor=${Buffer.from(text).toString('base64url')}`);
+
+    expect(page.body).toEqual([change('user.created', ada, 1)]);
+    expect(cursorIn(nextOf(page))).toBe(cursorIn(nextOf(await get(of(ada)))));
+  });
+
+  test('waits, and has the present form when the wait ends', async () => {
+    const waiting = get(`${CHANGES}?cursor=${earlierCursor(await head())}&wait=1`);
+
+    expect(cursorIn(nextOf(await waiting))).toBe(cursorIn(await endOfFeed(call)));
+  });
+
+  test('is 410 beyond the head, and before what is kept', async () => {
+    await query('UPDATE user_changes_head SET expired = greatest(expired, 3)');
+
+    expect(await get(`${CHANGES}?cursor=${earlierCursor((await head()) + 1)}`)).toEqual(expired(CHANGES));
+    expect(await get(`${CHANGES}?cursor=${earlierCursor(2)}`)).toEqual(expired(CHANGES));
+  });
+});
+
+test('a cursor behind the hole that an earlier version left names that hole', async () => {
+  await query('UPDATE user_changes_head SET is_interrupted = true');
+  const end = await endOfFeed(call);
+  const position = await head();
+  expect((await get(end)).body).toEqual([]);
+  await query(`UPDATE user_changes_head SET position = ${position - 1}, is_interrupted = true`);
+
+  expect(await get(end)).toEqual(expired(CHANGES));
+});
+
+test('a page that ends on a change that was left out has a cursor that is valid behind it', async () => {
+  const end = await endOfFeed(call);
+  const authorization = `Bearer ${await service.issuer.sign({ sub: 'busy' })}`;
+  await call('POST', '/api/v1/users/', { email: freshAddress() }, { headers: { authorization } });
+  const page = await get(`${end}&exclude_actor=busy`);
+
+  expect(page.body).toEqual([]);
+  expect(cursorIn(nextOf(page))).toBe(cursorIn(await endOfFeed(call)));
+});
+
+test('before the migration of this version the changes are 503, and users are written', async () => {
+  const end = await endOfFeed(call);
+  await query('ALTER TABLE user_changes_head RENAME COLUMN late TO later');
+  const ada = await createUser();
+  const page = await get(end);
+  await query('ALTER TABLE user_changes_head RENAME COLUMN later TO late');
+
+  expect(page).toEqual(refusal('service_unavailable_error', CHANGES));
+  expect((await get(end)).body).toEqual([change('user.created', ada, 1)]);
+});

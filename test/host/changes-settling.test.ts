@@ -1,0 +1,174 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../lib/database/database.ts';
+import { maintaining } from '../../lib/maintenance.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { CHANGES, type ChangeBody, endOfFeed, nextOf } from '../stage/changes.ts';
+import { environmentOf } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+const { call } = service;
+
+let writer: pg.Client;
+let other: pg.Client;
+let database: ReturnType<typeof openDatabase>;
+
+beforeAll(async () => {
+  [writer, other] = [0, 1].map(() => new pg.Client({ ...service.database, ssl: false })) as [
+    pg.Client,
+    pg.Client,
+  ];
+  await Promise.all([writer.connect(), other.connect()]);
+  database = openDatabase(readSettings(environmentOf(service.database, service.issuer)).postgres);
+});
+
+afterAll(async () => {
+  await Promise.all([writer.end(), other.end(), database.close(1)]);
+});
+
+/** Writes changes of an actor, as a writer does before its transaction ends. */
+const write = (client: pg.Client, actor: string, count = 1) =>
+  client.query(
+    `INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
+     SELECT gen_random_uuid(), 1, 1, 0, '${actor}', '', now() FROM generate_series(1, ${count})`,
+  );
+
+const state = async () =>
+  (await writer.query('SELECT settled::int, reached::int, late FROM user_changes_head')).rows[0];
+
+const unnumbered = async () =>
+  (await writer.query('SELECT count(*)::int FROM user_changes_unnumbered')).rows[0].count;
+
+/** The actors of the changes after a link. */
+const actorsAfter = async (link: string) =>
+  ((await call('GET', `${link}&limit=1000`)).body as ChangeBody[]).map(({ data }) => data.actor);
+
+/** Runs as an instance does every ten minutes, so often. */
+async function maintain(times: number): Promise<void> {
+  const run = maintaining(database.statements, 30);
+  for (let count = 0; count < times; count += 1) {
+    await run();
+    await writer.query("UPDATE user_changes_head SET noted_at = noted_at - interval '10 minutes'");
+  }
+}
+
+let end: string;
+
+beforeEach(async () => {
+  await maintain(4);
+  end = await endOfFeed(call);
+});
+
+test('a change whose transaction ends late is read once it has ended, and is late until then', async () => {
+  await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+  await write(writer, 'late');
+  await write(other, 'punctual', 3);
+  expect(await actorsAfter(end)).toEqual(['punctual', 'punctual', 'punctual']);
+  await writer.query('COMMIT');
+  const { settled, late } = await state();
+
+  expect(late).toEqual([String(settled - 3)]);
+  expect(await actorsAfter(end)).toEqual(['punctual', 'punctual', 'punctual', 'late']);
+  expect(await state()).toEqual({ settled, reached: settled, late: [] });
+});
+
+test('a change beyond a gap of the sequence, however large, is read', async () => {
+  await writer.query(
+    "SELECT setval('user_changes_unnumbered_sequence_seq', nextval('user_changes_unnumbered_sequence_seq') + 1000000)",
+  );
+  await write(writer, 'far');
+  await write(writer, 'farther');
+
+  expect(await actorsAfter(end)).toEqual(['far', 'farther']);
+  const { settled, reached, late } = await state();
+  expect([settled < reached - 1_000_000, late]).toEqual([true, []]);
+  await write(writer, 'next');
+  expect(await actorsAfter(end)).toEqual(['far', 'farther', 'next']);
+});
+
+test('changes that an instance of an earlier version numbers in between are read once', async () => {
+  const numberAsBefore = `
+    WITH candidate AS MATERIALIZED (
+      SELECT sequence FROM user_changes_unnumbered ORDER BY sequence LIMIT 5000
+    ), head AS MATERIALIZED (
+      SELECT position FROM user_changes_head WHERE EXISTS (SELECT FROM candidate) FOR UPDATE
+    ), taken AS (
+      DELETE FROM user_changes_unnumbered AS unnumbered USING head
+      WHERE unnumbered.sequence = ANY(ARRAY(SELECT sequence FROM candidate)) RETURNING unnumbered.*
+    ), numbered AS (
+      INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time)
+      SELECT (SELECT position FROM head) + row_number() OVER (ORDER BY sequence),
+        user_id, version, type, changed, actor, request_id, time FROM taken RETURNING position
+    )
+    UPDATE user_changes_head SET position = (SELECT max(position) FROM numbered) WHERE EXISTS (SELECT FROM numbered)`;
+  for (const actor of ['a', 'b', 'c']) {
+    await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await write(writer, `late ${actor}`);
+    await write(other, actor);
+    await other.query(numberAsBefore);
+    await write(other, actor.toUpperCase());
+    await actorsAfter(end);
+    await writer.query('COMMIT');
+    await (actor === 'b' ? other.query(numberAsBefore) : actorsAfter(end));
+  }
+
+  expect(await actorsAfter(end)).toEqual(['a', 'A', 'late a', 'b', 'B', 'late b', 'c', 'C', 'late c']);
+});
+
+describe('maintenance', () => {
+  test('settles the sequence over writes that were never committed, a quarter of an hour later', async () => {
+    await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await write(writer, 'never', 10);
+    await writer.query('ROLLBACK');
+    await write(writer, 'after');
+    expect(await actorsAfter(end)).toEqual(['after']);
+    await maintain(2);
+    const { late, reached } = await state();
+    expect(late).toEqual(expect.arrayContaining([String(reached - 1), String(reached - 10)]));
+    await maintain(3);
+
+    expect(await state()).toEqual({ settled: reached, reached, late: [] });
+    await write(writer, 'again');
+    expect(await actorsAfter(end)).toEqual(['after', 'again']);
+  });
+
+  test('leaves no change without a position that was committed after its sequence was settled', async () => {
+    await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await write(writer, 'very late');
+    await write(other, 'punctual');
+    expect(await actorsAfter(end)).toEqual(['punctual']);
+    await maintain(3);
+    await writer.query('COMMIT');
+    await maintain(1);
+
+    expect(await actorsAfter(end)).toEqual(['punctual', 'very late']);
+  });
+
+  test('notices that the sequence was set back', async () => {
+    await writer.query("SELECT setval('user_changes_unnumbered_sequence_seq', 1)");
+    await write(writer, 'set back', 3);
+    await maintain(1);
+    await write(writer, 'after that');
+
+    expect(await actorsAfter(end)).toEqual(['set back', 'set back', 'set back', 'after that']);
+    expect(await unnumbered()).toBe(0);
+  });
+});
+
+test('more late changes than are kept do not keep a change from being read', async () => {
+  await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+  await write(writer, 'late', 6000);
+  await write(other, 'punctual');
+  expect(await actorsAfter(end)).toEqual(['punctual']);
+  const { late } = await state();
+  expect(late).toEqual([]);
+  await writer.query('COMMIT');
+
+  let page = await call('GET', `${end}&limit=1000`);
+  let count = 0;
+  for (; (page.body as unknown[]).length > 0; page = await call('GET', nextOf(page)))
+    count += (page.body as unknown[]).length;
+  expect(count).toBe(6001);
+  expect((await call('GET', `${CHANGES}?limit=1`)).status).toBe(200);
+});

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { numberingChanges } from '../../lib/changes/numbering.ts';
+import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
+import { askingForUnnumbered } from '../../lib/changes/unnumbered.ts';
+import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
+import type { Statement } from '../../lib/database/queries.ts';
+import type { Statements } from '../../lib/database/statements.ts';
+import { readSettings } from '../../lib/settings.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+
+const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
+
+/** So often changes are numbered while a snapshot is open, and so many each time. */
+const NUMBERINGS = 3000;
+const CHANGES = 50;
+
+/** More than anybody changes. */
+const NOTHING: Omit<Reading, 'after'> = { limit: 100, userId: undefined, excludeActor: undefined };
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let client: pg.Client;
+let snapshot: pg.Client;
+
+/** The statements are prepared once, as on a connection of the service, before there is anything to read. */
+const prepared = new Map<string, string>();
+
+const statements: Pick<Statements, 'run'> = {
+  async run({ text: { sql: text, name }, values }) {
+    prepared.set(text, name);
+    return (await client.query({ text, name, values: [...values] })).rows;
+  },
+};
+
+const select = selectingChanges(statements);
+const number = numberingChanges(statements);
+const ask = askingForUnnumbered(statements);
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
+  [client, snapshot] = [0, 1].map(() => new pg.Client({ ...database, ssl: false })) as [pg.Client, pg.Client];
+  await Promise.all([client.connect(), snapshot.connect()]);
+  // What autovacuum would find out about tables that are empty.
+  for (const table of ['user_changes', 'user_changes_head', 'user_changes_unnumbered', 'users'])
+    await client.query(`VACUUM ANALYZE ${table}`);
+});
+
+afterAll(async () => {
+  await Promise.all([client.end(), snapshot.end()]);
+  await database.drop();
+});
+
+const write = (count: number) =>
+  client.query(`
+    INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
+    SELECT gen_random_uuid(), 1, 1, 0, 'a', '', now() FROM generate_series(1, ${count})
+  `);
+
+const head = async () =>
+  Number((await client.query('SELECT max(position) AS head FROM user_changes')).rows[0].head);
+
+const looks = {
+  'at the head': async () => select({ ...NOTHING, after: await head() }),
+  'at the head, without an actor': async () => select({ ...NOTHING, excludeActor: 'b', after: await head() }),
+  'behind the head': async () => select({ ...NOTHING, after: (await head()) - 10 }),
+  'for the head': () => select({ ...NOTHING, after: Number.MAX_SAFE_INTEGER, limit: 0 }),
+  'at the changes of an unknown user': async () =>
+    select({ ...NOTHING, userId: randomUUID(), after: await head() }),
+  'at what has no position': ask,
+  'that numbers a change': async () => {
+    await write(1);
+    await number();
+  },
+} as const satisfies Record<string, () => Promise<unknown>>;
+
+/** The pages of 8 KB that each look reads, by PostgreSQL's count for this connection. */
+async function pagesOfLooks() {
+  const pages: Record<string, number> = {};
+  for (const [title, look] of Object.entries(looks)) {
+    pages[title] = await pagesOf(look);
+  }
+  return pages;
+}
+
+async function pagesOf(look: () => Promise<unknown>): Promise<number> {
+  const sent: Statement[] = [];
+  const run = statements.run;
+  Object.assign(statements, {
+    run: (statement: Parameters<typeof run>[0]) => {
+      sent.push({ sql: statement.text.sql, parameters: statement.values });
+      return run(statement);
+    },
+  });
+  await look();
+  Object.assign(statements, { run });
+  let pages = 0;
+  for (const { sql, parameters } of sent) {
+    const values = parameters.map((value) =>
+      value === undefined || value === null ? 'NULL' : pg.escapeLiteral(`${value}`),
+    );
+    const given = values.length > 0 ? `(${values})` : '';
+    const { rows } = await client.query(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE "${prepared.get(sql)}" ${given}`,
+    );
+    const { Plan } = rows[0]['QUERY PLAN'][0];
+    pages += Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks'];
+  }
+  return pages;
+}
+
+test('each look reads as much as before while a snapshot is open, however much has been written since', async () => {
+  await write(20);
+  await number();
+  for (let count = 0; count < 10; count += 1) for (const look of Object.values(looks)) await look();
+  const before = await pagesOfLooks();
+  await snapshot.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await snapshot.query('SELECT FROM users');
+  for (let count = 0; count < NUMBERINGS; count += 1) {
+    await write(CHANGES);
+    await number();
+  }
+  const after = await pagesOfLooks();
+
+  for (const title of Object.keys(looks)) expect([title, after[title]]).toEqual([title, expect.any(Number)]);
+  for (const title of Object.keys(looks))
+    expect(after[title], title).toBeLessThanOrEqual(3 * (before[title] ?? 0));
+}, 120_000);
