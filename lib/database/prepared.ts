@@ -6,7 +6,7 @@ import type { Kind, NamedStatement, Statements } from './statements.ts';
 /** Sends the statement with these values, and resolves with the rows it returned. */
 export type Prepared<Values, Row> = (values: Values) => Promise<readonly Row[]>;
 
-/** The place of a value in the statement. */
+/** Where a value goes, while the statement is written. */
 class Placeholder {
   readonly name: string;
 
@@ -16,9 +16,9 @@ class Placeholder {
 }
 
 /**
- * A statement that is written with kysely, compiled at its first use, and sent many times. Compiling it each time would
- * cost the server a fifth of a request. `given` represents the values while the statement is written. `summary` is the
- * operation and its table, for spans. `kind` decides which statements share its connection.
+ * A statement that is written with kysely, compiled at its first use, and sent as often as wanted: to compile it each
+ * time would cost this process a fifth of a request. `given` stands for the values while it is written; `summary`, the
+ * operation and its table, is what spans call it; `kind` is what it does to others on its connection.
  */
 export function prepare<Values extends Record<string, unknown>, Row>(
   statements: Pick<Statements, 'run'>,
@@ -30,8 +30,8 @@ export function prepare<Values extends Record<string, unknown>, Row>(
 }
 
 /**
- * The same for rows that stay in PostgreSQL's binary form, from which a page is written. No setting of a session
- * changes the binary form of a value.
+ * As `prepare`, of rows that are not read but left as they came, in binary: a page is written from these. That no setting
+ * of a session has a say in how values are written holds of binary without more ado.
  */
 export function prepareBinary<Values extends Record<string, unknown>>(
   statements: Pick<Statements, 'run'>,
@@ -64,12 +64,12 @@ function prepareText<Values extends Record<string, unknown>, Row>(
   };
 }
 
-/** Number of the latest prepared statement. Each has a name of its own on all connections of this process. */
+/** Each has a name of its own, on all connections of this process. */
 let prepared = 0;
 
 /**
- * Compiles to one line, for logs and traces. No text within a statement has two spaces in a row. Only kysely's compiler
- * is used, because all of kysely would make a function larger by a seventh.
+ * On one line, as logs and traces show it: no text within it has more than one space in a row. By the compiler alone: with
+ * all of kysely around it a function would be larger by a seventh.
  */
 function compile(written: RawBuilder<unknown>): Statement {
   const node = written.toOperationNode() as RawNode;

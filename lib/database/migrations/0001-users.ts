@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 
-/** The table of users. Its unique index decides which user has an address, without regard to case. */
+/** The table of users; the unique index decides who owns an address, whatever its case. */
 export async function users(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('users')

@@ -1,13 +1,13 @@
 import { type Kysely, sql } from 'kysely';
 import type { Engine } from '../engines.ts';
 
-/** The identity of each change, and the state of the feed's head besides positions. */
+/** The identity of each change, and what the head of the feed has to know beside positions. */
 export async function feedHead(
   db: Kysely<unknown>,
   { hasAutovacuum }: Pick<Engine, 'hasAutovacuum'>,
 ): Promise<void> {
   for (const table of ['user_changes_unnumbered', 'user_changes']) {
-    // Existing changes have no identity. A default together with the column would rewrite all rows.
+    // Changes that are there have none. A default that came with the column would write all of them again.
     await sql`alter table ${sql.table(table)} add column if not exists identity integer`.execute(db);
     await sql`alter table ${sql.table(table)} alter column identity
       set default (random() * 4294967295 - 2147483648)::integer`.execute(db);
@@ -33,13 +33,13 @@ export async function feedHead(
 }
 
 /**
- * PostgreSQL reads a table of a few pages as a whole instead of by an index. A connection may keep this plan when dead
- * rows, or changes, have made the table large. These tables therefore have 128 pages (1 MB) from the beginning.
+ * PostgreSQL reads a table of a few pages as a whole rather than by an index, and a connection may keep to that when dead
+ * rows, or changes, have made the table large. So these tables have 128 pages (1 MB) from the beginning, and keep them.
  */
 async function enlarge(db: Kysely<unknown>): Promise<void> {
   for (const table of ['user_changes_unnumbered', 'user_changes', 'user_changes_head'])
     await sql`alter table ${sql.table(table)} set (vacuum_truncate = off)`.execute(db);
-  // Four rows of this length fill a page. One transaction inserts and deletes them, so no other session sees them.
+  // Four rows of this length fill a page. In one transaction, so that nobody sees them.
   await sql`do $$
     declare kept text;
     begin

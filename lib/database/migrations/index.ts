@@ -8,12 +8,12 @@ import { feedHead } from './0005-feed-head.ts';
 import type { MigrationName } from './names.ts';
 
 /**
- * A few statements, outside of a transaction. They may be sent again after any failure, so they leave existing objects
- * unchanged. The previous version of the service must be able to run beside them.
+ * One statement or a few, outside of a transaction. Each leaves alone what is there already, for it may be sent again
+ * after any failure, and suits the version of the service that still runs beside it.
  */
 export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
 
-/** The function of each migration, in their order. */
+/** What each migration does, in their order. */
 export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0001-users': users,
   '0002-inactive-users': inactiveUsers,

@@ -7,7 +7,7 @@ import { queriesOver, type Send } from '../queries.ts';
 import { type Migration, migrations } from './index.ts';
 import { connectForMigrations } from './migration-connection.ts';
 
-/** The record of migrations, by name. Instances of every version read it. */
+/** What has been migrated, by name: instances of every version look here. */
 type Recorded = { kysely_migration: { name: string; timestamp: string } };
 
 /** In milliseconds. */
@@ -23,10 +23,10 @@ type Options = {
 };
 
 /**
- * Runs the pending migrations. If there are many instances, one runs them. The others check again and again, so that no
- * instance waits within a statement. Unknown migrations belong to a later version, and stay.
+ * Runs the migrations that have not run yet. Of many instances one does it, and the others look again and again:
+ * nobody waits within a statement. Migrations that this version does not know are those of a later one, and stay.
  *
- * @throws the cause of a failure. The next run continues from there
+ * @throws whatever stopped it; the next run goes on from there
  */
 export async function runMigrations(
   postgres: Settings['postgres'],
@@ -73,7 +73,7 @@ function noneRecorded(fault: unknown): [] {
   return [];
 }
 
-/** The table that kysely's migrator creates, which version 1.0.0 uses. */
+/** As kysely's migrator makes it, which the first version of the service uses. */
 async function createRecord(db: Kysely<Recorded>): Promise<void> {
   await db.schema
     .createTable('kysely_migration')
@@ -83,7 +83,7 @@ async function createRecord(db: Kysely<Recorded>): Promise<void> {
     .execute();
 }
 
-/** Repeats a step for a while if another session holds a lock, or does the same at the same time. */
+/** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a while. */
 async function insistently(run: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + LONGEST_STRUGGLE;
   for (;;) {

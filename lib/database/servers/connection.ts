@@ -56,7 +56,7 @@ export function openPool(config: PoolConfig, Session: Hosts['Session']): Pool {
   return pool;
 }
 
-/** Destroys a connection. Its waiting statements fail at once, whatever the server does. */
+/** Breaks a connection off: whoever waits for an answer on it is told at once, whatever the server does. */
 export function abandon(client: ClientBase): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }
