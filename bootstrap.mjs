@@ -3,9 +3,9 @@
 //
 // Node 24 is an npm package, linked as node_modules/.bin/node by this file, which relies on no npm to have done so. npm
 // before 11.6 removes that link together with the optional packages that do not fit the platform, because all runtimes
-// share it. In node_modules of another system the link exists and does not start, so the scripts call the Node that runs
-// npm. On Apple Silicon the runtime is Node 26, unless the machine has a Node 24: the newest packaged 24 there is 24.0.0,
-// which is a year and a half behind in security fixes, and in which running TypeScript is experimental.
+// share it. In node_modules of another system the link exists and does not start, so the scripts call the Node that
+// runs npm. On Apple Silicon the runtime is Node 26, unless the machine has a Node 24: the newest packaged 24 there is
+// 24.0.0, which is a year and a half behind in security fixes, and in which running TypeScript is experimental.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -69,7 +69,7 @@ function isInstalled() {
 function missingPackages() {
   const wanted = packagesOf(join(root, 'package-lock.json'));
   const present = presentPackages();
-  // Of the optional packages only those of this project count: the runtime and PostgreSQL.
+  // Optional packages count only if this project names them: the runtime and PostgreSQL.
   const named = Object.keys(wanted['']?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`);
   return Object.keys(wanted).filter((path) => {
     if (path === '' || present[path]?.version === wanted[path].version) return false;

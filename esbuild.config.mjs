@@ -6,48 +6,48 @@ import { archive } from './infra/archive.ts';
 import { buildVersion, checkedVersion } from './infra/build-version.ts';
 import { functions } from './infra/functions.ts';
 
-/** What pg and other CommonJS packages ask for, which an ES module does not have. */
+/** `require` for pg and other CommonJS packages. An ES module does not have it. */
 const REQUIRE =
   "import{createRequire as $createRequire}from'node:module';const require=$createRequire(import.meta.url);";
 
-/** Stands for a way to export that no setting accepts. */
+/** Replaces an exporter that no setting accepts. */
 const NO_GRPC = `class NoGrpc { constructor() { throw new Error('exports go over HTTP, not over gRPC'); } }
 export { NoGrpc as OTLPLogExporter, NoGrpc as OTLPMetricExporter, NoGrpc as OTLPTraceExporter };
 export { NoGrpc as createEmptyMetadata, NoGrpc as createInsecureCredentials, NoGrpc as createSslCredentials };`;
 
 /**
- * Parts that libraries load whether they are used or not, and that we do not use: what stands in their place, and
- * what it saves a function.
+ * Parts of libraries that the service does not use, but that are always loaded: their replacements, and what each
+ * saves a function.
  */
 const UNUSED = [
   // The names of status codes. Importing node:http loads Node's whole HTTP client: 25 ms of a cold start.
   { path: /^node:http$/, importer: /@middy\/util/, contents: 'export const STATUS_CODES = {};' },
-  // What writes and rewrites tables, which only migrations do: 50 KB.
+  // The schema builder and its parts, which only migrations use: 50 KB.
   { path: /with-schema-plugin\.js$/, importer: /kysely/, contents: 'export class WithSchemaPlugin {}' },
   { path: /schema-module\.js$/, importer: /kysely/, contents: 'export class SchemaModule {}' },
-  // zod's way to JSON Schema, which only the documentation goes: 14 KB.
+  // zod's conversion to JSON Schema, which only the documentation uses: 14 KB.
   { path: /json-schema-processors\.js$/, importer: /zod.v4.classic/, contents: 'module.exports = {};' },
   {
     path: /to-json-schema\.js$/,
     importer: /zod.v4.classic/,
     contents: 'export const createToJSONSchemaMethod = () => {}, createStandardJSONSchemaMethod = () => {};',
   },
-  // Where Powertools would keep the levels and fields of an invocation, of which our log asks nothing, and how it names
-  // itself to AWS's SDK: 4 KB.
+  // Powertools' storage for the levels and fields of an invocation, which the log does not use, and its user agent for
+  // AWS's SDK: 4 KB.
   { path: /^@aws\/lambda-invoke-store$/, importer: /powertools.(commons|logger)/, contents: '' },
   {
     path: /awsSdkUtils\.js$/,
     importer: /powertools.commons/,
     contents: 'export const addUserAgentMiddleware = () => {}, isSdkClient = () => false;',
   },
-  // pg's main module, in case that the pool is given no client: 9 KB.
+  // pg's main module, which the pool loads only if it gets no client: 9 KB.
   { path: /^pg$/, importer: /node_modules.pg-pool/, contents: 'module.exports = {};' },
 ];
 
-// gRPC, beside the HTTP that is promised: 430 KB, 30 ms of the first call or the start when traces are on.
+// gRPC, which no setting accepts: 430 KB, 30 ms of the first call or the start when traces are on.
 const GRPC = { path: /^@opentelemetry\/.+-grpc/, importer: /sdk-node/, contents: NO_GRPC };
 
-// Only the versions of the package's description are used: the rest is 7 KB in the host and in every function that traces.
+// Only the versions in package.json are used. The rest is 7 KB in the host and in every function that traces.
 const { version: given } = parseArgs({ options: { version: { type: 'string' } } }).values;
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const versions = { version, buildVersion: given ? checkedVersion(given) : buildVersion() };
@@ -57,7 +57,7 @@ const DESCRIPTION = {
   contents: `export default ${JSON.stringify(versions)};`,
 };
 
-// As an ES module it is asked for all that it has, and one of these names, WebSocket, loads undici: 25 ms of each start.
+// Importing node:http as an ES module reads all of its exports. WebSocket among them loads undici: 25 ms of each start.
 const HTTP = {
   path: /^node:http$/,
   importer: /\.[jt]s$/,
@@ -84,13 +84,13 @@ const common = {
   platform: 'node',
   target: 'node24',
   format: 'esm',
-  // What is imported dynamically stays in files of its own, which are not loaded until they are needed.
+  // Dynamic imports stay in files of their own, which are loaded only when they are needed.
   splitting: true,
   outExtension: { '.js': '.mjs' },
   chunkNames: 'chunks/[name]-[hash]',
   banner: { js: REQUIRE },
   legalComments: 'none',
-  // Without the sources the maps still tell every place, in a third of the size.
+  // Without the sources, the maps still have every position, in a third of the size.
   sourcemap: true,
   sourcesContent: false,
   logLevel: 'warning',
@@ -108,7 +108,7 @@ await copyAssets('dist/host/docs');
 await build({ ...common, entryPoints: ['host/development/issuer.ts'], outdir: 'dist/development' });
 for (const { operationId, file } of await functions()) {
   const outdir = `dist/functions/${operationId}`;
-  // What is loaded at a cold start is small; the host is not minified, so that a stack in its log can be read.
+  // Functions are minified for the cold start. The host is not minified, so that stacks in its log are readable.
   await build({
     ...common,
     minify: true,
@@ -118,6 +118,6 @@ for (const { operationId, file } of await functions()) {
   });
   writeFileSync(`${outdir}.zip`, archive(outdir));
 }
-// Tells that the build is whole, and that a source changed from its beginning on is not in it.
+// Marks the build as complete. Its time is the beginning of the build, so later changes of sources are noticed.
 writeFileSync('dist/built', '');
 utimesSync('dist/built', begun, begun);

@@ -5,15 +5,15 @@ import type { StandAside } from '../lib/stand-aside.ts';
 /** Counts the requests in flight, and waits until there are none. */
 export type Drain = {
   readonly inFlight: number;
-  /** Those whose requests are in flight. */
+  /** The requests in flight. */
   callers(): Iterable<Caller>;
-  /** Counts a request until it leaves. */
+  /** Counts a request until `leave` is called. */
   enter(caller: Caller): RequestInFlight;
-  /** Ends all waits of those who stand aside, for good: they are in flight again, and are answered. */
+  /** Ends all waits for changes, now and from now on. The waiting requests are in flight again, and are answered. */
   endWaits(): void;
-  /** Resolves with true once no request is in flight, with false when `seconds` pass first. */
+  /** Resolves with true when no request is in flight, or with false after `seconds`. */
   untilIdle(seconds: number): Promise<boolean>;
-  /** Cancels all requests in flight; each is counted until it has ended. */
+  /** Cancels all requests in flight. Each is counted until it has ended. */
   cancelAll(): void;
 };
 
@@ -24,15 +24,15 @@ export type RequestInFlight = {
   standAside: StandAside;
 };
 
-/** Whose request is counted. */
+/** A request, and how to cancel it. */
 export type Caller = Pick<GatewayEvent, 'headers' | 'requestContext'> & {
-  /** What cancelAll calls. */
+  /** Called by cancelAll. */
   cancel(): void;
-  /** Calls back when the caller leaves, until what it returns is called. */
+  /** Calls back when the client disconnects, until the returned function is called. */
   onceLeft(onLeft: () => void): () => void;
 };
 
-/** The requests in flight of one instance. */
+/** Creates the record of one instance's requests in flight. */
 export function createDrain(): Drain {
   const inFlight = new ChurningSet<Counted>();
   const waits = new ChurningSet<() => void>();

@@ -35,7 +35,7 @@ export function rawHeadIn(packet: Buffer): RawHead | undefined {
   };
 }
 
-/** The fields that occur once. Of a repeated field it is unknown which value was meant. */
+/** The fields that occur once. A repeated field is left out, because it is unknown which value was meant. */
 function singleFields(lines: readonly string[]): Record<string, string> {
   const end = lines.indexOf('');
   const byName = Map.groupBy(end < 0 ? lines : lines.slice(0, end), nameIn);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { crc32, deflateRawSync } from 'node:zlib';
 
-/** Made on Unix, in format 2.0, with deflate. */
+/** "Version made by": Unix, format 2.0 (deflate). */
 const MADE_BY = 0x0314;
 const FORMAT = 20;
 const DEFLATED = 8;
@@ -11,7 +11,7 @@ const DEFLATED = 8;
 const TIME = 0;
 const DATE = 0x21;
 
-/** AWS Lambda runs the code as another user than the one who packed it. */
+/** AWS Lambda runs the code as another user than the owner of the files. */
 const READABLE_BY_ALL = (0o100644 << 16) >>> 0;
 
 /**

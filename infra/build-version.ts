@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import packageJson from '../package.json' with { type: 'json' };
 
-/** Enough of a commit's hash to name it, and always as much, so that every clone gives the same version. */
+/** Number of digits of the commit's hash. It is fixed, so that every clone has the same version. */
 const HASH_LENGTH = 7;
 
 /**
- * The version of a build in the current folder: with the commit as build metadata (`1.1.0+75c07d4`, SemVer 2.0.0 section
- * 10) in a clone, and without it elsewhere, in an unpacked archive for example.
+ * The version of a build in the current folder. In a clone it has the commit as build metadata (`1.1.0+75c07d4`, SemVer
+ * 2.0.0 section 10). Elsewhere, for example in an unpacked archive, it does not.
  */
 export function buildVersion(): string {
   const commit = commitHere();
@@ -14,7 +14,7 @@ export function buildVersion(): string {
 }
 
 /**
- * A version that is given from outside, where there is no git, if it is one of this package.
+ * Returns a version that is passed in because git is not available, if it is a version of this package.
  *
  * @throws an error for another version
  */
@@ -26,7 +26,7 @@ export function checkedVersion(given: string): string {
   );
 }
 
-/** The checked-out commit, if the current folder is the root of a clone; a repository around it is not of this project. */
+/** The checked-out commit, if the current folder is the root of a clone. An enclosing repository is another project. */
 function commitHere(): string | undefined {
   try {
     const [prefix, commit] = execFileSync('git', ['rev-parse', '--show-prefix', 'HEAD'], {

@@ -24,7 +24,7 @@ const browser = await chromium.launch({ executablePath, args: FLAGS });
 const page = await browser.newPage({ viewport: VIEWPORT });
 await page.goto(`${host.url}/docs`);
 await page.getByText('/api/v1/users/batch').first().waitFor();
-// The introduction is above the operations; the picture shows the operations.
+// The introduction is above the operations. The picture shows only the operations.
 await page.locator('#operations-tag-users').evaluate((tag) => tag.scrollIntoView());
 await page.screenshot({ path: join(import.meta.dirname, 'docs.png') });
 await browser.close();

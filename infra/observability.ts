@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { dashboard, ROWS } from './observability/dashboard.ts';
 import { rules } from './observability/rules.ts';
 
-// Writes the alert rules, the dashboard and the list of its panels; with --check it only compares.
+// Writes the alert rules, the dashboard and the list of its panels. With --check it only compares.
 const folder = join(import.meta.dirname, 'observability');
 const files = {
   'alerts.yaml': rules(),

@@ -3,16 +3,16 @@ import type { Middleware, RequestContext, RequestInStack, ResponseDraft } from '
 
 type Answer = (event: GatewayEvent, context: RequestContext) => GatewayResult | Promise<GatewayResult>;
 
-/** What middy hands over to an execution mode: how it would run a request itself, and the stack. */
+/** The part of middy's core that an execution mode uses: middy's own way to run a request. */
 type Core = {
   readonly middyRequest: (event: GatewayEvent, context: RequestContext) => RequestInStack;
   readonly runRequest: (request: RequestInStack, ...stack: unknown[]) => Promise<GatewayResult>;
 };
 
 /**
- * An execution mode of middy (its option `executionMode`). The middlewares run in middy's order, and what is there at once
- * is not waited for: of a request without a deadline each costs its work and no promise, and there is no AbortController,
- * which middy makes for each. A request that has a deadline is run by middy, which knows how to give it up.
+ * An execution mode of middy (its option `executionMode`). The middlewares run in middy's order. For a request without
+ * a deadline, a middleware that finishes synchronously costs no promise, and there is no AbortController, which middy
+ * creates for each request. A request with a deadline is run by middy, which can abandon it.
  */
 export function atOnce(
   { middyRequest, runRequest }: Core,
@@ -52,7 +52,8 @@ export function atOnce(
   }
 }
 
-// Not within `run`: an async function keeps all that it has at each call, with three loops in it 1.7 of a read's 18 KB.
+// Outside of `run`, because an async function stores all of its variables at each call. Three loops took 1.7 of a
+// read's 18 KB.
 function runAll(middlewares: readonly NonNullable<Middleware['after']>[], request: RequestInStack): void {
   for (const run of middlewares) run(request);
 }

@@ -2,8 +2,8 @@ import { unavailable } from './problem.ts';
 
 type FewAtOnce = {
   /**
-   * Runs the task if fewer than `most` are running. Further tasks wait for so many milliseconds at most, those of the
-   * lowest rank first.
+   * Runs the task if fewer than `most` are running. Further tasks wait for at most `milliseconds`. Those of the
+   * lowest rank start first.
    *
    * @throws {Problem} service_unavailable_error if the task did not start in time; also whatever the task throws
    */
@@ -37,7 +37,7 @@ export function fewAtOnce(most: number, reason: string): FewAtOnce {
     });
   }
 
-  /** Of the lowest rank, the task that came first. */
+  /** The first task among those with the lowest rank. */
   function nextInLine(): Waiting | undefined {
     let next: Waiting | undefined;
     for (const waiting of line) if (!next || waiting.rank < next.rank) next = waiting;

@@ -7,12 +7,12 @@ import type { Statements } from './database/statements.ts';
 import { expiringKeys } from './idempotency/expiry.ts';
 import type { Settings } from './settings.ts';
 
-/** In milliseconds, between two steps: others have PostgreSQL to themselves meanwhile. */
+/** Milliseconds between two steps, in which PostgreSQL serves other statements. */
 const PAUSE = 50;
 
 /**
- * Deletes what is kept no longer, in small steps: idempotency keys after 24 hours, changes after their
- * retention. Several may do so at once.
+ * Deletes expired rows in small steps: idempotency keys after 24 hours, changes after their retention. Several
+ * instances may do so at the same time.
  */
 export function maintaining(statements: Pick<Statements, 'run'>, retention: number) {
   const expireKeys = expiringKeys(statements);
@@ -22,14 +22,14 @@ export function maintaining(statements: Pick<Statements, 'run'>, retention: numb
 
   return async (signal?: AbortSignal): Promise<void> => {
     await inSteps(expireKeys, signal);
-    // What has no position yet gets one first, so that changes go in their order.
+    // Changes without a position get one first, so that changes are deleted in the order of their positions.
     await inSteps(async () => !(await numberChanges()), signal);
     if (!signal?.aborted) await settleSequence();
     await inSteps(expireChanges(retention), signal);
   };
 }
 
-/** Does so once, until `signal`; for where no instance runs that does so by itself. */
+/** Cleans up once, until `signal`, for deployments in which no instance does so by itself. */
 export async function maintain(
   { postgres, changesRetention }: Pick<Settings, 'postgres' | 'changesRetention'>,
   signal?: AbortSignal,

@@ -3,14 +3,15 @@ import type { Handler } from './gateway.ts';
 import { pathParametersIn } from './path.ts';
 import type { Problem } from './problem.ts';
 
-/** The methods of each path beside one that ends in a parameter, by what it has in the place of that. */
+/** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
 export type Neighbours = Readonly<Record<string, { readonly methods: readonly string[] }>>;
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 
 /**
- * The handler of a path that ends in a parameter: a gateway that looks for method and path together takes
- * `GET …/users/batch` for the reading of a user, though that path has POST alone. The container's router knows better.
+ * The handler of a path that ends in a parameter, with 405 for its sibling routes. A gateway that matches method and
+ * path together sends `GET …/users/batch` to the function that reads a user, because `batch` has only POST. In the
+ * container the router prevents this.
  */
 export function besideNeighbours(
   path: string,
@@ -36,7 +37,7 @@ function lastOf(parameters: Parameters): string {
   return last ?? '';
 }
 
-/** None of a path that cannot be decoded, which is for the handler to refuse. */
+/** Empty for a path that cannot be decoded. The handler refuses such a path. */
 function parametersIn(declared: string, path: string): Parameters {
   try {
     return pathParametersIn(declared, path);

@@ -16,14 +16,14 @@ import { REQUEST_ID_FORM } from './text.ts';
 type DocumentOptions = {
   /** The version of the API. */
   readonly version: string;
-  /** Where callers get their tokens; relative to the document, or absolute. */
+  /** The token endpoint for callers. The URL is absolute, or relative to the document. */
   readonly tokenUrl: string;
   readonly requestIdHeader: string;
   /** In bytes. */
   readonly bodyLimit: number;
 };
 
-/** An OpenAPI document: JSON, and nothing else. */
+/** An OpenAPI document. It contains only JSON values. */
 export type OpenApiDocument = ReturnType<typeof createDocument>;
 
 const TAGS = [
@@ -31,7 +31,7 @@ const TAGS = [
   { name: 'probes', description: 'Probes for orchestrators.' },
 ];
 
-/** The headers that every response carries, by reference. */
+/** The headers of every response, by reference. */
 const commonHeaders = (requestIdHeader: string) => ({
   'X-Content-Type-Options': { $ref: '#/components/headers/NoSniffing' },
   [requestIdHeader]: { $ref: '#/components/headers/RequestId' },
@@ -71,7 +71,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
   return createDocument(document, { override: ({ jsonSchema }) => leaveOpen(jsonSchema) });
 }
 
-/** A further member is no breaking change, so that no schema may forbid it. */
+/** An additional member is not a breaking change, so no schema may forbid it. */
 function leaveOpen(schema: { additionalProperties?: unknown }): void {
   delete schema.additionalProperties;
 }

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { MAX_HEAD_LENGTH } from './text.ts';
 
-/** How the value that an endpoint returns is written as a response. */
+/** Writes the value that an endpoint returns as a response. */
 export type Reply<Value> = {
   readonly mediaType?: string;
-  /** Another name for the same body, for callers whose `Accept` has it. */
+  /** Another media type of the same body, for callers whose `Accept` names it. */
   readonly onDemand?: string;
   /** The body's shape, for the documentation. */
   readonly schema?: z.ZodType;
@@ -28,17 +28,17 @@ type ReplyHeader<Value> = {
   readonly example?: string;
   /** Whether some responses lack it. */
   readonly isOptional?: true;
-  /** Undefined where the header does not apply: it is left out then. */
+  /** The value of the header. If it is undefined, the header is left out. */
   readonly of: (value: Value) => string | undefined;
 };
 
 /**
- * All values of a `Link` to the next page. A parameter has at most the length of the request's head, and three characters
- * for each of it where it has to be escaped.
+ * All values of a `Link` to the next page. A parameter is at most as long as the head of the request, and each of its
+ * characters may be escaped by three.
  */
 export const NEXT_LINK = { pattern: '^</[^<>]+>; rel="next"$', maxLength: 4 * MAX_HEAD_LENGTH };
 
-/** The media type of every JSON body that is no problem. */
+/** The media type of every JSON body except problems. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Gives the headers of `reply` for a value. */

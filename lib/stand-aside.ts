@@ -1,5 +1,5 @@
 /**
- * Waits without being a request in flight, for so many milliseconds at most. `over` is aborted then, and earlier if the
+ * Waits without being a request in flight, for at most `milliseconds`. `over` is aborted then, and earlier if the
  * client disconnects, the drain begins, or a function's time is nearly up.
  */
 export type StandAside = <Result>(
@@ -7,7 +7,7 @@ export type StandAside = <Result>(
   wait: (over: AbortSignal) => Promise<Result>,
 ) => Promise<Result>;
 
-/** Without a host that would end the wait earlier. */
+/** The wait without a host, which could end it earlier. */
 export const standAside: StandAside = async (milliseconds, wait) => {
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), milliseconds);

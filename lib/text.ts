@@ -6,7 +6,9 @@ import * as z from 'zod';
  */
 export const MAX_HEAD_LENGTH = 16_384;
 
-/** A pattern for any text without U+0000. JSON Schema cannot exclude lone surrogates for engines that count code units. */
+/**
+ * A pattern for any text without U+0000. JSON Schema cannot exclude lone surrogates for engines that count code units.
+ */
 export const NO_NUL_PATTERN = '^[^\\u0000]*$';
 
 /** A UUID as a part of a pattern. `\d` would stand for more than ASCII digits in some engines. */
@@ -35,12 +37,12 @@ export function boundedText(min: number, max: number) {
     .meta({ minLength: min, maxLength: max, pattern: NO_NUL_PATTERN });
 }
 
-/** Whether PostgreSQL stores the text as it is: U+0000 it refuses, and a lone surrogate it would silently replace. */
+/** Whether PostgreSQL stores the text as it is. It refuses U+0000, and would silently replace a lone surrogate. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** A query parameter that holds a whole number in decimal digits; absent it is `fallback`. */
+/** A query parameter with an integer in decimal digits. If it is absent, the value is `fallback`. */
 export function integerParameter(min: number, max: number, fallback: number) {
   return z
     .string()
@@ -52,7 +54,7 @@ export function integerParameter(min: number, max: number, fallback: number) {
     .meta({ override: { type: 'integer', format: 'int32', minimum: min, maximum: max, default: fallback } });
 }
 
-/** Code units are never fewer than code points, so that most texts need no counting. */
+/** A text never has fewer code units than code points, so most texts need no counting. */
 function isWithin(min: number, max: number, text: string): boolean {
   if (text.length <= max) return text.length >= min;
   return text.length <= 2 * max && [...text].length <= max;

@@ -8,8 +8,8 @@ import { serve } from './serve.ts';
 import type { BaseService } from './service.ts';
 
 /**
- * Answers what no endpoint answers: 400 for a path that cannot be decoded, 404 for an unknown one; on a known
- * one OPTIONS with 204 and any other method with 405, both with `Allow` (RFC 9110 sections 9.3.7 and 15.5.6).
+ * Responds to requests that no endpoint serves. A path that cannot be decoded is 400, and an unknown path is 404. On a
+ * known path, OPTIONS is 204 and any other method is 405, both with `Allow` (RFC 9110 sections 9.3.7 and 15.5.6).
  */
 export function unmatched(routes: readonly Route[]) {
   const resources = resourcesOf(routes);
@@ -35,7 +35,7 @@ type Resource = {
   readonly acceptPatch: Readonly<Record<string, string>>;
 };
 
-/** Paths with fewer parameters first: `/users/batch` is a path of its own, and no `/users/{user_id}`. */
+/** Paths with fewer parameters come first, because `/users/batch` must not match `/users/{user_id}`. */
 function resourcesOf(routes: readonly Route[]): readonly Resource[] {
   const byPath = Map.groupBy(routes, ({ path }) => withoutSlash(path));
   const paths = [...byPath].sort(([one], [other]) => parameterCount(one) - parameterCount(other));

@@ -13,6 +13,7 @@ const { version } = packageJson;
 test('the version is that of package.json, everywhere', () => {
   const lock = JSON.parse(read('package-lock.json'));
   const compose = parse(read('infra/compose.yaml'));
+  const release = parse(read('infra/kubernetes/components/release/kustomization.yaml'));
 
   expect({
     lock: lock.version,
@@ -21,6 +22,7 @@ test('the version is that of package.json, everywhere', () => {
     document: JSON.parse(read('infra/openapi.json')).info.version,
     image: /^ARG VERSION=(.+)$/m.exec(read('Dockerfile'))?.[1],
     compose: compose.services.service.build.args.VERSION,
+    kubernetes: release.images[0].newTag,
   }).toEqual({
     lock: version,
     lockedPackage: version,
@@ -28,6 +30,7 @@ test('the version is that of package.json, everywhere', () => {
     document: version,
     image: version,
     compose: `\${SERVICE_VERSION:-${version}}`,
+    kubernetes: version,
   });
 });
 

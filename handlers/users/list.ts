@@ -8,7 +8,7 @@ import { userListReply } from '../../lib/users/user-reply.ts';
 export const listUsers = endpoint(
   {
     operationId: 'listUsers',
-    summary: 'List users, oldest first unless asked otherwise',
+    summary: 'List users, oldest first by default',
     kind: 'operation',
     needs: 'users',
     method: 'GET',

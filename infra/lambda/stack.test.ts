@@ -13,7 +13,7 @@ const deployed = await functions();
 const archives = mkdtempSync(join(tmpdir(), 'user-management-archives-'));
 
 beforeAll(() => {
-  // Only that no two of them are equal matters here.
+  // It matters only that no two of them are equal.
   for (const { operationId } of deployed) writeFileSync(join(archives, `${operationId}.zip`), operationId);
   template = synthesised();
 });
@@ -57,7 +57,7 @@ function variablesOf(properties: Resource['Properties']): Record<string, string>
   );
 }
 
-test('every path reaches its function, with a slash at its end and without, HEAD where GET does', () => {
+test('every path reaches its function, with and without a trailing slash, HEAD wherever GET does', () => {
   const routes = resources('AWS::ApiGatewayV2::Route').map(([, { RouteKey, Target }]) => [
     RouteKey,
     functionBehind(Target),
@@ -124,7 +124,7 @@ test('events are of payload format 2.0', () => {
   });
 });
 
-test('the API, or the schedule, and nobody else, may call a function', () => {
+test('only the API, or the schedule, may call a function', () => {
   template.resourceCountIs('AWS::Lambda::Permission', deployed.length);
   template.resourcePropertiesCountIs(
     'AWS::Lambda::Permission',

@@ -1,19 +1,21 @@
 import { buckets, series } from './series.ts';
 
-/** What the alarms wait for; a test shortens it. Durations as Prometheus writes them, ages in seconds. */
+/** The durations of the alarms, in Prometheus' form, and ages in seconds. A test shortens them. */
 export type Patience = {
-  /** How far back rates look. */
+  /** The window of rates. */
   readonly window: string;
-  /** How long something has to last that mends itself otherwise. */
+  /** How long a condition that may end by itself must last. */
   readonly hold: string;
-  /** How long an instance may be away. */
+  /** How long an instance may be unavailable. */
   readonly away: string;
   readonly keysAge: number;
   readonly unnumberedAge: number;
   readonly drainAge: number;
 };
 
-/** Three refreshes of the keys; three rounds of the maintenance, which numbers too; two thirds of the drain timeout. */
+/**
+ * Three refreshes of the keys; three cleanups, which also give positions to changes; two thirds of the drain timeout.
+ */
 export const USUAL: Patience = {
   window: '5m',
   hold: '5m',
@@ -23,11 +25,11 @@ export const USUAL: Patience = {
   drainAge: 20,
 };
 
-/** An alarm; `README.md` beside this file has a section with its name. */
+/** An alarm. The `README.md` of this folder has a section with its name. */
 export type Alarm = {
   readonly name: string;
   readonly severity: 'critical' | 'warning';
-  /** True (not empty) while something is wrong. */
+  /** Not empty while the alarm's condition holds. */
   readonly expr: string;
   readonly for: string;
   readonly summary: string;
@@ -35,7 +37,7 @@ export type Alarm = {
 
 const REQUESTS = 'http.server.request.duration';
 
-/** Every alarm. A rate over a counter that has just begun is none: it is looked for beside it. */
+/** Every alarm. A counter that has just begun has no rate, so its series is checked, too. */
 export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }: Patience): readonly Alarm[] {
   const answered = (status: string) => `sum(rate(${series(REQUESTS, status)}[${window}]))`;
   const defects = series(REQUESTS, 'http_response_status_code="500"');
@@ -72,7 +74,7 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
     {
       name: 'UserManagementConnectionsShort',
       severity: 'warning',
-      // So many seconds does each wait (Little's law). Some wait for a moment in any busy instance.
+      // Mean wait per request in seconds (Little's law). In a busy instance, some statements always wait briefly.
       expr: `sum by (instance) (${series('db.client.connection.pending_requests')}) / sum by (instance) (rate(${series(REQUESTS)}[${window}])) > 0.1`,
       for: hold,
       summary: 'Statements wait longer than a tenth of a second for a connection to PostgreSQL.',

@@ -20,7 +20,7 @@ const SELECTED = ['job=~"$job"', 'instance=~"$instance"'];
 
 type Panel = {
   readonly title: string;
-  /** For operators: what it shows, and how to read it. */
+  /** For operators: the content of the panel, and how to read it. */
   readonly description: string;
   readonly unit: string;
   readonly targets: readonly (readonly [legend: string, expr: string])[];
@@ -34,7 +34,7 @@ const byInstance = (name: MetricName) => [['{{instance}}', selected(name)]] as c
 const sumByInstance = (name: MetricName) =>
   [['{{instance}}', `sum by (instance) (${selected(name)})`]] as const;
 
-/** Rows from what callers see to what lies under it. Every metric of the service is in one of the panels. */
+/** The rows, from callers down to PostgreSQL. Every metric of the service is in one of the panels. */
 export const ROWS: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
   {
     title: 'Callers',
@@ -202,7 +202,7 @@ export function dashboard(): Dashboard {
     .time({ from: 'now-1h', to: 'now' })
     .refresh('30s')
     .timezone('browser')
-    // It is generated: a change made in Grafana would be lost with the next import.
+    // The dashboard is generated. A change made in Grafana would be lost at the next import.
     .readonly()
     .withVariable(new DatasourceVariableBuilder('datasource').label('Prometheus').type('prometheus'))
     .withVariable(variable('job', 'Job'))
@@ -242,7 +242,7 @@ function panelOf({ title, description, unit, targets }: Panel): PanelBuilder {
   return panel;
 }
 
-/** The mean duration of what a histogram measures. */
+/** The mean of a histogram. */
 function meanOf(name: MetricName): string {
   const count = rate('instance', name);
   return `${count.replace('_count{', '_sum{')} / ${count}`;

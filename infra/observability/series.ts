@@ -3,7 +3,7 @@ import { METRICS } from '../../lib/observability/metric-list.ts';
 /** The name of a metric of the service. */
 export type MetricName = keyof typeof METRICS;
 
-/** What makes a metric, as OpenTelemetry calls it: other services have metrics of the same names. */
+/** The instrumentation scope of a metric. Other services have metrics with the same names. */
 const scopeOf = (name: MetricName) =>
   name === 'http.client.request.duration'
     ? '@opentelemetry/instrumentation-undici'
@@ -11,7 +11,7 @@ const scopeOf = (name: MetricName) =>
 
 const SUFFIX = { gauge: '', 'up-down counter': '', counter: '_total', histogram: '_count' } as const;
 
-/** The series of a metric as Prometheus names it, of all instances; of a histogram the count. `labels` narrow it down. */
+/** The series of a metric, of all instances, with Prometheus' name; the count of a histogram. `labels` select some. */
 export function series(name: MetricName, ...labels: readonly string[]): string {
   return `${prometheusName(name)}{${[`otel_scope_name="${scopeOf(name)}"`, ...labels].join(',')}}`;
 }
@@ -21,7 +21,7 @@ export function buckets(name: MetricName, ...labels: readonly string[]): string 
   return series(name, ...labels).replace('_count{', '_bucket{');
 }
 
-/** As `@opentelemetry/exporter-prometheus` writes it. */
+/** The name that `@opentelemetry/exporter-prometheus` writes. */
 function prometheusName(name: MetricName): string {
   return name.replaceAll('.', '_') + SUFFIX[METRICS[name].kind];
 }

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, REQUEST_ID_FORM, Timestamp, Uuid } from '../text.ts';
 import { type CHANGE_TYPES, FIELD_BITS } from './recording.ts';
 
-/** A change as PostgreSQL answers it: numbers of type bigint arrive as texts. */
+/** A change as PostgreSQL returns it: numbers of type bigint arrive as texts. */
 export type ChangeRow = {
   readonly position: string;
   readonly user_id: string;
@@ -18,19 +18,19 @@ export type ChangeRow = {
   readonly time: string;
 };
 
-/** The columns of a change; a number for its time, as for those of users. */
+/** The columns of a change. Its time is a number, as in `user-row.ts`. */
 export const changeColumns = sql.raw(`position, user_id, version, type, changed, actor, request_id,
     coalesce(identity, 0) as identity, (date_part('epoch', time) * 1000)::bigint as time`);
 
 /** The identity of position 0, which no change has. */
 export const ORIGIN = '00000000';
 
-/** The identity of a change in eight hexadecimal digits: two changes that are given one position do not have the same. */
+/** The identity of a change in eight hexadecimal digits. Two changes that get the same position have different ones. */
 export function identityOf({ identity }: ChangeRow): string {
   return (identity >>> 0).toString(16).padStart(ORIGIN.length, '0');
 }
 
-/** The `id` of a change, as callers read it. */
+/** The `id` of a change in responses: position and identity. */
 export function idOf(change: ChangeRow): string {
   return `${change.position}-${identityOf(change)}`;
 }
@@ -44,7 +44,7 @@ export const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' }
   string
 >;
 
-/** A change of a user, as callers read it: a CloudEvent 1.0 in its JSON format. */
+/** A change of a user in responses: a CloudEvent 1.0 in JSON format. */
 export const Change = z
   .object({
     specversion: z.literal('1.0'),

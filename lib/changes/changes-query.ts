@@ -4,7 +4,7 @@ import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
 import { MAX_PAGE_SIZE } from './change.ts';
 import { type Place, placeIn } from './change-cursor.ts';
 
-/** The rule for a cursor: it belongs to one feed. */
+/** The rule for a cursor, which belongs to one feed. */
 const CURSOR = 'must be a cursor from a Link header of this path';
 
 const limit = { description: 'Maximum number of changes to return.' };
@@ -57,7 +57,7 @@ export const ChangesQuery = z
   );
 export type ChangesQuery = z.output<typeof ChangesQuery>;
 
-/** The query of the changes of one user; whose cursor it is, `cursorOfUser` judges. */
+/** The query of the changes of one user. `cursorOfUser` checks that the cursor belongs to this user. */
 export const UserChangesQuery = z.object({
   cursor: z
     .string()
@@ -65,14 +65,14 @@ export const UserChangesQuery = z.object({
     .optional()
     .meta({
       description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
-      // It holds the user's id.
+      // It contains the user's id.
       ...cursorForm('^[A-Za-z0-9_-]{46,128}$'),
     }),
   limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta(limit),
 });
 export type UserChangesQuery = z.output<typeof UserChangesQuery>;
 
-/** A cursor has to be of the user in the path. */
+/** Checks that the cursor belongs to the user in the path. */
 export function cursorOfUser(
   { user_id }: { readonly user_id?: string | undefined },
   { cursor }: { readonly cursor?: string | undefined },
@@ -82,7 +82,7 @@ export function cursorOfUser(
   return [{ parameter: 'cursor', detail: CURSOR }];
 }
 
-/** The place of a cursor, if it is one of the changes of this user, or of those of all. */
+/** The place of a cursor of this user's changes or, without `userId`, of the changes of all users. */
 export function placeFor(cursor: string, userId: string | undefined): Place | undefined {
   const place = placeIn(cursor);
   return place?.userId === userId ? place : undefined;

@@ -4,7 +4,7 @@ import { Change, MAX_PAGE_SIZE } from './change.ts';
 import { changeJson } from './change-json.ts';
 import type { ChangesPage } from './changes.ts';
 
-/** A page of changes: a plain list, or the same as a batch of CloudEvents, and the way to the next page. */
+/** A page of changes, as a plain list or as a batch of CloudEvents, and the link to the next page. */
 export const changesReply: Reply<ChangesPage> = {
   mediaType: JSON_TYPE,
   onDemand: 'application/cloudevents-batch+json; charset=utf-8',

@@ -7,37 +7,40 @@ import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-qu
 import { changeFeed, type Look, type Page } from './feed.ts';
 import { createLongPoll } from './long-poll.ts';
 
-/** A page of changes, and where the next one is; there always is one. */
+/** A page of changes, and the link to the next page, which always exists. */
 export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
 
-/** The changes of users, for those who keep copies. */
+/** The changes of users. */
 export type Changes = {
   /**
-   * The changes of all users; without news it waits as long as the query says, standing aside, if it may.
+   * The changes of all users. With `standAside`, it waits for a change for as long as the query says, without being a
+   * request in flight.
    *
    * @throws {Problem} cursor_expired_error
    */
   ofAll(query: ChangesQuery, standAside?: StandAside): Promise<ChangesPage>;
   /**
-   * The changes of one user, also after its deletion. The cursor is one of this user.
+   * The changes of one user, also after its deletion. The cursor must belong to this user.
    *
    * @throws {Problem} cursor_expired_error, not_found_error
    */
   ofUser(id: string, query: UserChangesQuery): Promise<ChangesPage>;
-  /** How many wait for changes. */
+  /** Number of requests that wait for changes. */
   readonly waiting: number;
 };
 
-/** A position that none is after: what `now` stands for. */
+/** The meaning of `now`: a position after every change. */
 const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;
 
-/** So many of those who would wait read for themselves at once: all that come again at once must not take the pool. */
+/**
+ * Maximum number of waiting requests that read by themselves. A thousand that return together must not fill the pool.
+ */
 const READING_AT_ONCE = 4;
 
-/** In milliseconds, beside what the query would wait: for how long a reader stands in line. */
+/** In milliseconds, added to the `wait` of the query: time for which a request waits for such a read. */
 const LONGEST_TURN = 5000;
 
-/** The changes as these statements read them. */
+/** Creates the changes over these statements. */
 export function changesOver(statements: Statements): Changes {
   const feed = changeFeed(statements);
   const longPoll = createLongPoll(feed);

@@ -4,16 +4,16 @@ import type { Statements } from '../database/statements.ts';
 import { type ChangeRow, changeColumns, idOf } from './change.ts';
 import { isHead } from './head.ts';
 
-/** In changes: the most that one statement deletes, so that no caller notices. */
+/** Maximum number of changes that one statement deletes, so that no caller notices it. */
 const STEP = 1000;
 
 type AgedRow = ChangeRow & { readonly age: 'old' | 'young' | 'future' };
 type Span = { readonly from: ChangeRow; readonly to: ChangeRow };
 
 /**
- * Deletes changes that are older than the retention, in the order of their positions, up to the first that is younger. A
- * change whose time lies in the future, because a clock was wrong, has no known age: it goes with an older one behind it.
- * Each step resolves with whether there may be more to delete.
+ * Deletes changes that are older than the retention, in the order of their positions, up to the first younger one. A
+ * change whose time lies in the future, because a clock was wrong, has no known age. It is deleted together with an old
+ * change after it. Each step resolves with whether there may be more to delete.
  */
 export function expiringChanges(
   statements: Pick<Statements, 'run'>,
@@ -26,7 +26,7 @@ export function expiringChanges(
         when time > now() - ${days}::float8 * interval '1 day' then 'young' else 'old' end as age
       from user_changes where position > ${after}::bigint order by position limit ${sql.lit(STEP)}`,
   );
-  // In the same statement the end of what is kept moves along: a reader either gets a change or learns that it has expired.
+  // The same statement moves `expired`. A reader therefore gets either the change or 410.
   const remove = prepare<{ from: string; to: string; id: string }, unknown>(
     statements,
     'DELETE user_changes',

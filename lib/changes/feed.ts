@@ -11,30 +11,30 @@ import { numberingChanges } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 import { LOOKED_AT, type Reading, type ReadRow, selectingChanges } from './select-changes.ts';
 
-/** A page of changes, and the place up to which all that was asked for has been read. */
+/** A page of changes, and the place up to which the feed has been read for it. */
 export type Page = { readonly changes: readonly ChangeRow[]; readonly end: Place };
 
-/** A page, and how the feed stands. */
+/** A page, and the state of the feed. */
 export type Look = Page & {
-  /** The last position that was given. */
+  /** The latest position. */
   readonly head: number;
-  /** The place behind the change at a position. */
+  /** The place after the change at a position. */
   placeAt(position: number): Place;
-  /** Whether all that came after a place is kept, as far as the look has come. */
+  /** Whether every change after a place is kept, as far as this page shows. */
   holds(place: Place): boolean;
 };
 
 /** The feed of changes. */
 export type Feed = {
   /**
-   * Looks at a page, whatever the position it is after. What was answered before the look began is in it: changes without
-   * a position are given theirs first, unless PostgreSQL takes no writes.
+   * Reads a page, also after a position that has expired. The page includes every change whose write was answered
+   * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
    */
   look(reading: Reading): Promise<Look>;
   /**
    * Reads a page after a place, or from the oldest change that is kept.
    *
-   * @throws {Problem} cursor_expired_error; not_found_error for a user of whom nothing is known
+   * @throws {Problem} cursor_expired_error; not_found_error if neither the user nor a change of it exists
    */
   read(reading: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<Look>;
 };
@@ -54,10 +54,10 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
       where is_interrupted and ${isHead}`,
   );
 
-  /** What a look sees once nothing is left without a position that could be on the page. */
+  /** Reads until every change that could be on the page has a position. */
   async function lookAt(reading: Reading): Promise<Look & { readonly isKnown: boolean }> {
     let isNumbered = false;
-    // The time of the request's statements ends it.
+    // The time limit of the request's statements ends the loop.
     for (;;) {
       const [row, ...more] = await select(reading).catch(refuseUnmigrated);
       if (!row) return refuseUnmigrated();
@@ -69,7 +69,7 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
         if (row.is_interrupted) await resume({ identity: randomBytes(4).toString('hex') });
         else isNumbered = await number();
       } catch (fault) {
-        // It takes no writes since then.
+        // PostgreSQL has become read-only since the read.
         if (isReadOnly(fault)) return look;
         throw fault;
       }
@@ -80,7 +80,7 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
     look: lookAt,
     async read({ after, ...reading }) {
       const look = await lookAt({ ...reading, after: after?.position });
-      // An expired cursor is refused first, whatever user it is of.
+      // An expired cursor is refused first, whatever user it belongs to.
       if (after && !look.holds(after)) throw cursorExpired();
       if (!look.isKnown) throw noSuchUserOrChange();
       return look;
@@ -88,7 +88,7 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
   };
 }
 
-/** The feed has not been migrated, unless the fault is another. */
+/** Refuses because the feed has not been migrated, or throws the fault if it has another cause. */
 function refuseUnmigrated(fault?: unknown): never {
   if (fault && !isMissingColumn(fault)) throw fault;
   throw unavailable('the feed of changes has not been migrated', fault);
@@ -119,7 +119,8 @@ function lookOf(rows: Rows, reading: Reading): Look {
       const { position } = place;
       if (position < expired || position > head) return false;
       const { identity } = placeAt(position);
-      // Whether the change is in the history is not known where an earlier version deleted it, or beyond the look.
+      // It is unknown whether the change is in the history if an earlier version deleted it, or if it is not on this
+      // page.
       const isUnknown =
         identity === undefined && (position === expired || position < start || position > end);
       return isUnknown || place.identity === undefined || place.identity === identity;
@@ -135,7 +136,7 @@ function isFull({ changes }: Pick<Page, 'changes'>, { limit }: Reading): boolean
   return limit > 0 && changes.length === limit;
 }
 
-/** Undefined if an earlier version deleted that change: it moves `expired` alone. */
+/** Undefined if an earlier version deleted that change, because it moves only `expired`. */
 function identityOfExpired({ expired, expired_id }: ReadRow): string | undefined {
   if (expired === '0') return ORIGIN;
   const [position, identity] = expired_id?.split('-') ?? [];

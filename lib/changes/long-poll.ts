@@ -4,21 +4,21 @@ import type { Place } from './change-cursor.ts';
 import type { Feed, Look, Page } from './feed.ts';
 import { cursorExpired } from './refusals.ts';
 
-/** What a reader waits for: changes after a place, and not those of an actor. */
+/** The changes that a reader waits for: those after a place, except those of an actor. */
 export type Wish = {
   readonly after: Place;
   readonly limit: number;
   readonly excludeActor?: string | undefined;
 };
 
-/** Those who wait for changes of an instance. One poll serves them all, and none runs while nobody waits. */
+/** The waiting readers of an instance. One poll serves all of them. There is no poll while no reader waits. */
 export type LongPoll = {
-  /** How many wait. */
+  /** Number of waiting readers. */
   readonly waiting: number;
   /**
-   * Waits until `over`, and resolves with the first page that is not empty, or with an empty one: that only after a look
-   * which began when the reader was there, however early the wait is over, unless PostgreSQL is away. Undefined if too many
-   * wait, or if the reader is far behind.
+   * Waits until `over`. Resolves with the first page that is not empty, otherwise with an empty page. The empty page
+   * comes from a look that began after this call, however early the wait is over, unless PostgreSQL is unavailable.
+   * Undefined if too many readers wait, or if the reader is far behind.
    *
    * @throws {Problem} cursor_expired_error
    */
@@ -27,24 +27,24 @@ export type LongPoll = {
 
 type Reader = {
   readonly wish: Wish;
-  /** Up to where the feed holds nothing for this reader. */
+  /** The place up to which the feed has no change for this reader. */
   after: Place;
-  /** Whether a look has found nothing for this reader, or has failed. */
+  /** Whether a look has found no change for this reader, or has failed. */
   isServed: boolean;
   isOver: boolean;
   readonly settle: (page: Page | undefined | Promise<never>) => void;
 };
 
 const MOST_WAITING = 1000;
-/** In changes: what a poll reads, and how far behind a reader may be. */
+/** Number of changes that a poll reads, and that a waiting reader may be behind. */
 const PAGE = 1000;
-/** In milliseconds between two polls: when a reader is new or behind, else, and after one that failed. */
+/** Milliseconds between two polls: if a reader is new or behind, otherwise (`idle`), and after a failed poll. */
 const PAUSES = { behind: 10, idle: 50, failed: 500 };
 
-/** The long poll of an instance. A poll belongs to no request, neither to its scope nor to its time. */
+/** Creates the long poll of an instance. A poll has neither the scope nor the time limit of a request. */
 export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   const readers = new Set<Reader>();
-  /** As the last look found it; 0 before the first. */
+  /** The latest position at the last look; 0 before the first look. */
   let head = 0;
   let isForAll = false;
   let isPolling = false;
@@ -59,7 +59,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   }
 
   async function poll(): Promise<void> {
-    // A reader that comes during the look is served by the next: this one may have looked before.
+    // A reader that comes during this look is served by the next one, because this look may be older than the reader.
     const present = [...readers];
     if (present.length === 0) return;
     isPolling = true;
@@ -76,7 +76,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
     pollIn(!look ? PAUSES.failed : isBehind ? PAUSES.behind : PAUSES.idle);
   }
 
-  /** In turn behind the last of all readers and behind the last of those near the head: neither delays the others. */
+  /** Alternates between the last of all readers and the last reader near the head, so that neither delays the other. */
   function beginningFor(places: readonly Place[]): number {
     const near = places.filter((place) => !isFar(place));
     isForAll = !isForAll;
@@ -97,7 +97,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
     if (news.length === limit) reader.after = look.placeAt(Number(news.at(-1)?.position));
     else if (position >= reader.after.position) reader.after = look.end;
     if (news.length > 0) reader.settle({ changes: news, end: reader.after });
-    // It was let in while the head was not known, and is sooner there by itself.
+    // This reader joined while the head was unknown. It is far behind, and reads faster by itself.
     else if (isNew && isFar(reader.after)) reader.settle(undefined);
   }
 

@@ -3,17 +3,21 @@ import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { headRow, isHead, unnumbered } from './head.ts';
 
-/** In changes: the most that one statement numbers, so that it stays short, and reads an index rather than sorts. */
+/** Maximum number of changes that one statement numbers, so that it is short, and reads an index instead of sorting. */
 const LARGEST_STEP = 1000;
 
-/** In changes: with more late ones the sequence is settled up to the first of them, and looks may read past dead rows. */
+/**
+ * Maximum number of late changes. Beyond it the sequence is settled up to the first late one, and reads may meet dead
+ * rows.
+ */
 const MOST_LATE = 5000;
 
 /**
- * Gives positions to changes that have none yet, and resolves with whether all have one now that were committed before.
- * This is after their commit, so that no reader skips what was written early and committed late. One statement at a time does it, under the lock of the
- * head's row, in the order of the sequence: whoever began to write after another was answered comes after it. As one
- * statement it leaves no lock behind, whatever becomes of its client.
+ * Gives positions to changes without one. Resolves with whether every change that was committed before the call now has
+ * one. Positions are given after the commit, so that no reader skips a change that was written early and committed
+ * late. One statement at a time gives them, under the lock of the head's row, in the order of the sequence: a write
+ * that began after another was answered comes after it. Because it is one statement, a client that disappears leaves no
+ * lock behind.
  */
 export function numberingChanges(statements: Pick<Statements, 'run'>): () => Promise<boolean> {
   const number = prepare<Record<string, never>, { found: string }>(
@@ -58,7 +62,7 @@ export function numberingChanges(statements: Pick<Statements, 'run'>): () => Pro
 
   return async () => {
     const [row] = await number({});
-    // Not how many it numbered: while it waited for the lock, another may have numbered some of those that it found.
+    // The number of changes found, not numbered: another statement may have numbered some while this one waited.
     return Number(row?.found) < LARGEST_STEP;
   };
 }

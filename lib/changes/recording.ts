@@ -2,28 +2,28 @@ import { type RawBuilder, sql } from 'kysely';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import { currentRequest } from '../request-scope.ts';
 
-/** Who writes, and by which request: what a change keeps of its write. */
+/** The caller and the request of a write, which its change records. */
 export type Author = {
   /** The caller: `sub` of its token. */
   readonly actor: string;
   readonly request_id: string;
 };
 
-/** The caller of the current request, as the author of what it writes. */
+/** The current request and its caller, as the author of a write. */
 export function authorOf({ subject }: ServicePrincipal): Author {
   return { actor: subject, request_id: currentRequest()?.requestId ?? '' };
 }
 
-/** The kinds of change, as the table keeps them. */
+/** The types of changes, as stored. */
 export const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
 
-/** The fields that an update can change; the bit of each in `changed`. */
+/** The fields that an update can change, with the bit of each in `changed`. */
 export const FIELD_BITS = { email: 1, full_name: 2, is_active: 4 } as const;
 
 /**
- * A common table expression that records, in the same statement, what another, `written`, has written: rows with
- * `id`, `version`, `changed` and `moment`. Positions come later (`numbering.ts`), in the order of the sequence that is
- * drawn here. By now the rows are locked, so that the versions of one user have it in their order.
+ * The common table expression that records a change for each row of `written` (`id`, `version`, `changed`, `moment`),
+ * in the same statement. It draws a number from a sequence, in whose order positions are given later (`numbering.ts`).
+ * The rows are locked at this moment, so the numbers of one user's changes are in the order of its versions.
  */
 export function recorded(
   type: keyof typeof CHANGE_TYPES,
@@ -32,7 +32,7 @@ export function recorded(
   return recordedFrom(sql`written`, type, sql`${actor}::text, ${request_id}::text`);
 }
 
-/** Likewise, where each row has an author of its own: `given` has it, by the `id` of the row. */
+/** The same if each row has an author of its own, which `given` contains by the `id` of the row. */
 export function recordedByEach(type: keyof typeof CHANGE_TYPES): RawBuilder<unknown> {
   return recordedFrom(sql`written join given using (id)`, type, sql`given.actor, given.request_id`);
 }

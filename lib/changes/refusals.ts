@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts';
 
-/** What came after the cursor is not kept any more, or the cursor is of a feed that was lost. */
+/** The changes after the cursor have been deleted, or the change of the cursor was lost. */
 export function cursorExpired(): Problem {
   return new Problem('cursor_expired_error', {
     detail:

@@ -4,43 +4,44 @@ import type { Statements } from '../database/statements.ts';
 import { type ChangeRow, changeColumns } from './change.ts';
 import { headRow, unnumbered } from './head.ts';
 
-/** Which changes are asked for. */
+/** A selection of changes. */
 export type Reading = {
-  /** Those after this position; from the oldest that is kept if undefined, none if it is beyond the head. */
+  /** Changes after this position. Undefined means from the oldest one; a position after the head selects none. */
   readonly after: number | undefined;
-  /** At most so many. */
+  /** Maximum number of changes. */
   readonly limit: number;
-  /** Of one user alone. */
+  /** Only changes of this user. */
   readonly userId?: string | undefined;
-  /** All but those of this actor. */
+  /** All changes except those of this actor. */
   readonly excludeActor?: string | undefined;
 };
 
-/** How the feed stands, in each row; and a change, or null where there is none. */
+/** The state of the feed, in each row, and a change, or null if there is none. */
 export type ReadRow = {
-  /** The last position that was given. */
+  /** The latest position. */
   readonly head: string;
-  /** Changes up to this position are not kept any more. */
+  /** Changes up to this position have been deleted. */
   readonly expired: string;
-  /** The `id` of the last of these, unless an earlier version deleted it. */
+  /** The `id` of the last deleted change, unless an earlier version deleted it. */
   readonly expired_id: string | null;
   /** Whether an earlier version has written users without changes. */
   readonly is_interrupted: boolean;
   readonly has_unnumbered: boolean;
   readonly takes_writes: boolean;
-  /** Of the changes of one user: whether there is such a user, or a change. */
+  /** For the changes of one user: whether the user or a change of it exists. */
   readonly is_known: boolean;
 } & (ChangeRow | { readonly position: null });
 
 /**
- * So many positions are looked at for a page of the changes of all, should the actor who is left out be a busy one. No
- * position between two changes is empty, so that without such an actor every page is full.
+ * Maximum number of positions that one page of the changes of all users covers, if an excluded actor wrote many of
+ * them. Positions have no gaps. Without an excluded actor every page before the end is therefore full.
  */
 export const LOOKED_AT = 2000;
 
 /**
- * Reads the state of the feed and a page of it, by one statement. Among the rows are also, where they are kept, the change
- * that the page comes after and the last one that was looked at: their identities belong to the cursors before and behind it.
+ * Reads the state of the feed and a page of it, by one statement. The rows also include, if they are kept, the change
+ * before the page and the last one that the page covers. The cursors before and after the page contain their
+ * identities.
  */
 export function selectingChanges(statements: Pick<Statements, 'run'>): Prepared<Reading, ReadRow> {
   const ofAll = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
@@ -56,7 +57,8 @@ export function selectingChanges(statements: Pick<Statements, 'run'>): Prepared<
   });
   const ofUser = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
     const isOfUser = sql`user_id = ${given.userId}::uuid`;
-    // So that, whatever PostgreSQL knows of the tables, one index alone helps: that of both columns, or that of positions.
+    // Each part can use one index only (both columns, or positions), whatever PostgreSQL's statistics of the tables
+    // are.
     return select(given, {
       isKnown: sql`exists (select from users where id = ${given.userId}::uuid)
         or exists (select from user_changes where ${isOfUser} and position + 0 > head.expired)
@@ -74,7 +76,7 @@ function select(
   { after }: Reading,
   { isKnown, changes }: Record<'isKnown' | 'changes', RawBuilder<unknown>>,
 ): RawBuilder<ReadRow> {
-  // What is asked of the head is asked once, and not for each row of the page.
+  // The head is evaluated once, and not for each row of the page.
   return sql`
     with head as materialized (
       select head.*, least(coalesce(${after}::bigint, expired), position) as start,

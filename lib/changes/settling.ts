@@ -3,13 +3,14 @@ import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { headRow, isHead } from './head.ts';
 
-/** A write that began earlier is not acknowledged any more: a statement takes at most 600 s. */
+/** A write that began earlier can no longer be acknowledged, because a statement takes at most 600 s. */
 const LONGEST_WRITE = sql`interval '15 minutes'`;
 
 /**
- * Settles the sequence up to what had been reached a while ago: changes of it that are still late were never committed, or
- * never acknowledged. It looks at all changes without a position. If there is one that readers do not look for, because its
- * sequence was set back or it was committed even later, the sequence is settled from its beginning again.
+ * Settles the sequence up to the number that it had reached 15 minutes ago. Earlier changes that are still late were
+ * never committed, or never acknowledged. The statement reads all changes without a position. If readers would miss one
+ * of them, because the sequence was set back or the change was committed even later, it is settled from the beginning
+ * again.
  */
 export function settlingSequence(statements: Pick<Statements, 'run'>): () => Promise<void> {
   const settle = prepare<Record<string, never>, unknown>(

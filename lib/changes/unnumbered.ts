@@ -3,10 +3,10 @@ import { prepare } from '../database/prepared.ts';
 import type { Statements } from '../database/statements.ts';
 import { headRow, unnumbered } from './head.ts';
 
-/** The changes that have no position yet: how many, and for how many seconds the oldest. */
+/** Number of the changes without a position, and age of the oldest one in seconds. */
 export type Unnumbered = { readonly count: number; readonly age: number };
 
-/** Asks PostgreSQL for them; it reads all of them. */
+/** Reads these figures from PostgreSQL, which reads all changes without a position. */
 export function askingForUnnumbered(statements: Pick<Statements, 'run'>): () => Promise<Unnumbered> {
   const ask = prepare<Record<string, never>, { count: string; age: number }>(
     statements,

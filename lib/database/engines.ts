@@ -1,20 +1,22 @@
 import type { Settings } from '../settings.ts';
 
-/** What an engine that speaks PostgreSQL can do. All that differs from one to another is derived from this table. */
+/** The abilities of an engine that speaks PostgreSQL's protocol. Every difference between engines follows from them. */
 export type Engine = {
-  /** `pg_try_advisory_lock`: of several instances one migrates. Without it the engine's own locks decide. */
+  /** `pg_try_advisory_lock`: one of several instances migrates. Without it, the engine's own locks decide. */
   readonly hasAdvisoryLocks: boolean;
-  /** Changes of the schema may share a transaction with other statements. Else each is sent by itself. */
+  /** Changes of the schema may share a transaction with other statements. Otherwise each is sent by itself. */
   readonly hasTransactionalDdl: boolean;
-  /** A session may be given settings as it begins. Else those of the role hold. */
+  /** A session accepts settings at its start. Otherwise those of the role apply. */
   readonly hasSessionOptions: boolean;
-  /** The isolation that sessions ask for; undefined where what the engine has is taken. */
+  /** The isolation that sessions request; undefined for the engine's own default. */
   readonly isolation: 'read committed' | undefined;
-  /** `lock_timeout` ends a wait for a row, and the error's `where` names the table. Else any time-out may be that. */
+  /**
+   * `lock_timeout` ends a wait for a row, and the error's `where` names the table. Otherwise any timeout may be one.
+   */
   readonly limitsLockWaits: boolean;
-  /** `pg_stat_activity` shows the statements of other sessions. Else a server in reach is taken to run them. */
+  /** `pg_stat_activity` shows the statements of other sessions. Otherwise a reachable server is assumed to run them. */
   readonly showsSessions: boolean;
-  /** Dead rows are removed by autovacuum, which a table may tune. */
+  /** Autovacuum removes dead rows, and a table may tune it. */
   readonly hasAutovacuum: boolean;
 };
 
@@ -39,7 +41,7 @@ const ENGINES: Readonly<Record<Settings['postgres']['engine'], Engine>> = {
   },
 };
 
-/** The engine of SVC_POSTGRES_ENGINE; behind a pooler a session is somebody else's next, and is left as it is. */
+/** The engine of SVC_POSTGRES_ENGINE. Behind a pooler, sessions are shared with others, so they get no settings. */
 export function engineOf({ engine, pooler }: Pick<Settings['postgres'], 'engine' | 'pooler'>): Engine {
   const profile = ENGINES[engine];
   return pooler === 'none' ? profile : { ...profile, hasAdvisoryLocks: false, hasSessionOptions: false };

@@ -1,15 +1,14 @@
 import { Problem, unavailable } from '../problem.ts';
 
 /**
- * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean: not now.
- * A connection lost or refused, a timeout, a lock not to be had, resources used up, a read-only server, tables that
- * the migrations have not made yet, a session that forgets what was prepared, a conflict of transactions that lasts, an
- * outcome that is not known.
+ * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean "not now": a lost or refused
+ * connection, a timeout, an unavailable lock, exhausted resources, a read-only server, tables that are not migrated
+ * yet, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
  */
 const UNAVAILABLE =
   /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
 
-/** What pg says, without a code, of a connection that it lost, gave up or could not open in time. */
+/** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
 
 const READ_ONLY = '25006';
@@ -21,15 +20,15 @@ const CANNOT_CONNECT_NOW = '57P03';
 const NOT_REACHED = /^E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|ADDRNOTAVAIL)/;
 
 /**
- * What PostgreSQL or a pooler ends the session with: connection exceptions, no room for it, the account refused, the
- * database missing, idle for too long, the server ended. By code: how grave it is PostgreSQL says in the language of its
- * messages (`FEHLER` for `ERROR`), and pg keeps no other word of it.
+ * Errors with which PostgreSQL or a pooler ends a session: connection exceptions, too many sessions, a refused account,
+ * a missing database, a session idle for too long, a stopped server. The code decides, because the severity is in the
+ * language of PostgreSQL's messages (`FEHLER` for `ERROR`), and pg keeps no other form of it.
  */
 const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
 
 /**
- * A serialization failure or a deadlock: nothing was written, so the statement may be sent again. What was written after
- * 40003 (statement completion unknown) nobody knows: that one never.
+ * A serialization failure or a deadlock. Nothing was written, so the statement may be sent again. After 40003
+ * (statement completion unknown) it is never sent again, because the write may have happened.
  */
 export function conflictOf(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
   const code = sqlStateOf(fault);
@@ -38,7 +37,7 @@ export function conflictOf(fault: unknown): 'serialization_failure' | 'deadlock'
 }
 
 /**
- * What was prepared is not valid any more: a migration has changed the columns ("cached plan must not change result
+ * A prepared statement is no longer valid: a migration has changed the columns ("cached plan must not change result
  * type"), or the session has forgotten it. Nothing ran.
  */
 export function isStalePlan(fault: unknown): boolean {
@@ -52,8 +51,8 @@ export function isLockTimeout(fault: unknown): boolean {
 }
 
 /**
- * PostgreSQL has refused a statement that wrote several items, and one of them may be why: it has written none, and may
- * write the others.
+ * PostgreSQL has refused a statement that wrote several items, possibly because of one of them. It wrote none of them,
+ * and may accept the others.
  */
 export function isOfOneItem(fault: unknown): boolean {
   if (isLockTimeout(fault)) return true;
@@ -71,22 +70,22 @@ export function isMissingColumn(fault: unknown): boolean {
 }
 
 /**
- * A change of the schema that another session was in the way of: a lock, a deadlock, or the same change made at the same
- * time, which `if not exists` does not always see (XX000: "tuple concurrently updated").
+ * Another session prevented a change of the schema: by a lock, a deadlock, or the same change at the same time, which
+ * `if not exists` does not always notice (XX000: "tuple concurrently updated").
  */
 export function isInTheWay(fault: unknown): boolean {
   const isInCatalog = sqlStateOf(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
   return isInCatalog || /^(55P03|40001|40P01|42710|42P07|XX000)$/.test(sqlStateOf(fault) ?? '');
 }
 
-/** The server takes no writes, or not any more. */
+/** The server accepts no writes, or no longer accepts them. */
 export function isReadOnly(fault: unknown): boolean {
   return sqlStateOf(fault instanceof Problem ? fault.cause : fault) === READ_ONLY;
 }
 
 /**
- * Time ran out while the statement waited for rows of this table that another transaction has written. PostgreSQL says
- * so in the language of its messages, with quotation marks of that language around the name.
+ * The time limit was reached while the statement waited for rows of this table that another transaction had written.
+ * PostgreSQL's message and its quotation marks around the name are in the language of its messages.
  */
 export function waitedFor(fault: unknown, table: string): boolean {
   const cause = fault instanceof Problem ? fault.cause : fault;
@@ -114,7 +113,7 @@ export function ranOutOfTime(fault: unknown): boolean {
   return cause instanceof AnswerTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlStateOf(cause) ?? '');
 }
 
-/** What PostgreSQL appends to an index's name while `reindex concurrently` puts another in its place. */
+/** The suffix of an index's name while `reindex concurrently` replaces the index. */
 const REINDEXED = /_cc(new|old)\d*$/;
 
 /** A write refused by a unique index of this name. */
@@ -138,25 +137,25 @@ export function isUnreachable(fault: unknown): boolean {
   return code === undefined ? CONNECTION_LOST.test(messageOf(fault)) : NOT_REACHED.test(code);
 }
 
-/** The connection was closed before there was a session: the host, or what stands before it, was there. */
+/** The connection was closed before the session began. The host, or a proxy in front of it, was reachable. */
 export function wasCutOff(fault: unknown): boolean {
   return (
     /^(ECONNRESET|EPIPE)$/.test(sqlStateOf(fault) ?? '') || /terminated|not queryable/.test(messageOf(fault))
   );
 }
 
-/** Said by PostgreSQL, or a pooler before it; not by pg of its connection. */
+/** An error of PostgreSQL or of a pooler, not of pg about its connection. */
 export function isOfPostgres(fault: unknown): boolean {
   return (fault as { severity?: string } | undefined)?.severity !== undefined;
 }
 
-/** The connection has ended before the answer came. */
+/** The connection ended before the response came. */
 export function hasLostConnection(fault: unknown): boolean {
   const isTime = fault instanceof Error && /timeout/i.test(fault.message);
   return !(fault instanceof Problem) && !isTime && breaksConnection(fault);
 }
 
-/** A fault of the database, as the answer it deserves; the cause goes to the log and nowhere else. */
+/** The problem for a fault of the database. The cause is only for the log. */
 export function problemOfFault(fault: unknown): unknown {
   const code = sqlStateOf(fault);
   const message = messageOf(fault);

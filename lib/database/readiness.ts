@@ -75,7 +75,7 @@ export function createReadiness(settings: Settings['postgres'], hosts: Hosts): R
   };
 }
 
-/** Before the first migration there is not even the table that tells. */
+/** Before the first migration, the record of migrations does not exist either. */
 function notReady(cause: unknown) {
   if (isUnmigrated(cause)) return unavailable('the migrations have not run yet');
   return unavailable(`not ready: ${cause instanceof Error ? cause.message : cause}`, cause);

@@ -11,9 +11,9 @@ export type Retry = {
 };
 
 /**
- * How a statement is sent again, after so many attempts have failed, the last one by `fault`; undefined when it must not
- * be. The pause is random, so that those who got in each other's way do not meet again, and twice as long at most each
- * time. A read whose connection was lost, and a statement that was not sent, are sent once more, elsewhere, without one.
+ * How a statement is sent again, after so many attempts have failed, the last one by `fault`; undefined when it must
+ * not be. The pause is random, so that conflicting statements do not meet again, and at most twice as long each time. A
+ * read whose connection was lost, and a statement that was not sent, are sent once more, elsewhere, without one.
  */
 export function retryAfter(fault: unknown, attempts: number, isRead = false): Retry | undefined {
   const isHarmless = fault instanceof NotSent || (isRead && hasLostConnection(fault));

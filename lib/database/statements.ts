@@ -11,13 +11,15 @@ import { type Retry, retryAfter } from './retry.ts';
 import type { Hosts } from './servers/hosts.ts';
 
 /**
- * What a statement does to others on its connection: `read` and `write` are short and share connections with their like,
- * of `lookup`s and `item`s one statement answers, or writes, many; `long` may take its time, or wait for others for long,
- * and has a connection for itself.
+ * What a statement does to others on its connection: `read` and `write` are short and share connections with their
+ * like, of `lookup`s and `item`s one statement answers, or writes, many; `long` may take its time, or wait for others
+ * for long, and has a connection for itself.
  */
 export type Kind = 'read' | 'lookup' | 'write' | 'item' | 'long';
 
-/** How a statement is sent: by its kind, and `aside` once it has waited for a lock where others share its connection. */
+/**
+ * How a statement is sent: by its kind, and `aside` once it has waited for a lock where others share its connection.
+ */
 type WayName = Kind | 'aside';
 
 /** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
@@ -48,7 +50,7 @@ export type Ways = Readonly<Record<WayName, Way>>;
 /** In milliseconds, how much longer than PostgreSQL's own limit we wait: it answers first, unless it cannot. */
 const GRACE = 250;
 
-/** So often a statement is prepared anew before it is given up: each time all that it needs may have changed. */
+/** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MOST_PREPARED = 3;
 
 /** The time that a request's statements have together: a little more than PostgreSQL gives to one; in milliseconds. */
@@ -80,13 +82,13 @@ export function createStatements(
       : way.send(text, values, deadline);
   }
 
-  /** As long as that may help. @throws the last fault, as the answer it deserves */
+  /** Repeats the statement while that may help. @throws the problem for the last fault */
   async function sendAgain(first: unknown, text: Text, values: readonly unknown[], deadline: number) {
     let [fault, attempts, prepared] = [first, 1, 0];
     let name: WayName = text.kind;
     for (;;) {
       if (isStalePlan(fault) && prepared < MOST_PREPARED) prepared += 1;
-      // Others wait behind it: it goes on waiting where it is in nobody's way.
+      // Other statements wait behind it on this connection, so it moves to a connection for waits.
       else if (name !== 'long' && name !== 'aside' && isLockTimeout(fault)) name = 'aside';
       else {
         if (isReadOnly(fault)) hosts.onReadOnly();
@@ -99,7 +101,7 @@ export function createStatements(
       try {
         return await send(name, text, values, deadline);
       } catch (again) {
-        // Whoever was not sent again, or not answered, fails for the lock that he has waited for.
+        // A statement that was not sent again, or not answered, fails because of the lock that it waited for.
         if (!(again instanceof Problem && isLockTimeout(fault))) fault = again;
       }
     }

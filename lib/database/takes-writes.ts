@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { prepare } from './prepared.ts';
 import type { Statements } from './statements.ts';
 
-/** Asks whether PostgreSQL accepts writes, so that the upkeep sends none that would fail. */
+/** Asks whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */
 export function askingForWrites(statements: Pick<Statements, 'run'>): () => Promise<boolean> {
   const ask = prepare<Record<string, never>, { takes_writes: boolean }>(
     statements,

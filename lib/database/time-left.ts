@@ -1,10 +1,10 @@
 /**
- * As the value of a parameter: for how long the statement may wait for a lock, in milliseconds as text. It is known only
- * once the statement has its connection.
+ * As the value of a parameter: for how long the statement may wait for a lock, in milliseconds as text. It is known
+ * only once the statement has its connection.
  */
 export const TIME_LEFT = Symbol('time left');
 
-/** In milliseconds: PostgreSQL's refusal has to come so long before the request's time is up. */
+/** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE = 200;
 
 /** For how long a statement may wait for a lock when it has so much time left; both in milliseconds. */

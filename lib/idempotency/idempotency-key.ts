@@ -19,8 +19,8 @@ const IdempotencyKey = z
   .meta({
     override: { type: 'string', minLength: 1, maxLength: 512, pattern: `${BARE.source}|${QUOTED.source}` },
     description:
-      "A key of the caller's choice, 1 to 255 visible ASCII characters: the same request sent again under its key " +
-      'within 24 hours is answered again, and not carried out again. A key may stand in double quotes.',
+      'A key that the caller chooses: 1 to 255 visible ASCII characters, which may be in double quotes. If the same request ' +
+      'is sent again with its key within 24 hours, the service responds again and does not carry it out again.',
     example: '"8e03978e-40d5-43e8-bc93-6894a57f9324"',
   });
 

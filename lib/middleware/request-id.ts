@@ -4,14 +4,14 @@ import { REQUEST_ID } from '../text.ts';
 import type { Middleware, RequestInStack } from './middleware.ts';
 
 /**
- * The request ID that a header's value stands for: the value itself, or a new UUID version 4. Repeated headers are one
- * value, which the container joins with a comma and a space: that is not acceptable.
+ * The request ID for a header's value: the value itself, or a new UUID version 4. The container joins repeated headers
+ * with a comma and a space, so their value is not acceptable.
  */
 export function requestIdOf(given: string | undefined): string {
   return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** Names the request being served in the header `header` of its response. */
+/** Adds the request ID to the response, in the header `header`. */
 export function requestId(header: string): Middleware {
   const identify = ({ response }: RequestInStack) => {
     response.headers[header] = currentRequest()?.requestId ?? '';

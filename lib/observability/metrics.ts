@@ -3,14 +3,14 @@ import { type Attributes, metrics } from '@opentelemetry/api';
 import { METRICS, type MetricOf } from './metric-list.ts';
 import { type RequestHead, requestAttributes } from './request-attributes.ts';
 
-/** What metrics are read from, at the moment of an export. */
+/** The sources of the metrics, which are read at each export. */
 export type Readings = {
   readonly requestsInFlight: () => Iterable<RequestHead>;
-  /** By an overloaded instance, before all checks. */
+  /** Number of requests that an overloaded instance refused before all checks, by reason. */
   readonly requestsRefused: Readonly<Record<(typeof REASONS)[number], number>>;
   readonly connections: () => { readonly idle: number; readonly used: number; readonly waitedFor: number };
   readonly tokenCache: { readonly hits: number; readonly misses: number };
-  /** Requests under an idempotency key that were answered again. */
+  /** Number of replayed requests with an idempotency key. */
   readonly idempotency: { readonly replays: number };
   readonly jwksRefreshes: { readonly succeeded: number; readonly failed: number };
   /** In seconds. */
@@ -20,19 +20,19 @@ export type Readings = {
   readonly drainAge: () => number;
   readonly linesDropped: () => number;
   readonly changesWaiting: () => number;
-  /** Asks PostgreSQL; what fails is not told. */
+  /** Reads from PostgreSQL. If this fails, the metric is not reported. */
   readonly changesUnnumbered: () => Promise<{ readonly count: number; readonly age: number }>;
 };
 
-/** Why an overloaded instance refuses a request. */
+/** The reasons for which an overloaded instance refuses a request. */
 const REASONS = ['no_room', 'waited_too_long', 'caller_left'] as const;
 
-/** Why a statement is sent again. */
+/** The reasons for which a statement is sent again. */
 const RETRIES = ['connection_lost', 'deadlock', 'serialization_failure'] as const;
 
 const NANOSECONDS = 1e9;
 
-/** Registers the metrics of an instance beside the durations of requests; costs nothing per request. */
+/** Registers all metrics of an instance except the durations of requests. It costs nothing per request. */
 export function observe({
   requestsInFlight,
   requestsRefused,
@@ -82,7 +82,7 @@ export function observe({
   const [count, age] = [created('changes.unnumbered'), created('changes.unnumbered.age')];
   meter.addBatchObservableCallback(
     async (result) => {
-      // Only where that takes a connection from nobody.
+      // Read only while a connection is idle, so that no other statement waits for it.
       const { idle, used } = connections();
       if (idle === 0 && used > 0) return;
       const unnumbered = await changesUnnumbered().catch(() => undefined);
@@ -124,8 +124,8 @@ export function observe({
 const POOL = { 'db.client.connection.pool.name': 'postgresql' };
 
 /**
- * Counts requests by their attributes. Attributes that occurred once are reported from then on, so that they go back to 0,
- * and those of a GET from the start, so that an idle instance reports 0.
+ * Counts requests by their attributes. Attributes that occurred once are reported from then on, so that they go back to
+ * 0, and those of a GET from the start, so that an idle instance reports 0.
  */
 function createRequestCounts() {
   const counts = new Map<string, { count: number; readonly attributes: Attributes }>();

@@ -18,7 +18,7 @@ const SUSPICIOUS = /[@%.\u0080-\uffff]|eyJ/;
 /** The commercial at, also full-width and small (U+FF20, U+FE6B). */
 const AT = /[@\uff20\ufe6b]/;
 
-/** The beginning of a JSON object in base64url: of the header of nearly every token, and of its payload. */
+/** The beginning of a JSON object in base64url: nearly every token's header and payload begin like this. */
 const JSON_IN_BASE64 = /eyJ[\w-]{8}/;
 
 /**

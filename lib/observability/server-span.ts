@@ -15,7 +15,7 @@ import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts'
 /** RFC 9110 section 7.2: an IP literal in brackets or a name, and a port. */
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
 
-/** Serves a request within a span; `route` is the path as declared, undefined where no endpoint answers. */
+/** Serves a request within a span; `route` is the path as declared, undefined if no endpoint serves the request. */
 export type WithinServerSpan = (
   event: GatewayEvent,
   route: string | undefined,
@@ -24,8 +24,8 @@ export type WithinServerSpan = (
 
 /**
  * Serves each request within a span of its own, which continues the caller's trace, and records its duration if there
- * are metrics. Whether a request is sampled is decided first, by its trace: one that is not has ids for the log, and
- * nothing else is done for it.
+ * are metrics. The sampling decision, by the trace, comes first. A request that is not sampled gets only ids for the
+ * log.
  *
  * @see OpenTelemetry semantic conventions for HTTP spans and metrics, stable since 1.23
  */
@@ -77,7 +77,7 @@ function clientOf({ headers }: GatewayEvent): PlainAttributes {
   return {
     ...(address && { 'server.address': redactedMessage(address) }),
     ...(port && { 'server.port': Number(port) }),
-    // Some name whom to write to.
+    // Some clients put an email address into it.
     ...(agent && { 'user_agent.original': redactedText(agent) }),
   };
 }

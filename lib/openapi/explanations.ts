@@ -4,7 +4,7 @@ import { type Problem, type ProblemCode, statusOf, typeOf } from '../problem.ts'
 const WHEN: Partial<Record<ProblemCode, string>> = {
   unauthorized_error: 'There is no bearer token, or it is malformed, expired, or not signed by the issuer.',
   forbidden_error: 'The token is valid, but its roles do not include the one that the operation needs.',
-  method_not_allowed_error: 'The path is known, but not with this method; `Allow` lists those it knows.',
+  method_not_allowed_error: 'The path does not support this method. `Allow` lists its methods.',
 };
 
 /** When the service responds with one of these refusals, without repetitions. */
@@ -15,18 +15,18 @@ export function explanationOf(refusals: readonly Problem[]): string {
 /** The introduction of the document. `refusals` are all refusals of the service. */
 export function introduction(requestIdHeader: string, refusals: readonly Problem[]): string {
   const byCode = Map.groupBy(refusals, ({ code }) => code);
-  return `Keeps user records for other services.
+  return `Stores user records for other services.
 
 ## Authentication
 
 A caller gets a signed JSON Web Token from the authorization server with the OAuth 2.0 client credentials grant, and
-sends it as \`Authorization: Bearer <token>\`. Each operation names the role it needs. A token with the role
-\`api.superuser\` may call all of them: it is meant for local tests and master scripts. The probes need no token.
+sends it as \`Authorization: Bearer <token>\`. Each operation names the role that it requires. The role
+\`api.superuser\` is accepted by all operations. It is for local tests and administrators' scripts. The probes need no token.
 
 ## Every response
 
 The header \`${requestIdHeader}\` identifies the request in the response and in the log. \`HEAD\` works wherever \`GET\` does,
-\`OPTIONS\` lists the methods of a path, and a path with a slash at its end is the same as without it.
+\`OPTIONS\` lists the methods of a path. A trailing slash makes no difference.
 
 ## Problems
 

@@ -2,8 +2,8 @@ import type { oas31 } from 'zod-openapi';
 import type { Route } from '../endpoint.ts';
 
 /**
- * Links from the response of a create to the operations on what it created: those of the routes below its path whose first
- * parameter is the id.
+ * Links from the response of a create to the operations on the created resource. These are the routes below its path
+ * whose first parameter is the id.
  */
 export function describeLinks({ path, success }: Route, routes: readonly Route[]): oas31.LinksObject {
   if (success !== 201) return {};

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ProblemDocument } from '../problem.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 
-/** Of one line. The service's sentences are shorter; one of them may list the media types or the methods. */
+/** A text of one line. The service's texts are shorter. Some of them list media types or methods. */
 const sentence = () => z.string().regex(/^.+$/).max(256);
 const name = () =>
   z
@@ -10,7 +10,7 @@ const name = () =>
     .regex(/^[A-Za-z_-]+$/)
     .max(64);
 
-/** Each of the 100 items of a batch has a fault for every rule that a value of it can break, and at most 10. */
+/** A batch has at most 100 items, and each item at most 10 faults. */
 const MOST_FAULTS = 1000;
 
 const detail = sentence().meta({ description: 'What is wrong with it.' });
@@ -34,7 +34,7 @@ const ValueFault = z
       detail,
     }),
   ])
-  .meta({ id: 'ValueFault', description: 'One value that is not allowed.' });
+  .meta({ id: 'ValueFault', description: 'One invalid value.' });
 
 /** The schema of every problem document. */
 export const Problem = z
@@ -50,7 +50,7 @@ export const Problem = z
       .max(64)
       .meta({ description: 'The text of the status.' }),
     status: z.int().min(400).max(599).meta({ format: 'int32', description: 'The HTTP status.' }),
-    detail: sentence().meta({ description: 'What happened this time.' }),
+    detail: sentence().meta({ description: 'What is wrong with this request.' }),
     instance: z
       .string()
       .regex(/^\//)

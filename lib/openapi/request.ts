@@ -4,7 +4,7 @@ import { mediaTypesOf } from '../middleware/media-type.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 import { exampleOf } from './example.ts';
 
-/** Any field value: what is not a tag matches nothing (RFC 9110 section 5.5). */
+/** Any field value (RFC 9110 section 5.5). A value that is not a tag matches nothing. */
 const FIELD_VALUE: oas31.SchemaObject = {
   type: 'string',
   maxLength: MAX_HEAD_LENGTH,
@@ -29,13 +29,12 @@ const IF_NONE_MATCH: oas31.ParameterObject = {
   example: '"2"',
 };
 
-/** Every request may name itself. */
+/** The header parameter with the request ID, which every operation accepts. */
 export function requestIdParameter(name: string): oas31.ParameterObject {
   return {
     name,
     in: 'header',
-    description:
-      'Identifies the request. Without it, or with another kind of value, the service makes a UUID.',
+    description: 'Identifies the request. If it is absent or not valid, the service generates a UUID.',
     schema: { type: 'string' },
   };
 }
@@ -45,12 +44,12 @@ export function requestParamsOf({ params, query, headers }: Route): ZodOpenApiPa
   return { ...(params && { path: params }), ...(query && { query }), ...(headers && { header: headers }) };
 }
 
-/** The header parameters of its own. */
+/** The header parameters for the preconditions of a route. */
 export function preconditionsOf({ conditional }: Route): oas31.ParameterObject[] {
   return conditional ? [IF_MATCH, IF_NONE_MATCH] : [];
 }
 
-/** The body of a route, in every media type it is best sent as. */
+/** The body of a route, in each of its preferred media types. */
 export function requestBodyOf({ method, body }: Route): ZodOpenApiRequestBodyObject | undefined {
   if (!body) return undefined;
   const content = { schema: body, example: exampleOf(body) };

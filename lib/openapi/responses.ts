@@ -7,7 +7,7 @@ import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
 import { refusalsOf } from './refusals.ts';
 
-/** The headers that every response carries, by reference. */
+/** The headers of every response, by reference. */
 type CommonHeaders = Readonly<Record<string, oas31.ReferenceObject>>;
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'Retry-After': 'Seconds to wait before a retry.',
 };
 
-/** What the responses of a route share, and what its success leads to. */
+/** The common parts of a route's responses, and the links of its success. */
 type ResponseContext = {
   readonly common: CommonHeaders;
   /** In bytes. */
@@ -25,7 +25,7 @@ type ResponseContext = {
   readonly links: oas31.LinksObject;
 };
 
-/** The success of a route, and every problem it can answer, by status. */
+/** The success of a route, and every problem that it can return, by status. */
 export function responsesOf(
   route: Route,
   { common, bodyLimit, links }: ResponseContext,
@@ -80,7 +80,7 @@ function notModified(route: Route, common: CommonHeaders): ZodOpenApiResponseObj
   return { description: 'Not Modified: the caller has this version.', headers };
 }
 
-/** Problems of one status are one response, with an example of each. */
+/** All problems of one status as one response, with an example of each. */
 function refusalOf(
   refusals: readonly Problem[],
   instance: string,
@@ -99,13 +99,13 @@ function refusalOf(
   };
 }
 
-/** The code of the refusal; those that share it are numbered from the second on. */
+/** The code of the refusal. If several refusals share it, they are numbered from the second one on. */
 function nameIn(refusals: readonly Problem[], refusal: Problem): string {
   const index = refusals.filter(({ code }) => code === refusal.code).indexOf(refusal);
   return index === 0 ? refusal.code : `${refusal.code}_${index + 1}`;
 }
 
-/** A header is required where all of them have it. */
+/** The headers of these refusals. A header is required if all of them have it. */
 function documentedHeaders(refusals: readonly Problem[]): oas31.HeadersObject {
   const byName = Map.groupBy(
     refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal))),

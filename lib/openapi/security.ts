@@ -8,7 +8,7 @@ const SCOPES: Readonly<Record<Role | 'api.superuser', string>> = {
   'api.superuser': 'Every operation, in place of any other role: for local tests and master scripts.',
 };
 
-/** How a caller gets its token; relative to the document, or absolute. */
+/** The token endpoint for callers. The URL is absolute, or relative to the document. */
 export function oauth2(tokenUrl: string): oas31.SecuritySchemeObject {
   return {
     type: 'oauth2',
@@ -18,12 +18,12 @@ export function oauth2(tokenUrl: string): oas31.SecuritySchemeObject {
   };
 }
 
-/** What the route asks of a caller. */
+/** The security requirement of a route. */
 export function securityOf({ role }: Route): oas31.SecurityRequirementObject[] {
   return role === 'public' ? [] : [{ oauth2: [role] }];
 }
 
-/** The same in words. */
+/** The same as text. */
 export function demandOf({ role }: Route): string {
   return role === 'public' ? 'Needs no token.' : `Requires the role \`${role}\` or \`api.superuser\`.`;
 }

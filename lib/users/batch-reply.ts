@@ -11,7 +11,7 @@ import { type BatchItem, faultsOfItem, LARGEST_BATCH, type UserBatch } from './u
 import { userJson } from './user-json.ts';
 import { personal, replayed, representation } from './user-reply.ts';
 
-/** A batch that was carried out, and what became of each of its items. */
+/** A batch that was carried out, and the result of each item. */
 export type CreatedBatch = Outcome<readonly KnownUser[]> & {
   readonly batch: UserBatch;
   /** The path of the request. */
@@ -32,11 +32,11 @@ const ItemResult = z
   .meta({
     id: 'BatchItemResult',
     description:
-      'Result of one item: 201 and the user, or 409 (the email is taken), 422 (its values are not allowed) or, in ' +
-      'an answer to a request sent again, 410 (deleted since), and the problem.',
+      'Result of one item: 201 and the user, or a problem: 409 (the email is taken), 422 (values are not valid) or, ' +
+      'in a replay, 410 (the user has since been deleted).',
   });
 
-/** The users of an atomic batch; of a partial one what became of each item. In the order of the items. */
+/** The users of an atomic batch, or the result of each item of a partial one, in the order of the items. */
 export const createdBatchReply: Reply<CreatedBatch> = {
   mediaType: JSON_TYPE,
   schema: z.array(UserRead).max(LARGEST_BATCH),

@@ -14,7 +14,7 @@ import type { Writing } from './writing.ts';
 
 type Given = Parameters<InsertItems>[0];
 
-/** Stores the items of a batch and resolves with what became of each; under a key once, however often it is asked for. */
+/** Stores the items of a batch, and resolves with the result of each. With a key, a batch is carried out once. */
 export function creatingBatch(writing: Writing) {
   const { statements, carryOutOnce } = writing;
   const inserts = { atomic: insertsOf('atomic'), partial: insertsOf('partial') };
@@ -40,7 +40,7 @@ export function creatingBatch(writing: Writing) {
     fingerprint: Fingerprint,
   ): Promise<Outcome<readonly KnownUser[]>> {
     const given = { ...itemsIn(items), ...author, ...fingerprint, lock_timeout: TIME_LEFT };
-    // What the batch is refused for whatever has become of its key.
+    // Refused whatever the state of the key.
     if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
     const outcome = await carryOutOnce(fingerprint, {
       write: () => untilDecided(mode, inserts[mode].keyed, given),
@@ -50,13 +50,13 @@ export function creatingBatch(writing: Writing) {
     return outcome;
   }
 
-  /** A batch that another writer has overtaken is sent again; an atomic one that cannot be stored is refused. */
+  /** Sends a batch again if another writer has overtaken it. Refuses an atomic batch that cannot be stored. */
   async function untilDecided(
     mode: UserBatch['mode'],
     insert: InsertItems,
     given: Given,
   ): Promise<readonly KnownUser[] | undefined> {
-    // The time of the request's statements ends it.
+    // The time limit of the request's statements ends the loop.
     for (;;) {
       try {
         const rows = await insert(given);
@@ -73,7 +73,7 @@ export function creatingBatch(writing: Writing) {
   return { createBatch, createBatchOnce };
 }
 
-/** Ids are made in the order of the items, and so order the users of a batch. */
+/** Ids are generated in the order of the items, and therefore order the users of a batch. */
 function itemsIn(items: readonly BatchItem[]): Items {
   return {
     ids: items.map(() => newUserId()),

@@ -19,14 +19,15 @@ import { type WrittenRow, writtenUsers } from './written-users.ts';
 
 type Given = UserCreate & Author & { readonly id: string };
 
-/** Stores one user; under a key once, however often it is asked for. */
+/** Stores one user. With a key, a create is carried out once, however often it is sent. */
 export function creatingUser({ statements, carryOutOnce, engine }: Writing) {
   const insert = prepare<ItemOf<Given>, WrittenRow>(
     statements,
     'INSERT users',
     (item) =>
-      // In the order of the addresses, so that no two statements wait for each other. Of one address the first counts; to
-      // name the index of addresses would be plainer, but CockroachDB takes no expression there, and ids do not meet.
+      // The order of the addresses prevents two statements from waiting for each other. If two items have one address,
+      // the first one wins. `on conflict` names no index, because CockroachDB accepts no expression there, and
+      // generated ids do not collide.
       writtenUsers(
         sql`insert into users (id, email, full_name)
           select given.id, given.email, given.full_name from given

@@ -7,12 +7,12 @@ import type { Writing } from './writing.ts';
 
 type Given = Author & Versions & { readonly id: string };
 
-/** Deletes a user; resolves with whether there was one, of a version that the preconditions allow. */
+/** Deletes a user. Resolves with whether there was one, in a version that the preconditions allow. */
 export function deletingUser({ statements }: Writing) {
   const remove = prepare<Given, unknown>(
     statements,
     'DELETE users',
-    // A deletion has the version after the last.
+    // A deletion has the version after the last one.
     (given) => sql`with written as (
       delete from users where id = ${given.id} and ${isOfVersions(given)}
       returning id, version + 1 as version, 0 as changed, clock_timestamp() as moment

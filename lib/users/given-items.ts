@@ -16,17 +16,20 @@ const TYPES = {
 
 type Name = keyof typeof TYPES;
 
-/** The values of an item, each as a list of one: gathered with others it is one of many (`database/gathered-writes.ts`). */
+/**
+ * The values of an item, each as a list of one. A batch of writes has one list per value, with an entry for each item
+ * (`database/connections/batcher.ts`).
+ */
 export type ItemOf<Values> = { readonly [Name in keyof Values]: readonly [Values[Name]] };
 
-/** The values as a list of one each. */
+/** Each value as a list of one. */
 export function asItem<Values extends object>(values: Values): ItemOf<Values> {
   const item: Record<string, readonly [unknown]> = {};
   for (const name in values) item[name] = [values[name]];
   return item as ItemOf<Values>;
 }
 
-/** A common table expression, `given`: the items with these values, and with their authors. */
+/** The common table expression `given`: the items with these values and their authors. */
 export function givenItems<Values extends Author>(
   item: ItemOf<Values>,
   names: readonly (Name & keyof Values)[],

@@ -7,7 +7,7 @@ import type { UserBatch } from './user-batch.ts';
 import type { Writing } from './writing.ts';
 import { type WrittenRow, writtenUsers } from './written-users.ts';
 
-/** The items of a batch, member by member; one that is refused for its values has no email. */
+/** The items of a batch, one list per member. An item with refused values has no email. */
 export type Items = {
   readonly ids: readonly string[];
   readonly emails: readonly (string | null)[];
@@ -18,14 +18,14 @@ export type Items = {
 export type InsertItems = Prepared<Items & Author & Partial<Claim>, WrittenRow>;
 
 type Given = Items & Author & Claim;
-/** Where the rows come from, and the ids that will be stored, an entry for each item. */
+/** The source of the rows, and the ids that will be stored, one entry per item. */
 type Source = {
   readonly before: readonly RawBuilder<unknown>[];
   readonly rows: RawBuilder<unknown>;
   readonly ids: RawBuilder<unknown>;
 };
 
-/** All items, or those whose address is free; which those are is known before the first is stored. */
+/** All items (`atomic`), or those whose address is free (`partial`), which is known before the first item is stored. */
 const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
   atomic: (given) => ({
     before: [itemsOf(given)],
@@ -33,7 +33,7 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
     ids: sql`${given.ids}::uuid[]`,
   }),
   partial: (given) => ({
-    // Of an address that is there twice the first item counts.
+    // If two items have one address, the first one wins.
     before: [
       itemsOf(given),
       sql`free as materialized (
@@ -47,7 +47,7 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
   }),
 };
 
-/** The statement for this mode. In the order of the addresses, so that two batches never wait for each other. */
+/** The statement for this mode. The order of the addresses prevents two batches from waiting for each other. */
 export function insertingItems(
   { statements, engine }: Writing,
   mode: UserBatch['mode'],

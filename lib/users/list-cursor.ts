@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 
-/** Where a page ends: the place of its last user in the order of the list. */
+/** The end of a page: the place of its last user in the order of the list. */
 export type Position = {
   /** Milliseconds since 1970. */
   readonly created_at: number;
   readonly id: string;
 };
 
-/** What a cursor belongs to: the filters and the order, as the texts that were sent. */
+/** The filters and the order that a cursor belongs to, as they were sent. */
 export type Selection = {
   readonly sort: string;
   readonly email?: string | undefined;
@@ -20,19 +20,19 @@ export type Selection = {
 const POSITION_BYTES = 24;
 const DIGEST_BYTES = 18;
 
-/** 42 bytes are 56 characters without a bit to spare, so that there is one way to write each. */
+/** 42 bytes fill 56 characters completely, so each cursor has exactly one text. */
 const CURSOR = /^[A-Za-z0-9_-]{56}$/;
 
 /** The form of a cursor, for the documentation. */
 export const CURSOR_FORM = { minLength: 56, maxLength: 56, pattern: CURSOR.source };
 
-/** What both PostgreSQL and Date can tell: from the Julian day 0 on, up to the year 275760. */
+/** The range that both PostgreSQL and Date support: from Julian day 0 to the year 275760. */
 const FIRST_MOMENT = -210_866_803_200_000;
 const LAST_MOMENT = 8_640_000_000_000_000;
 
 /**
- * The cursor of what comes after `position`: 8 bytes of `created_at`, 16 of `id`, 18 of a digest of these and the
- * selection. The digest finds mistakes, and keeps nothing secret: a cursor grants nothing and never expires.
+ * The cursor of the users after `position`: 8 bytes of `created_at`, 16 of `id`, 18 of a digest of these and the
+ * selection. The digest detects mistakes. It needs no secret, because a cursor grants nothing and never expires.
  */
 export function cursorAfter({ created_at, id }: Position, selection: Selection): string {
   const position = Buffer.alloc(POSITION_BYTES);
@@ -46,7 +46,7 @@ export function isCursor(text: string): boolean {
   return CURSOR.test(text);
 }
 
-/** The position in a cursor; undefined when it is none, or not one of this selection. */
+/** The position in a cursor; undefined if the text is not a cursor, or belongs to another selection. */
 export function positionIn(cursor: string, selection: Selection): Position | undefined {
   if (!isCursor(cursor)) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
@@ -59,7 +59,7 @@ export function positionIn(cursor: string, selection: Selection): Position | und
 
 function digestOf(position: Buffer, selection: Selection): Buffer {
   const { sort, email, is_active, ids, created_after, created_before } = selection;
-  // As JSON no two selections are written alike.
+  // As JSON, two different selections have different texts.
   const text = JSON.stringify([sort, email, is_active, ids, created_after, created_before]);
   return hash('sha256', Buffer.concat([position, Buffer.from(text)]), 'buffer').subarray(0, DIGEST_BYTES);
 }

@@ -4,7 +4,7 @@ import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
 import { DATE_TIME_FORM, momentOf } from './moment.ts';
 import { EMAIL_FORM, Email, MAX_PAGE_SIZE } from './user.ts';
 
-/** The largest `skip`. */
+/** Maximum `skip`: the largest 32-bit integer. */
 export const LARGEST_SKIP = 2_147_483_647;
 
 const MOST_IDS = 100;
@@ -15,7 +15,7 @@ const ADDRESS =
 const DATE_TIME = 'must be an RFC 3339 date-time with an offset, in the years 1 to 9999 in UTC';
 const CURSOR = 'must be a cursor from a Link header, sent with the filters and the sort of that link';
 
-/** Of the example of a user, in a list without filters. */
+/** The cursor of the example user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
 
 const Parameters = z.object({
@@ -83,8 +83,8 @@ const Parameters = z.object({
 type Values = z.output<typeof Parameters>;
 
 /**
- * The query of the list. Filters stay the texts that they were sent as: a cursor is compared with these. It is compared
- * when other parameters are refused, too, so that all faults are told at once.
+ * The query of the list. Filters stay texts as sent, because a cursor is compared with them. The comparison is also
+ * made if other parameters are refused, so that `errors` lists all faults.
  */
 export const UserListQuery = Parameters.superRefine(demandCursorOfSelection, { when: () => true });
 export type UserListQuery = Values;
@@ -97,7 +97,7 @@ function dateTime(description: string, example: string) {
     .meta({ ...DATE_TIME_FORM, description, examples: [example] });
 }
 
-/** A space is most often a `+`, which stands for a space in a query. */
+/** A space is usually a mistake: in a query, `+` means a space. */
 function withHint(rule: string) {
   return ({ input }: { readonly input: unknown }) =>
     String(input).includes(' ') ? `${rule}; write + as %2B` : rule;

@@ -1,7 +1,7 @@
-/** A moment that may lie between two milliseconds: the one at or before it, and the one at or after it, since 1970. */
+/** A time in milliseconds since 1970, rounded down and rounded up. */
 export type Moment = { readonly floor: number; readonly ceiling: number };
 
-/** RFC 3339 section 5.6; `T` and `Z` in either case, no leap second, at most nanoseconds. */
+/** RFC 3339 section 5.6, with `T` and `Z` in either case, at most 9 digits of a fraction, and no leap second. */
 const DATE_TIME =
   /^([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))[Tt]((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
 
@@ -16,18 +16,18 @@ export const DATE_TIME_FORM = {
 const YEAR_1 = Date.parse('0001-01-01T00:00:00.000Z');
 const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
 
-/** The moment that an RFC 3339 date-time names; undefined for any other text, and outside of the years 1 to 9999 in UTC. */
+/** Parses an RFC 3339 date-time; undefined for any other text, and outside of the years 1 to 9999 in UTC. */
 export function momentOf(text: string): Moment | undefined {
   const [, date = '', time, fraction = '', offset = ''] = DATE_TIME.exec(text) ?? [];
   const local = Date.parse(`${date}T${time}Z`);
-  // Date.parse takes 30 February for 2 March.
+  // Date.parse reads 30 February as 2 March.
   if (Number.isNaN(local) || !new Date(local).toISOString().startsWith(date)) return undefined;
   const floor = local + Number(fraction.slice(0, 3).padEnd(3, '0')) - millisecondsOf(offset);
   if (floor < YEAR_1 || floor >= YEAR_10000) return undefined;
   return { floor, ceiling: /[1-9]/.test(fraction.slice(3)) ? floor + 1 : floor };
 }
 
-/** Of an offset such as `+05:30`, or `Z`. */
+/** An offset such as `+05:30`, or `Z`, in milliseconds. */
 function millisecondsOf(offset: string): number {
   if (/z/i.test(offset)) return 0;
   const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4));

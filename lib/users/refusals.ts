@@ -6,7 +6,7 @@ export function noSuchUser(): Problem {
   return new Problem('not_found_error', { detail: 'There is no user with this id.' });
 }
 
-/** The unique index has the email already, in any case. */
+/** The unique index already has the email, in any case. */
 export function emailTaken(): Problem {
   return new Problem('conflict_error', { detail: 'A user with this email already exists.' });
 }

@@ -10,7 +10,10 @@ import { isOfVersions, type Versions, versionsFor } from './write-preconditions.
 import type { Writing } from './writing.ts';
 import { type WrittenRow, writtenUsers } from './written-users.ts';
 
-/** Null leaves `email` and `is_active`; lists of versions are texts, since lists of lists have to be of one length. */
+/**
+ * Null leaves `email` and `is_active` unchanged. A list of versions is one text, because PostgreSQL requires all lists
+ * within a list to have the same length.
+ */
 type Given = Author &
   ReturnType<typeof fieldsToSet> & { readonly [List in keyof Versions]: string | null } & {
     readonly id: string;
@@ -18,7 +21,7 @@ type Given = Author &
 
 const NAMES = ['id', 'email', 'full_name', 'sets_full_name', 'is_active', 'among', 'except'] as const;
 
-/** Also when the clock stands still, or has been set back. */
+/** Strictly later than before, also if the clock stands still or was set back. */
 const laterThanBefore = sql`greatest(clock_timestamp(), users.updated_at + interval '1 millisecond')`;
 
 const values = {
@@ -27,15 +30,15 @@ const values = {
   is_active: sql`coalesce(given.is_active, users.is_active)`,
 } as const;
 
-/** Right of `=` stands the row as it was. */
+/** On the right of `=` in `set`, columns have their values from before the update. */
 const changed = sql`${sql.lit(FIELD_BITS.email)} * (users.email is distinct from ${values.email})::int
   + ${sql.lit(FIELD_BITS.full_name)} * (users.full_name is distinct from ${values.full_name})::int
   + ${sql.lit(FIELD_BITS.is_active)} * (users.is_active is distinct from ${values.is_active})::int`;
 
 /**
- * Changes the given fields of a user. One statement for all of them: what is not given is set to what the row has at
- * that moment, so that of two writers of different fields none undoes the other. Resolves with nothing where there is
- * no such user, or its version is another.
+ * Updates the given fields of a user. One statement serves every combination of fields: it sets an absent field to the
+ * row's current value. Two writers of different fields therefore do not undo each other's changes. Resolves with
+ * undefined if the user does not exist, or has another version.
  */
 export function updatingUser({ statements }: Writing) {
   const update = prepare<ItemOf<Given>, WrittenRow>(

@@ -4,11 +4,11 @@ import { detailOf, pointerTo } from '../value-faults.ts';
 import { refuseItemsOfAtomic } from './atomic-items.ts';
 import { UserCreate } from './user.ts';
 
-/** In items. */
+/** Maximum number of items in a batch. */
 export const LARGEST_BATCH = 100;
 const SIZE = `must have 1 to ${LARGEST_BATCH} items`;
 
-/** An item of a batch, judged by itself: the user it asks for, or what is wrong with it. */
+/** An item of a batch, checked by itself: the user to create, or the faults of its values. */
 export type BatchItem = { readonly sent: unknown } & (
   | { readonly user: UserCreate; readonly faults?: never }
   | { readonly user?: never; readonly faults: readonly ItemFault[] }
@@ -27,7 +27,7 @@ const Item = z
     example: { email: 'ada@example.com', full_name: 'Ada Lovelace' },
   });
 
-/** The body of batch create. With `partial` an item that is refused does not keep the others from being stored. */
+/** The body of batch create. With `partial`, a refused item does not prevent the others from being stored. */
 export const UserBatch = z
   .object({
     items: z.array(Item).min(1, SIZE).max(LARGEST_BATCH, SIZE),
@@ -40,7 +40,7 @@ export const UserBatch = z
   .meta({ id: 'UserBatch' });
 export type UserBatch = z.output<typeof UserBatch>;
 
-/** The faults of an item, as they are told of the body that it stands in. */
+/** The faults of an item, with pointers from the root of the body. */
 export function faultsOfItem(index: number, faults: readonly ItemFault[]): readonly ValueFault[] {
   return faults.map(({ path, message }) => ({
     pointer: pointerTo(['items', index, ...path]),
@@ -48,7 +48,7 @@ export function faultsOfItem(index: number, faults: readonly ItemFault[]): reado
   }));
 }
 
-/** What makes two batches the same request: the mode and the values, of a refused item as they were sent. */
+/** The values that identify a batch under a key: the mode, and the values of each item, of a refused one as sent. */
 export function valuesOf({ items, mode }: UserBatch): readonly unknown[] {
   return [mode, ...items.map(({ user, sent }) => (user ? [user.email, user.full_name] : sentValuesOf(sent)))];
 }

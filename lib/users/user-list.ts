@@ -11,16 +11,16 @@ import { pageColumns, positionOf } from './users-page.ts';
 /** The rows of a page of the list, and the query of the next one; undefined at the end. */
 export type UserPage = { readonly rows: readonly ReceivedRow[]; readonly next: string | undefined };
 
-/** What a query asks for, as the statement takes it. Moments are in milliseconds since 1970. */
+/** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type Given = ReturnType<typeof valuesOf>;
 
-/** A page after so many takes PostgreSQL less than a millisecond more than the first. */
+/** Maximum `skip` of a short statement. Skipping so many users takes PostgreSQL less than a millisecond. */
 const LARGEST_SHORT_SKIP = 2000;
 
-/** A page of more users takes so long to send that reads of one user would wait behind it. */
+/** Maximum `limit` of a short statement. A larger page takes so long to send that reads of one user would wait. */
 const LARGEST_SHORT_PAGE = 100;
 
-/** Reads a page, and one user more, who tells whether there is another page. */
+/** Reads a page and one further user, whose presence shows that there is a next page. */
 export function listingUsers(statements: Pick<Statements, 'run'>) {
   const known = {
     read: new Map<string, Prepared<Given, ReceivedRow>>(),
@@ -46,19 +46,19 @@ export function listingUsers(statements: Pick<Statements, 'run'>) {
   };
 }
 
-/** A page far into the table takes as long as what it skips; active users may lie far apart. */
+/** PostgreSQL reads all rows that `skip` passes over, and all rows between two active users. */
 function kindOf({ limit, skip, is_active }: UserListQuery): 'read' | 'long' {
   const isLong = limit > LARGEST_SHORT_PAGE || skip > LARGEST_SHORT_SKIP || is_active === 'true';
   return isLong ? 'long' : 'read';
 }
 
-/** What the text of the statement depends on: the names of the values that there are, and values that are part of it. */
+/** The key of the statement's text: the order, the filter `is_active`, and the names of the present values. */
 function wordsFor({ sort, is_active }: UserListQuery, values: Given): string {
   const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   return [sort, is_active, ...names].join(' ');
 }
 
-/** Without the bound that the cursor has passed: PostgreSQL would begin there, and walk all the way to the cursor. */
+/** Omits a bound that the cursor has passed, because PostgreSQL would start at the bound and walk to the cursor. */
 function valuesOf(query: UserListQuery) {
   const { email, ids, created_after = '', created_before = '', cursor, skip, limit } = query;
   const position = cursor === undefined ? undefined : positionIn(cursor, query);
@@ -79,12 +79,15 @@ function valuesOf(query: UserListQuery) {
 }
 
 /**
- * One statement. What it rests on:
+ * One statement. It uses these indexes:
  *
- * - without a filter, with `created_after`, `created_before` and with a cursor: `users_created_at_id_idx`, either way
- * - `is_active=false`: the same over inactive users alone, `users_inactive_created_at_id_idx`
- * - `is_active=true`: the first, passing over inactive users; most users are active, so an index of these saves nothing
- * - `email`: `users_email_key`, one row at most; `ids`: the primary key, 100 rows at most; all else is then a filter
+ * - without a filter, with `created_after`, `created_before` and with a cursor: `users_created_at_id_idx`, in either
+ *   direction
+ * - `is_active=false`: `users_inactive_created_at_id_idx`, which contains only inactive users
+ * - `is_active=true`: `users_created_at_id_idx`. It passes over inactive users. Most users are active, so an index of
+ *   active users would save nothing
+ * - `email`: `users_email_key`, at most one row. `ids`: the primary key, at most 100 rows. Other filters apply to these
+ *   rows
  */
 function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<unknown> {
   const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
@@ -96,22 +99,22 @@ function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<unkno
     words.has('ids') && sql`users.id = any(${given.ids}::uuid[])`,
     words.has('after') && sql`users.created_at > ${timestamp(given.after)}`,
     words.has('before') && sql`users.created_at < ${timestamp(given.before)}`,
-    // A comparison of rows, which the index answers as a whole.
+    // A comparison of rows uses both columns of the index.
     words.has('last_id') &&
       sql`(users.created_at, users.id) ${beyond} (${timestamp(given.last_created_at)}, ${given.last_id}::uuid)`,
   ].filter((condition) => condition !== false);
-  // For a few of many ids PostgreSQL would rather walk the whole list than look them up, if an index had its order.
+  // The addition prevents the use of the index of this order. For few of 100 ids, PostgreSQL would walk the whole list.
   const moment = words.has('ids') ? sql`users.created_at + interval '0'` : sql`users.created_at`;
   return sql`select ${pageColumns} from users where ${sql.join(conditions, sql` and `)}
     order by ${moment} ${direction}, users.id ${direction} limit ${given.limit} offset ${given.skip}`;
 }
 
-/** From milliseconds since 1970: a number means the same whatever DateStyle and TimeZone are. */
+/** A time from milliseconds since 1970. Unlike a text, a number does not depend on DateStyle and TimeZone. */
 function timestamp(milliseconds: number | undefined): RawBuilder<unknown> {
   return sql`to_timestamp(${milliseconds}::float8 / 1000)::timestamptz(3)`;
 }
 
-/** A page by `skip` above 0 leads to another by `skip`, up to the largest `skip`; any other leads to one by cursor. */
+/** The next link has `skip` if the request has a `skip` above 0 and the sum is allowed. Otherwise it has a cursor. */
 function nextQuery(query: UserListQuery, last: Position): string {
   const { skip, limit, cursor: _, ...selection } = query;
   const place =

@@ -7,7 +7,7 @@ import { userJson } from './user-json.ts';
 import type { UserPage } from './user-list.ts';
 import { usersJson } from './users-page.ts';
 
-/** Answers about users are for their caller alone, who asks again before using one. */
+/** Only the caller may cache a response about users, and must revalidate it before each use. */
 export const personal = cacheControl('private, no-cache');
 
 /** One user, with its entity tag. */
@@ -25,7 +25,7 @@ export const userReply = {
   },
 } as const satisfies Reply<User>;
 
-/** Whether a request under an idempotency key has been answered again. */
+/** The header that marks the replay of a request with a key. */
 export const replayed = {
   'Idempotency-Replayed': {
     description: 'Present if the request was already carried out with this `Idempotency-Key`.',
@@ -36,7 +36,7 @@ export const replayed = {
   },
 } as const;
 
-/** The user just created, or created by the same request before, and where it is. */
+/** The created user and its location; in a replay the user that the first request created. */
 export const createdUserReply: Reply<Outcome<User>> = {
   ...userReply,
   write: ({ created }) => userReply.write(created),
@@ -52,7 +52,7 @@ export const createdUserReply: Reply<Outcome<User>> = {
   },
 };
 
-/** A page of users: a plain list, and the way to the next page where there is one. */
+/** A page of users: a plain list, and the link to the next page if there is one. */
 export const userListReply: Reply<UserPage> = {
   mediaType: JSON_TYPE,
   schema: z.array(UserRead).max(MAX_PAGE_SIZE),
@@ -69,10 +69,10 @@ export const userListReply: Reply<UserPage> = {
   },
 };
 
-/** The user is gone. */
+/** The response to a deletion, without content. */
 export const deletedUserReply: Reply<void> = { write: () => '', headers: personal };
 
-/** Moments as UTC with milliseconds and `Z`: the column has the same precision. */
+/** A user as in a response. Times are in UTC with milliseconds, the precision of the column, and `Z`. */
 export function representation({
   created_at,
   updated_at,

@@ -18,33 +18,33 @@ import { type UserRow, userColumns, userIn } from './user-row.ts';
 import type { Writing } from './writing.ts';
 
 /**
- * The users in PostgreSQL. Each method is one statement, so that racing writers are decided by the unique index and the
- * row itself, never by what was read before; a second statement only tells why nothing was written.
+ * The users in PostgreSQL. Each method is one statement. The unique index and the row itself decide between racing
+ * writers, never an earlier read. A second statement only finds the reason why nothing was written.
  */
 export type UserRepository = {
   /**
-   * Under a key once, however often it is sent.
+   * With a key, a create is carried out once, however often it is sent.
    *
-   * @throws {Problem} conflict_error when the email is taken; of a key that is known idempotency_key_reused_error,
+   * @throws {Problem} conflict_error if the email is taken; for a known key idempotency_key_reused_error,
    * idempotency_key_in_use_error and gone_error
    */
   create(user: UserCreate, author: Author, key?: string): Promise<Outcome<User>>;
   /**
-   * What became of each item, in their order.
+   * Resolves with the result of each item, in their order.
    *
-   * @throws {Problem} as create does; of an atomic batch also validation_error for an email that it has twice
+   * @throws {Problem} as create does; for an atomic batch also validation_error if it has an email twice
    */
   createBatch(batch: UserBatch, author: Author, key?: string): Promise<Outcome<readonly KnownUser[]>>;
   list(query: UserListQuery): Promise<UserPage>;
   /** @throws {Problem} not_found_error */
   get(id: string): Promise<User>;
-  /** @throws {Problem} not_found_error, precondition_failed_error, conflict_error when the email is taken */
+  /** @throws {Problem} not_found_error, precondition_failed_error, conflict_error if the email is taken */
   update(id: string, fields: UserUpdate, preconditions: Preconditions, author: Author): Promise<User>;
   /** @throws {Problem} not_found_error, precondition_failed_error */
   delete(id: string, preconditions: Preconditions, author: Author): Promise<void>;
 };
 
-/** The users as these statements reach them. */
+/** Creates the repository over these statements. */
 export function userRepository(writing: Writing): UserRepository {
   const { createUser, createUserOnce } = creatingUser(writing);
   const { createBatch, createBatchOnce } = creatingBatch(writing);
@@ -63,7 +63,7 @@ export function userRepository(writing: Writing): UserRepository {
     return userIn(row);
   }
 
-  /** Nothing was written: there is no such user, or it is not of the version asked for. */
+  /** Nothing was written: the user does not exist, or has another version than the preconditions allow. */
   async function refuseUntouched(id: string): Promise<never> {
     await get(id);
     throw preconditionFailed();

@@ -7,7 +7,7 @@ const FULL_NAME_LENGTH = 255;
 /** Maximum number of users in a page of the list. */
 export const MAX_PAGE_SIZE = 1000;
 
-/** What stands on either side of the @. White space is that of ECMAScript; escapes, so that other engines read it alike. */
+/** Either side of the @. White space is as in ECMAScript. The escapes have the same meaning in other engines. */
 const PART = '[^@\\s\\u0000-\\u001f\\u007f-\\u009f\\ufeff]+';
 const ADDRESS = new RegExp(`^${PART}@${PART}$`);
 
@@ -23,8 +23,8 @@ export const Email = boundedText(1, EMAIL_LENGTH)
   .meta({
     ...EMAIL_FORM,
     description:
-      'One @ with something on both sides, no white space and no control characters. Unique without regard to ' +
-      'case; stored and returned as given.',
+      'Exactly one @ with at least one character on each side, and no white space or control characters. Unique ' +
+      'without regard to case. Stored and returned as given.',
     example: 'ada@example.com',
   });
 
@@ -36,7 +36,7 @@ export const UserCreate = z
   .meta({ id: 'UserCreate' });
 export type UserCreate = z.output<typeof UserCreate>;
 
-/** The body of update: an absent member leaves its field, and so does null, except that it clears `full_name`. */
+/** The body of update. An absent member and null leave their field unchanged, except that null clears `full_name`. */
 export const UserUpdate = z
   .object({
     email: Email.nullable().optional(),
@@ -50,12 +50,12 @@ export const UserUpdate = z
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
-/** What an update sets: null clears `full_name`; the other fields cannot be null, so there it leaves them. */
+/** The fields that an update sets. Null clears `full_name`, and leaves the others unchanged: they cannot be null. */
 export function fieldsToSet({ email = null, full_name, is_active = null }: UserUpdate) {
   return { email, is_active, full_name: full_name ?? null, sets_full_name: full_name !== undefined };
 }
 
-/** A user, as callers read it. */
+/** A user, as in responses. */
 export const UserRead = z
   .object({
     id: Uuid.meta({ example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
@@ -80,13 +80,13 @@ export const UserPath = z.object({
     .meta({ ...Uuid.meta(), description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
 
-/** Paths of their own beside that of one user, with their methods. */
+/** The sibling routes of the path of one user, with their methods. */
 export const NEIGHBOURS_OF_USER = {
   batch: { methods: ['POST'] },
   changes: { methods: ['GET'] },
 } as const;
 
-/** A user, as the database gives it: times in milliseconds since 1970, and `version`, which counts its writes. */
+/** A user, as stored: times in milliseconds since 1970, and `version`, which counts the writes of the user. */
 export type User = {
   readonly id: string;
   readonly email: string;

@@ -9,7 +9,7 @@ export const pageColumns = sql.raw(
   'users.id, users.email, users.full_name, users.is_active, users.created_at, users.updated_at',
 );
 
-/** In bytes. Before each field is its length, -1 for null. */
+/** Sizes in bytes. Each field follows its length, which is -1 for null. */
 const [LENGTH, UUID, BOOLEAN, TIMESTAMP] = [4, 16, 1, 8];
 
 /** The epoch of PostgreSQL's timestamps: 2000, in milliseconds since 1970. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { EntityTags, Preconditions } from '../preconditions.ts';
 
-/** The versions that a statement may write: one of `among` and none of `except`. Null means any. */
+/** The versions that a statement may write: those in `among` and not in `except`. Null means no restriction. */
 export type Versions = {
   readonly among: readonly string[] | null;
   readonly except: readonly string[] | null;
@@ -10,7 +10,7 @@ export type Versions = {
 /** The entity tag of a user is its version, a bigint of PostgreSQL. Any other tag belongs to no version. */
 const VERSION_TAG = /^"([1-9]\d{0,17})"$/;
 
-/** The preconditions of a write as versions. `If-None-Match: *` leaves none. */
+/** The preconditions of a write as versions. `If-None-Match: *` allows no version. */
 export function versionsFor({ ifMatch = '*', ifNoneMatch = [] }: Preconditions): Versions {
   return {
     among: ifNoneMatch === '*' ? [] : ifMatch === '*' ? null : versionsIn(ifMatch),

@@ -5,16 +5,16 @@ import { userColumns } from './user-row.ts';
 type Around = {
   /** Common table expressions that `write` selects from. */
   readonly before?: readonly RawBuilder<unknown>[];
-  /** What records the rows of `written`. */
+  /** The common table expression that records a change for each row of `written`. */
   readonly record: RawBuilder<unknown>;
-  /** Whether `claimed` is among those before: then there is no row when the key was known, and else at least one. */
+  /** Whether `before` contains `claimed`. If so, no row means that the key was known. */
   readonly isKeyed?: boolean;
 };
 
-/** A user that was written, or nothing but the news that the key is claimed. */
+/** A user that was written, or a row without values, which says that the key is claimed. */
 export type WrittenRow = UserRow | { readonly id: null };
 
-/** The statement that writes users, with what it does before and after, and returns them as written. */
+/** The statement that writes users, records their changes, and returns the users as written. */
 export function writtenUsers(
   write: RawBuilder<unknown>,
   { before = [], record, isKeyed = false }: Around,

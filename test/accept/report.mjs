@@ -2,8 +2,8 @@ const COLOURS = { held: 32, failed: 31, skipped: 33 };
 const MARKS = { held: '✓', failed: '✗', skipped: '–' };
 
 /**
- * A readable report, written as it goes on: groups, in them what was checked and what came out of it. `counts` is what
- * has been told so far.
+ * A readable report, written while the checks run: groups of checks with their results. `counts` has the results so
+ * far.
  */
 export function createReport(write, { isColoured = false } = {}) {
   const begun = performance.now();

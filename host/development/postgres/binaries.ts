@@ -83,7 +83,7 @@ async function isOwnFolder(path: string, user: number): Promise<boolean> {
   if (found === undefined) return false;
   // Programs that another account could have put there must not run.
   if (found.isDirectory() && found.uid === user && (found.mode & 0o022) === 0) return true;
-  throw new Error(`${path} belongs to somebody else`);
+  throw new Error(`${path} belongs to another user`);
 }
 
 async function countEntries(folder: string): Promise<number> {

@@ -12,8 +12,8 @@ type Index = {
 const PAUSE = 500;
 
 /**
- * Makes an index while the table is read and written. What an attempt that broke off has left, an index that is not
- * valid, is dropped first; one that somebody is building is waited for.
+ * Creates an index while the table is read and written. An invalid index that an interrupted attempt left behind is
+ * dropped first. If another session is building the index, this one waits.
  *
  * @see PostgreSQL, CREATE INDEX, "Building Indexes Concurrently"
  */

@@ -9,18 +9,18 @@ import { Session } from '../servers/session.ts';
 /** In milliseconds. */
 const CONNECT_TIME_LIMIT = 2000;
 
-/** In milliseconds: whoever uses a table queues behind a change of it that waits for its lock. */
+/** In milliseconds. All users of a table queue behind a change of it that waits for its lock. */
 const LOCK_TIMEOUT = 900;
 
 /**
- * Any number, but not that of kysely's migrator, with which the first version of the service waits: its waiting
- * statement holds a snapshot, and `create index concurrently` waits for those.
+ * Any number except that of kysely's migrator, which version 1.0.0 uses. Its waiting statement holds a snapshot, and
+ * `create index concurrently` waits for snapshots.
  */
 const LOCK = '6083215794301857261';
 
 /**
- * A statement may take its time. But of a client that has left without a word PostgreSQL ends the session, and with it
- * the lock: an idle one after five seconds, a busy one when TCP finds nobody there.
+ * A statement has no time limit. If the client disappears, PostgreSQL ends the session and releases the lock: an idle
+ * one after five seconds, a busy one when TCP gets no acknowledgement.
  */
 const SESSION = {
   statement_timeout: '0',
@@ -70,7 +70,7 @@ export async function connectForMigrations(
   return {
     send,
     async lock() {
-      // Whoever comes second then finds what the first has made, or tries again.
+      // The second instance then finds the result of the first one, or tries again.
       if (!hasAdvisoryLocks) return true;
       const { rows } = await send({ sql: 'select pg_try_advisory_lock($1) as is_ours', parameters: [LOCK] });
       return rows[0].is_ours;
@@ -80,8 +80,8 @@ export async function connectForMigrations(
 }
 
 /**
- * In one text both are one transaction, so that nothing is left set on a session that a pooler has lent. What runs
- * concurrently may be in no transaction, and has nobody queueing behind it.
+ * Both statements in one text are one transaction, so no setting remains on a pooler's session. `concurrently` is not
+ * allowed in a transaction, and no statement queues behind it.
  */
 function withLockTimeout(statement: string): string {
   return / concurrently /.test(statement)

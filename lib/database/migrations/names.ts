@@ -1,6 +1,6 @@
 /**
- * All migrations, in their order; kept for ever in `kysely_migration`. Apart from what they do, since /ready needs no
- * more than the name of the last.
+ * The names of all migrations, in their order. `kysely_migration` keeps them for ever. They are separate from the
+ * functions, because /ready needs only the last name.
  */
 const names = [
   '0001-users',
@@ -13,5 +13,5 @@ const names = [
 /** The name of a migration. */
 export type MigrationName = (typeof names)[number];
 
-/** The migration that this version of the service needs to be there: the last one. */
+/** The last migration, which this version of the service requires. */
 export const latestMigration: MigrationName = names[names.length - 1] as MigrationName;

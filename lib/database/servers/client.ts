@@ -15,19 +15,19 @@ export class Client extends PgClient {
     super(config);
     const { options } = config;
     Object.assign(this.connectionParameters, { options, replication: undefined });
-    // Whoever waits for an answer is told. Without a listener the error would end the process, and one may come in the
-    // same bytes with which PostgreSQL says that the session has begun.
+    // Waiting statements get the error by themselves. Without a listener the error would end the process, and one may
+    // come in the same bytes as the message that the session has begun.
     this.on('error', () => {});
-    // Without a password to give pg leaves the connection open. While a secret could not be read PostgreSQL had all of its
-    // connections taken, each for the minute of `authentication_timeout`.
+    // Without a password pg leaves the connection open. While a secret could not be read, such connections used up all
+    // of PostgreSQL's, each for the minute of `authentication_timeout`.
     this.connection.on('error', () => this.connection.stream.destroy());
     const { attachListeners } = this.connection;
     this.connection.attachListeners = (stream) => {
       attachListeners.call(this.connection, stream);
       takeRows(stream, (received, at) => this.takeRow(received, at));
     };
-    // No other encoding holds every value that the API accepts, and SQL_ASCII counts bytes as characters. PostgreSQL and
-    // poolers report the encoding before a session begins, often in the same packet, which must not begin it then.
+    // No other encoding holds every value that the API accepts, and SQL_ASCII counts bytes as characters. PostgreSQL
+    // and poolers report the encoding before a session begins, often in the same packet, which must not begin it then.
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       if (parameterName !== 'server_encoding' || parameterValue === 'UTF8') return;
       this.connection.removeAllListeners('readyForQuery');

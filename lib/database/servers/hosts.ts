@@ -25,8 +25,8 @@ const ASKING_SESSION_LIFETIME = 1000;
 /**
  * The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes, as libpq does with
  * `target_session_attrs=read-write`. All hosts are asked at the same time, and the one last used is preferred, however
- * long it takes within the time limit: a standby that answers first would give old data, and no write. A standby is used,
- * for reads, only while no host accepts writes.
+ * long it takes within the time limit: a standby that answers first would give old data, and no write. A standby is
+ * used, for reads, only while no host accepts writes.
  */
 export class Hosts {
   readonly #postgres: Postgres;
@@ -92,7 +92,7 @@ export class Hosts {
   /**
    * Opens a session at the host in use.
    *
-   * @throws {HostChanged} when another host came into use meanwhile; else why it cannot be opened
+   * @throws {HostChanged} if another host came into use meanwhile; otherwise the reason why it cannot be opened
    */
   async open(session: HostSession): Promise<void> {
     const found = await this.#findHost();
@@ -194,7 +194,7 @@ export class Hosts {
     return session.acceptsWrites === false || this.#wasReadOnly;
   }
 
-  /** At a standby it looks again and again; else after each refused write. */
+  /** Looks for a host that accepts writes: repeatedly at a standby, otherwise after each refused write. */
   #lookSoon(): void {
     this.#timer ??= setTimeout(async () => {
       this.#timer = undefined;
@@ -227,7 +227,9 @@ export class Hosts {
   }
 }
 
-/** A session was opened at a host that is not in use any more, and nothing was sent: the next one is at another host. */
+/**
+ * A session was opened at a host that is not in use any more, and nothing was sent: the next one is at another host.
+ */
 export class HostChanged extends Error {
   override readonly message = 'another host accepts writes';
 }
@@ -278,8 +280,8 @@ async function demandWriter(asked: Promise<Answer>): Promise<Found> {
 }
 
 /**
- * The host to read from when none accepts writes. A host that refuses this session may accept writes all the same, and so
- * may one whose sessions still respond.
+ * The host to read from when none accepts writes. A host that refuses this session may accept writes all the same, and
+ * so may one whose sessions still respond.
  */
 function standbyAmong(answers: readonly Answer[], isAnyResponding: boolean): Found {
   const faults = answers.flatMap((answer) => ('fault' in answer ? [answer.fault] : []));

@@ -9,8 +9,8 @@ type Source = Pick<Settings['postgres'], 'password' | 'passwordFrom' | 'sessionT
 /**
  * The password as it is now: the setting itself, or what the file or the address that it names holds.
  *
- * @throws {Error} when there is none to be had
- * @see AWS, "Use Secrets Manager secrets in Lambda functions", for the extension's address and its answer
+ * @throws {Error} if it cannot be read
+ * @see AWS, "Use Secrets Manager secrets in Lambda functions", for the extension's address and response
  */
 export async function readPassword({ password, passwordFrom, sessionToken }: Source): Promise<string> {
   if (passwordFrom === undefined) return password;

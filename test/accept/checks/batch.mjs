@@ -30,27 +30,30 @@ export async function batch({ check, call, newUser, ledger, succeeds, refuses })
     refuses(await send(repeated), 'validation_error', { errors: ['#/items/1/email'] });
     for (const { email } of [fresh, other]) same(await countOf(email), 0, `the users with ${email}`);
   });
-  await check('a partial one stores what can be stored, and tells what became of each', async () => {
-    const [fresh, late] = items(2);
-    const taken = await newUser();
-    const given = [fresh, { email: taken.email }, { email: 'x' }, { email: fresh.email }, late];
-    const refused = (status, code) => ({
-      status,
-      problem: anything(
-        `‹the problem ${code}›`,
-        (problem) =>
-          problem?.type === `urn:svc:error:${code}` && problem.status === status && problem.detail !== '',
-      ),
-    });
-    succeeds(await send(given, 'partial'), 200, [
-      { status: 201, user: user(fresh) },
-      refused(409, 'conflict_error'),
-      refused(422, 'validation_error'),
-      refused(409, 'conflict_error'),
-      { status: 201, user: user(late) },
-    ]);
-    for (const { email } of [fresh, late]) same(await countOf(email), 1, `the users with ${email}`);
-  });
+  await check(
+    'a partial batch stores the items that can be stored, and has a result for each item',
+    async () => {
+      const [fresh, late] = items(2);
+      const taken = await newUser();
+      const given = [fresh, { email: taken.email }, { email: 'x' }, { email: fresh.email }, late];
+      const refused = (status, code) => ({
+        status,
+        problem: anything(
+          `‹the problem ${code}›`,
+          (problem) =>
+            problem?.type === `urn:svc:error:${code}` && problem.status === status && problem.detail !== '',
+        ),
+      });
+      succeeds(await send(given, 'partial'), 200, [
+        { status: 201, user: user(fresh) },
+        refused(409, 'conflict_error'),
+        refused(422, 'validation_error'),
+        refused(409, 'conflict_error'),
+        { status: 201, user: user(late) },
+      ]);
+      for (const { email } of [fresh, late]) same(await countOf(email), 1, `the users with ${email}`);
+    },
+  );
   await check('a body with no items, too many, or another mode is 422', async () => {
     for (const [given, mode, error] of [
       [[], 'atomic', '#/items'],

@@ -59,7 +59,7 @@ export async function changes({ check, skip, call, answers, succeeds, refuses })
       demand(changeList([...first.body, ...second.body]), 'the second page does not follow the first');
     },
   );
-  await check('the feed comes as application/cloudevents-batch+json for who asks for it', async () => {
+  await check('the feed is application/cloudevents-batch+json if the request accepts it', async () => {
     const type = 'application/cloudevents-batch+json';
     const answer = await call('GET', `${CHANGES}?limit=1`, { headers: { accept: type } });
     const isOfType = anything(type, (value) => value?.startsWith(type));
@@ -70,7 +70,7 @@ export async function changes({ check, skip, call, answers, succeeds, refuses })
     answers(await call('HEAD', `${CHANGES}?cursor=now&wait=20`), { status: 200, headers: { link } });
     demand(performance.now() - begun < 15_000, 'it waited');
   });
-  await check('values that are not allowed are 422', async () => {
+  await check('invalid values are 422', async () => {
     for (const [query, ...errors] of REFUSED)
       refuses(await call('GET', `${CHANGES}?${query}`), 'validation_error', { errors });
   });

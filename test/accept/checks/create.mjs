@@ -47,7 +47,7 @@ export async function create({ check, call, post, get, ledger, succeeds, refuses
     const { body: listed } = await call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
     same(listed, [body], 'the users with this email');
   });
-  await check('values that are not allowed are 422, all of them at once', async () => {
+  await check('invalid values are 422, and `errors` lists all of them', async () => {
     for (const [json, ...errors] of refused(ledger))
       refuses(await post(json), 'validation_error', { errors });
   });

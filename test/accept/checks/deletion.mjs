@@ -15,7 +15,7 @@ export async function deletion({ check, call, newUser, remove, get, patch, post,
     const again = await post({ email });
     same([again.status, again.body.id === id], [201, false], 'the status, and whether the id is the old one');
   });
-  await check('an unknown id is 404, and what is none is 422', async () => {
+  await check('an unknown id is 404, and an invalid one is 422', async () => {
     refuses(await remove(UNKNOWN), 'not_found_error');
     refuses(await remove('no-id'), 'validation_error', { errors: ['user_id'] });
   });

@@ -31,7 +31,7 @@ export async function feed({
 
   let actor;
   await check(
-    'a create, an update and a deletion are there at once, with who did it and what changed',
+    'a create, an update and a deletion appear at once, with their caller and the changed fields',
     async () => {
       const from = await head();
       const [id, updateId] = [randomUUID(), randomUUID()];
@@ -101,7 +101,7 @@ export async function feed({
     const { seen } = await following(next);
     demand(!seen.some(({ subject }) => subject === id), 'its change is there');
   });
-  await check('who waits is answered as soon as there is news, and without any in time', async () => {
+  await check('a waiting request is answered as soon as there is a change, otherwise in time', async () => {
     const begun = performance.now();
     const from = await head();
     const waiting = call('GET', `${from}&wait=8`);
@@ -117,7 +117,7 @@ export async function feed({
     succeeds(await call('GET', quiet), 200, changeList, {});
     demand(performance.now() - begun < 25_000, 'it took too long');
   });
-  await check('a cursor of the feed is none of one user (422)', async () => {
+  await check('a cursor of all changes is refused for the changes of one user (422)', async () => {
     const { id } = await newUser();
     const cursor = new URL(await head(), 'http://x').searchParams.get('cursor');
     const answer = await call('GET', `/api/v1/users/${id}/changes?cursor=${encodeURIComponent(cursor)}`);

@@ -26,7 +26,7 @@ export async function idempotency({ check, call, post, patch, remove, ledger, su
     for (const other of [{ email, full_name: 'x' }, { email: ledger.address() }])
       refuses(await keyed(other, key), 'idempotency_key_reused_error');
   });
-  await check('what was created and has been deleted since is 410', async () => {
+  await check('a replay for a user that has since been deleted is 410', async () => {
     const [email, key] = [ledger.address(), randomUUID()];
     const { body } = await keyed({ email }, key);
     await remove(body.id);
@@ -44,7 +44,7 @@ export async function idempotency({ check, call, post, patch, remove, ledger, su
     for (const key of ['one two', 'x'.repeat(256), '"open', 'a,b', '""'])
       refuses(await keyed({ email: ledger.address() }, key), 'validation_error', { errors });
   });
-  await check('eight at once under one key create one user, and all are told of it', async () => {
+  await check('eight requests with one key at once create one user, and all return it', async () => {
     const [email, key] = [ledger.address(), randomUUID()];
     const answers = await Promise.all(Array.from({ length: 8 }, () => keyed({ email }, key)));
     same(

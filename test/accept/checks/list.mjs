@@ -35,7 +35,7 @@ export async function list({ check, skip, call, succeeds, answers, refuses }) {
     const answer = await call('GET', `${USERS}?created_after=9999-12-31T23:59:59Z`);
     succeeds(answer, 200, [], { link: undefined });
   });
-  await check('values that are not allowed are 422, all of them at once', async () => {
+  await check('invalid values are 422, and `errors` lists all of them', async () => {
     for (const [query, ...errors] of REFUSED)
       refuses(await call('GET', `${USERS}?${query}`), 'validation_error', { errors });
   });

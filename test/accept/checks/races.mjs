@@ -7,14 +7,14 @@ export async function races({ check, call, newUser, post, patch, get, ledger }) 
   const statusesOf = (answers) => answers.map(({ status }) => status).sort();
   const eight = (action) => Promise.all(Array.from({ length: 8 }, (_, index) => action(index)));
 
-  await check('of eight that create one email at once one succeeds', async () => {
+  await check('if eight requests create one email at once, one succeeds', async () => {
     const email = ledger.address();
     const answers = await eight((index) => post({ email: index % 2 ? email : email.toUpperCase() }));
     same(statusesOf(answers), [201, ...Array(7).fill(409)], 'the statuses');
     const { body } = await call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
     same(body.length, 1, 'the number of users');
   });
-  await check('of eight that update one version at once one succeeds', async () => {
+  await check('if eight requests update one version at once, one succeeds', async () => {
     const { id } = await newUser();
     const answers = await eight((index) =>
       patch(id, { full_name: `Writer ${index}` }, { 'if-match': '"1"' }),

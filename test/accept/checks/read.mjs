@@ -8,7 +8,7 @@ const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
 /** One user, and the conditions of a read. */
 export async function read({ check, skip, call, answers, succeeds, refuses }) {
   await check('an unknown id is 404', async () => refuses(await call('GET', UNKNOWN), 'not_found_error'));
-  await check('what is no UUID is 422', async () => {
+  await check('an id that is not a UUID is 422', async () => {
     for (const id of ['1', 'no-id', '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f7g', '%20'])
       refuses(await call('GET', USERS + id), 'validation_error', { errors: ['user_id'] });
   });

@@ -14,12 +14,12 @@ export async function strangers({ check, call, answers, refuses, profile }) {
     const answer = await call('HEAD', USERS);
     answers(answer, { status: 401, headers: { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' } });
   });
-  await check('a token is asked for before any value is looked at', async () => {
+  await check('the token is checked before any value', async () => {
     for (const path of [`${USERS}?limit=none`, `${USERS}no-id`, `${USERS}?cursor=x&skip=-1`])
       refuses(await call('GET', path), 'unauthorized_error');
   });
   if (profile === 'full')
-    await check('every write without a token is 401, and its body is not looked at', async () => {
+    await check('every write without a token is 401, and its body is not checked', async () => {
       for (const [method, path] of [
         ['POST', USERS],
         ['POST', `${USERS}batch`],

@@ -12,7 +12,7 @@ export async function tokens({ check, skip, call, token, succeeds, refuses }) {
     for (const scheme of ['bearer', 'BEARER'])
       succeeds(await withHeader(`${scheme} ${token}`), 200, users, { link: () => true });
   });
-  await check('other schemes, and what stands around the token, are 401', async () => {
+  await check('another scheme, and text around the token, are 401', async () => {
     for (const value of [
       `Basic ${token}`,
       'Bearer',
@@ -22,11 +22,11 @@ export async function tokens({ check, skip, call, token, succeeds, refuses }) {
     ])
       refuses(await withHeader(value), 'unauthorized_error');
   });
-  await check('a token in the query is not looked at', async () => {
+  await check('a token in the query is ignored', async () => {
     const answer = await call('GET', `${LIST}&access_token=${token}`, { token: undefined });
     refuses(answer, 'unauthorized_error');
   });
-  await check('what is no token is 401', async () => {
+  await check('a text that is not a token is 401', async () => {
     for (const value of ['x', 'a.b.c', '..', `${token}.`, token.slice(0, -10), 'x'.repeat(4000)])
       refuses(await withHeader(`Bearer ${value}`), 'unauthorized_error');
   });

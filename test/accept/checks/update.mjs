@@ -43,7 +43,7 @@ export async function update({
     refuses(await patch(one.id, { email: other.email.toUpperCase(), full_name: 'x' }), 'conflict_error');
     same((await get(one.id)).body, answer.body, 'the user after the refusal');
   });
-  await check('values that are not allowed are 422, and change nothing', async () => {
+  await check('invalid values are 422, and change nothing', async () => {
     const known = await newUser();
     for (const [json, ...errors] of REFUSED)
       refuses(await patch(known.id, json), 'validation_error', { errors });
@@ -57,7 +57,7 @@ export async function update({
     const headers = { 'accept-patch': ACCEPT_PATCH };
     refuses(await patch(id, {}, text), 'unsupported_media_type_error', { headers });
   });
-  await check('an unknown id is 404, and what is none is 422', async () => {
+  await check('an unknown id is 404, and an invalid one is 422', async () => {
     refuses(await patch(UNKNOWN, { full_name: 'x' }), 'not_found_error');
     refuses(await patch('no-id', { full_name: 7 }), 'validation_error', {
       errors: ['user_id', '#/full_name'],

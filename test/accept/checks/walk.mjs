@@ -3,9 +3,9 @@ import { nextOf } from '../links.mjs';
 
 const USERS = '/api/v1/users/';
 
-/** A walk by links misses nobody and sees nobody twice, whatever happens meanwhile. */
+/** A walk by links misses no user and returns no user twice, whatever happens meanwhile. */
 export async function walk({ check, call, newUser, patch, remove }) {
-  await check('whoever is there from its beginning to its end is seen exactly once', async () => {
+  await check('a user that exists from its beginning to its end occurs exactly once', async () => {
     const created = [];
     for (let count = 0; count < 6; count += 1) created.push(await newUser());
     const [first] = created;
@@ -27,6 +27,6 @@ export async function walk({ check, call, newUser, patch, remove }) {
       created.map(({ id }) => id),
       'the users that were seen',
     );
-    demand(new Set(seen).size === seen.length, 'somebody was seen twice');
+    demand(new Set(seen).size === seen.length, 'a user occurs twice');
   });
 }

@@ -8,7 +8,7 @@ import { races } from './races.mjs';
 import { update } from './update.mjs';
 import { walk } from './walk.mjs';
 
-/** All that writes, in the order in which it is told. */
+/** All checks that write, in the order of the report. */
 const GROUPS = [
   ['Create', create],
   ['Update', update],
@@ -43,7 +43,7 @@ function actions({ call, ledger }) {
       if (status !== 201) throw new Error(`no user could be created: ${status} ${JSON.stringify(body)}`);
       return body;
     },
-    /** With a version unless told otherwise, so that it does not matter whether the deployment asks for one. */
+    /** Has a version by default, so that it works whether or not the deployment requires one. */
     patch: (id, json, headers = { 'if-match': '*' }) => call('PATCH', USERS + id, { json, headers }),
     remove: (id, headers = { 'if-match': '*' }) => call('DELETE', USERS + id, { headers }),
     get: (id) => call('GET', USERS + id),
