@@ -93,7 +93,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     url: urlOf(settings.host, port),
     checkReadiness: () => readiness.check(),
     logCrash(error) {
-      log.error('crashed', { cause: redactedCause(error) });
+      log.error('process_crashed', { cause: redactedCause(error) });
       return lines.end(LAST_LINES);
     },
     shutDown: () =>

@@ -43,7 +43,7 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
   const defects = series(REQUESTS, 'http_response_status_code="500"');
   return [
     {
-      name: 'UserManagementInstanceAway',
+      name: 'UserManagementInstanceDown',
       severity: 'critical',
       expr: 'up{job=~"(.*/)?user-management-service"} == 0',
       for: away,
@@ -72,7 +72,7 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
       summary: 'One request in a hundred takes longer than a second.',
     },
     {
-      name: 'UserManagementConnectionsShort',
+      name: 'UserManagementConnectionsExhausted',
       severity: 'warning',
       // Mean wait per request in seconds (Little's law). In a busy instance, some statements always wait briefly.
       expr: `sum by (instance) (${series('db.client.connection.pending_requests')}) / sum by (instance) (rate(${series(REQUESTS)}[${window}])) > 0.1`,
@@ -108,7 +108,7 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
       summary: 'The reader of standard output is too slow: lines of the log are lost.',
     },
     {
-      name: 'UserManagementDrainRunsOut',
+      name: 'UserManagementDrainTimeout',
       severity: 'warning',
       expr: `${series('drain.age')} > ${drainAge} and on (job, instance) sum by (job, instance) (${series('http.server.active_requests')}) > 0`,
       for: '0s',

@@ -15,7 +15,7 @@ export function logProblem(log: EventLog, problem: Problem, path: string): void 
     return;
   }
   log.warning('app_error', fields);
-  if (cause) log.error('validation_gap', { cause });
+  if (cause) log.error('database_refused_value', { cause });
 }
 
 /** The message may quote that of its cause. A caller without the role is logged under its own name. */

@@ -125,7 +125,7 @@ function faultsInLog(ledger: Ledger, events: readonly Line[]): string[] {
   const repeated = refused.filter(({ requestId }) => (logged.get(requestId) ?? 0) > 1).length;
   if (repeated > 0) faults.push(`${repeated} refusals have more than one event`);
   const defects = events.filter(
-    ({ status_code, event }) => status_code === 500 || event === 'validation_gap',
+    ({ status_code, event }) => status_code === 500 || event === 'database_refused_value',
   );
   if (defects.length > 0)
     faults.push(`${defects.length} defects: ${JSON.stringify(defects[0]).slice(0, 600)}`);

@@ -22,7 +22,7 @@ test.each([
     expect(service.lines().at(-1)).toEqual({
       timestamp: expect.stringMatching(TIMESTAMP),
       level: 'error',
-      event: 'crashed',
+      event: 'process_crashed',
       cause: { name: 'Error', message, stack: expect.stringContaining(`Error: ${message}`) },
     });
     expect(service.errors()).toBe('');

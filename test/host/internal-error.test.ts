@@ -59,7 +59,7 @@ test('a value that only PostgreSQL refuses is 422, and the gap in our own checks
   expect(events).toMatchObject([
     { event: 'app_error', level: 'warning', status_code: 422 },
     {
-      event: 'validation_gap',
+      event: 'database_refused_value',
       level: 'error',
       cause: { code: '22P02', stack: expect.stringMatching(/\bat /) },
     },

@@ -74,11 +74,11 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
   test('an instance is gone', async () => {
     await start();
     service.signal('SIGKILL');
-    await untilFiring('UserManagementInstanceAway');
+    await untilFiring('UserManagementInstanceDown');
 
     const again = await startBuiltHost(service.environment);
     await untilReady(await again.untilListening());
-    await untilClear('UserManagementInstanceAway');
+    await untilClear('UserManagementInstanceDown');
     await again.remove();
   });
 
@@ -114,10 +114,10 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
   test('statements wait for a lock', async () => {
     await start();
     const table = await holdUsers(service.database);
-    await untilFiring('UserManagementConnectionsShort', 'UserManagementSlow');
+    await untilFiring('UserManagementConnectionsExhausted', 'UserManagementSlow');
 
     await table.release();
-    await untilClear('UserManagementConnectionsShort', 'UserManagementSlow');
+    await untilClear('UserManagementConnectionsExhausted', 'UserManagementSlow');
   });
 
   test('there is more to do than an instance can', async () => {
@@ -178,12 +178,12 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
       })
       .toBe(1);
     service.signal('SIGTERM');
-    await untilFiring('UserManagementDrainRunsOut');
+    await untilFiring('UserManagementDrainTimeout');
 
     await table.release();
     expect((await held).status).toBe(200);
     expect(await service.exited).toEqual({ code: 0, signal: null });
-    await untilClear('UserManagementDrainRunsOut');
+    await untilClear('UserManagementDrainTimeout');
   });
 });
 

@@ -33,20 +33,20 @@ const bucketsOf = (within: string, all: string, route = '/api/v1/users/') => ({
 
 const CASES: readonly Case[] = [
   [
-    'UserManagementInstanceAway',
+    'UserManagementInstanceDown',
     'an instance is away for two minutes',
     true,
     5,
     { 'up{job="user-management-service"}': '1 1 1 0 0 0' },
   ],
   [
-    'UserManagementInstanceAway',
+    'UserManagementInstanceDown',
     'that of a PodMonitor is',
     true,
     5,
     { 'up{job="users/user-management-service"}': '0+0x9' },
   ],
-  ['UserManagementInstanceAway', 'another job is away', false, 5, { 'up{job="other"}': '0+0x9' }],
+  ['UserManagementInstanceDown', 'another job is away', false, 5, { 'up{job="other"}': '0+0x9' }],
   [
     'UserManagementRequestsFail',
     '3 % are 503 for ten minutes',
@@ -94,28 +94,28 @@ const CASES: readonly Case[] = [
     bucketsOf('0+0x20', '0+100x20', '/api/v1/users/changes'),
   ],
   [
-    'UserManagementConnectionsShort',
+    'UserManagementConnectionsExhausted',
     'each of ten a second waits for 0.3 seconds, for six minutes',
     true,
     14,
     { ...requests('0+600x20', '422', '0+0x20'), [PENDING]: '0 0 0 0 0 0 0 3+0x9' },
   ],
   [
-    'UserManagementConnectionsShort',
+    'UserManagementConnectionsExhausted',
     'statements wait, and no request ends',
     true,
     14,
     { ...requests('100+0x20', '422', '0+0x20'), [PENDING]: '3+0x20' },
   ],
   [
-    'UserManagementConnectionsShort',
+    'UserManagementConnectionsExhausted',
     'they wait so long now and then',
     false,
     16,
     { ...requests('0+600x20', '422', '0+0x20'), [PENDING]: '3 0 3 3 0 3 3 0 3 3 0 3 3 0 3 3 0' },
   ],
   [
-    'UserManagementConnectionsShort',
+    'UserManagementConnectionsExhausted',
     'each of a thousand a second waits for 30 milliseconds',
     false,
     16,
@@ -166,7 +166,7 @@ const CASES: readonly Case[] = [
     { [`log_lines_dropped_total{${OURS}}`]: '0 5+0x60' },
   ],
   [
-    'UserManagementDrainRunsOut',
+    'UserManagementDrainTimeout',
     '25 seconds of the drain are over, with a request in flight',
     true,
     1,
@@ -176,7 +176,7 @@ const CASES: readonly Case[] = [
     },
   ],
   [
-    'UserManagementDrainRunsOut',
+    'UserManagementDrainTimeout',
     'none is in flight',
     false,
     1,
