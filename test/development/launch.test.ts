@@ -175,7 +175,7 @@ describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
     const place = `waiting for PostgreSQL at 127.0.0.1:${port}: not ready:`;
     expect(told()).toEqual([
       `${place} connect ECONNREFUSED 127.0.0.1:${port}`,
-      `${place} Connection terminated unexpectedly`,
+      `${place} PostgreSQL did not answer in time`,
     ]);
     expect(printed()).not.toMatch(/app_error/);
   });

@@ -66,11 +66,11 @@ async function startCallers(count: number, { method, path, body, isKeyed = false
 }
 
 test.each<readonly [string, Caller]>([
-  ['reads of a user', { method: 'GET', path: (id) => USERS + id }],
+  ['reads', { method: 'GET', path: (id) => USERS + id }],
   ['lists', { method: 'GET', path: () => `${USERS}?limit=1` }],
   ['updates', { method: 'PATCH', path: (id) => USERS + id, body: () => ({ full_name: 'Ada' }) }],
   ['creates without a key', { method: 'POST', path: () => USERS, body: () => ({ email: freshAddress() }) }],
-])('creates with a key that wait for a lock do not slow down the %s of others', async (_, caller) => {
+])('creates with a key that wait for a lock hold up no %s of others', async (_, caller) => {
   const { id } = await createUser();
   const others = await startCallers(OTHERS, caller, id);
   await sleep(WARM_UP);
@@ -85,5 +85,6 @@ test.each<readonly [string, Caller]>([
   await release();
   await Promise.all([waiting.stop(), others.stop()]);
 
-  expect(beside).toBeGreaterThan(alone / 2);
+  // A busy machine serves fewer, because it also refuses what waits. When all were held up it was a thirtieth.
+  expect(beside).toBeGreaterThan(alone / 3);
 });

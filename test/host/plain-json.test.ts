@@ -39,6 +39,7 @@ const anyChanges = fc.array(
     changed: fc.nat(7),
     actor: anyText,
     request_id: anyText,
+    identity: fc.integer(),
     // None that is too old to be kept.
     time: momentSince('3000-01-01T00:00:00Z'),
   }),
@@ -96,8 +97,8 @@ async function store(given: Users, changes: Changes) {
   await admin.query(`INSERT INTO users (id, email, full_name, is_active, created_at, updated_at)
     SELECT id, email, full_name, is_active, created_at, updated_at
     FROM json_populate_recordset(null::users, ${json(users)})`);
-  await admin.query(`INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time)
-    SELECT position, user_id, version, type, changed, actor, request_id, time
+  await admin.query(`INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time, identity)
+    SELECT position, user_id, version, type, changed, actor, request_id, time, identity
     FROM json_populate_recordset(null::user_changes, ${json(changes.map((change, index) => ({ ...change, position: index + 1 })))})`);
   await admin.query(`UPDATE user_changes_head SET position = ${changes.length}`);
   await admin.end();
@@ -105,21 +106,23 @@ async function store(given: Users, changes: Changes) {
 }
 
 function plainAnswers({ users, changes }: Awaited<ReturnType<typeof store>>) {
-  const events = changes.map(({ user_id, time, type, version, changed, actor, request_id }, index) => ({
-    specversion: '1.0',
-    id: String(index + 1),
-    source: '/api/v1/users',
-    type: ['user.created', 'user.updated', 'user.deleted'][type - 1],
-    subject: user_id,
-    time,
-    datacontenttype: 'application/json',
-    data: {
-      version,
-      changed: ['email', 'full_name', 'is_active'].filter((_, bit) => changed & (2 ** bit)),
-      actor,
-      request_id,
-    },
-  }));
+  const events = changes.map(
+    ({ user_id, time, type, version, changed, actor, request_id, identity }, index) => ({
+      specversion: '1.0',
+      id: `${index + 1}-${(identity >>> 0).toString(16).padStart(8, '0')}`,
+      source: '/api/v1/users',
+      type: ['user.created', 'user.updated', 'user.deleted'][type - 1],
+      subject: user_id,
+      time,
+      datacontenttype: 'application/json',
+      data: {
+        version,
+        changed: ['email', 'full_name', 'is_active'].filter((_, bit) => changed & (2 ** bit)),
+        actor,
+        request_id,
+      },
+    }),
+  );
   return { list: JSON.stringify(users), user: JSON.stringify(users[0]), changes: JSON.stringify(events) };
 }
 
