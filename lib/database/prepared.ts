@@ -54,7 +54,7 @@ function prepareText<Values extends Record<string, unknown>, Row>(
     if (!text) {
       const { sql, parameters: written } = compile(write(placeholders()));
       prepared += 1;
-      text = { ...particulars, sql, name: `s${prepared}` };
+      text = { ...particulars, sql, name: prepared.toString(36) };
       parameters = written;
     }
     const values = parameters.map((parameter) =>
