@@ -23,12 +23,9 @@ export async function feedHead(
     -- What it was, and when: the sequence is settled up to there a while later.
     add column if not exists noted bigint not null default 0,
     add column if not exists noted_at timestamptz not null default 'epoch'`.execute(db);
-  await db.schema
-    .createIndex('user_changes_head_position_idx')
-    .ifNotExists()
-    .on('user_changes_head')
-    .column('position')
-    .execute();
+  await sql`create index if not exists user_changes_head_position_idx on user_changes_head (position)`.execute(
+    db,
+  );
   if (hasAutovacuum) await enlarge(db);
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Settings } from '../../settings.ts';
 import { type Engine, engineOf } from '../engines.ts';
 import { isInTheWay, isMissingTable } from '../faults.ts';
@@ -75,12 +75,9 @@ function noneRecorded(fault: unknown): [] {
 
 /** As kysely's migrator makes it, which the first version of the service uses. */
 async function createRecord(db: Kysely<Recorded>): Promise<void> {
-  await db.schema
-    .createTable('kysely_migration')
-    .ifNotExists()
-    .addColumn('name', 'varchar(255)', (column) => column.notNull().primaryKey())
-    .addColumn('timestamp', 'varchar(255)', (column) => column.notNull())
-    .execute();
+  await sql`create table if not exists kysely_migration (
+    name varchar(255) primary key, timestamp varchar(255) not null
+  )`.execute(db);
 }
 
 /** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a while. */
