@@ -30,7 +30,7 @@ beforeAll(async () => {
   const writing = Promise.all(
     Array.from({ length: 200 }, (_, number) => createUser(service.call, BEFORE + number)),
   );
-  await runCommandsOf('Back up', { ...inject('postgres'), database: service.database.name });
+  await runCommandsOf('Backup', { ...inject('postgres'), database: service.database.name });
   await writing;
 });
 
