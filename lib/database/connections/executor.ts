@@ -41,6 +41,7 @@ type Waiting = ToSend & {
   values: readonly unknown[];
   until: number;
   readonly deadline: number;
+  readonly queuedAt: number;
   readonly lockTimeLimit: number | undefined;
   readonly giveUp: () => void;
   sentTo: Open | undefined;
@@ -99,6 +100,7 @@ export class Executor implements Way {
         values,
         deadline,
         lockTimeLimit,
+        queuedAt: performance.now(),
         until: deadline,
         sentTo: undefined,
         resolve: (rows) => {
@@ -205,11 +207,12 @@ export class Executor implements Way {
   async #openSession(): Promise<void> {
     const { hosts, watch, areNamed } = this.#options;
     const session = new hosts.Session(this.#config);
+    const begun = performance.now();
     try {
       await session.connect();
     } catch (fault) {
       this.#opening -= 1;
-      return this.#onRefusal(fault);
+      return this.#onRefusal(fault, begun);
     }
     this.#opening -= 1;
     const pipeline = new Pipeline(session, { areNamed });
@@ -230,8 +233,8 @@ export class Executor implements Way {
     else this.#sendQueued();
   }
 
-  /** Statements that wait share the sessions that there are. Without any they would wait in vain. */
-  #onRefusal(fault: unknown): void {
+  /** Statements that wait share the sessions that there are. Without any, those from before the attempt wait in vain. */
+  #onRefusal(fault: unknown, begun: number): void {
     this.#resolveIfClosed();
     if (this.#open.size > 0 || fault instanceof HostChanged) {
       this.#sendQueued();
@@ -239,8 +242,10 @@ export class Executor implements Way {
     }
     // Whatever the reason, TLS and passwords included, nothing has been sent yet.
     const reason = `no connection: ${fault instanceof Error ? fault.message : fault}`;
-    for (const { reject } of this.#queue) reject(unavailable(reason, fault));
-    this.#queue.clear();
+    const inVain = [...this.#queue].filter(({ queuedAt }) => queuedAt <= begun);
+    for (const waiting of inVain) this.#queue.delete(waiting);
+    for (const { reject } of inVain) reject(unavailable(reason, fault));
+    this.#sendQueued();
   }
 
   #settle(waiting: Waiting): void {

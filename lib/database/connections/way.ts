@@ -19,7 +19,8 @@ export type Way = {
 };
 
 /** The request may wait no longer. */
-export const outOfTime = () => unavailable("the request's time limit is reached");
+export const outOfTime = () =>
+  unavailable("the request's time limit is reached", new Error('the statement was not sent'));
 
 /** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
 export const noConnection = () =>
