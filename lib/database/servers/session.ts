@@ -28,7 +28,7 @@ export class Session extends Client {
   identity: SessionIdentity | undefined;
 
   constructor(config: ClientConfig, postgres: Postgres) {
-    super({ ...config, connectionTimeoutMillis: 0 });
+    super(config);
     this.#postgres = postgres;
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.#reported.set(parameterName, parameterValue);
