@@ -1,11 +1,9 @@
-import type { Pool } from 'pg';
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings.ts';
 import type { Way } from './connections/way.ts';
 import { maxWaiting, openWays } from './connections/ways.ts';
 import { closeDeadConnections } from './servers/dead-connections.ts';
 import { Hosts } from './servers/hosts.ts';
-import type { Session } from './servers/session.ts';
 import { createStatements, type Kind, type Statements } from './statements.ts';
 
 /** What sends statements of some kinds. */
@@ -32,9 +30,8 @@ export function openDatabase(
   hosts = new Hosts(settings),
   tracing?: Tracing,
 ): Database {
-  const { ways, pools, shared } = openWays(settings, hosts);
   const watch = closeDeadConnections(settings, () => hosts.onSilence());
-  for (const pool of pools) pool.on('connect', (client) => watch(client as unknown as Session));
+  const { ways, executors } = openWays(settings, hosts, watch);
   const statements = createStatements(
     ways,
     settings,
@@ -45,31 +42,17 @@ export function openDatabase(
   return { statements, executors: ways, isCrowded, connections, cancel: statements.cancel, close };
 
   function connections() {
-    const sum = (read: (pool: Pool) => number) => pools.reduce((total, pool) => total + read(pool), 0);
-    return {
-      idle: sum(({ idleCount }) => idleCount),
-      used: sum(({ totalCount, idleCount }) => totalCount - idleCount),
-      waitedFor: statements.waitingCount,
-    };
+    let [idle, used] = [0, 0];
+    for (const { sessions } of executors) {
+      idle += sessions.idle;
+      used += sessions.used;
+    }
+    return { idle, used, waitedFor: statements.waitingCount };
   }
 
-  /** The pools themselves would also wait for connections that are being opened, as long as their own limit says. */
-  function close(seconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const giveUp = setTimeout(() => {
-        statements.cancel();
-        resolve();
-      }, seconds * 1000);
-      for (const one of shared) one.close();
-      void Promise.all(pools.map(ended)).then(() => {
-        clearTimeout(giveUp);
-        resolve();
-      });
-    });
+  async function close(seconds: number): Promise<void> {
+    const giveUp = setTimeout(statements.cancel, seconds * 1000);
+    await Promise.all(executors.map((executor) => executor.close()));
+    clearTimeout(giveUp);
   }
-}
-
-/** A pool that has been ended before says so, and is ended all the same. */
-function ended(pool: Pool): Promise<void> {
-  return new Promise((resolve) => pool.end(() => resolve()));
 }

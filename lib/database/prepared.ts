@@ -1,6 +1,5 @@
 import { createQueryId, PostgresQueryCompiler, type RawBuilder, type RawNode } from 'kysely';
 import type { ReceivedRow } from './connections/row-reader.ts';
-import type { Statement } from './queries.ts';
 import type { Kind, NamedStatement, Statements } from './statements.ts';
 
 /** Sends the statement with these values, and resolves with the rows it returned. */
@@ -54,7 +53,8 @@ function prepareText<Values extends Record<string, unknown>, Row>(
     if (!text) {
       const { sql, parameters: written } = compile(write(placeholders()));
       prepared += 1;
-      text = { ...particulars, sql, name: `s${prepared}` };
+      // On one line, as logs and traces show it: no text within it has more than one space in a row.
+      text = { ...particulars, sql: sql.replace(/\s+/g, ' ').trim(), name: prepared.toString(36) };
       parameters = written;
     }
     const values = parameters.map((parameter) =>
@@ -67,14 +67,12 @@ function prepareText<Values extends Record<string, unknown>, Row>(
 /** Each has a name of its own, on all connections of this process. */
 let prepared = 0;
 
-/**
- * On one line, as logs and traces show it: no text within it has more than one space in a row. By the compiler alone: with
- * all of kysely around it a function would be larger by a seventh.
- */
-function compile(written: RawBuilder<unknown>): Statement {
-  const node = written.toOperationNode() as RawNode;
-  const { sql, parameters } = new PostgresQueryCompiler().compileQuery(node, createQueryId());
-  return { sql: sql.replace(/\s+/g, ' ').trim(), parameters };
+/** One statement: its text and the values of its parameters. */
+export type Statement = { readonly sql: string; readonly parameters: readonly unknown[] };
+
+/** The text of a statement. By kysely's compiler only: with all of kysely a function bundle would be larger by a seventh. */
+export function compile(written: RawBuilder<unknown>): Statement {
+  return new PostgresQueryCompiler().compileQuery(written.toOperationNode() as RawNode, createQueryId());
 }
 
 function placeholders<Values extends Record<string, unknown>>(): Values {

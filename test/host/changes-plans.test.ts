@@ -4,7 +4,7 @@ import { expiringChanges } from '../../lib/changes/expiry.ts';
 import { numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
 import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
-import type { Statement } from '../../lib/database/queries.ts';
+import type { Statement } from '../../lib/database/prepared.ts';
 import type { Statements } from '../../lib/database/statements.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { plansOver } from '../stage/plans.ts';

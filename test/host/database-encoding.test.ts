@@ -5,8 +5,8 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { engineOf } from '../../lib/database/engines.ts';
-import { migrations } from '../../lib/database/migrations/index.ts';
-import { queriesOver } from '../../lib/database/queries.ts';
+import { migrations, type SendSql } from '../../lib/database/migrations/index.ts';
+import { compile } from '../../lib/database/prepared.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
@@ -67,11 +67,14 @@ async function hostOver(
 async function migrate(database: Database): Promise<void> {
   const client = new pg.Client({ ...database, ssl: false });
   await client.connect();
-  const db = queriesOver(({ sql, parameters }) => client.query(sql, [...parameters]));
+  const send: SendSql = async (statement) => {
+    const { sql, parameters } = compile(statement);
+    return (await client.query(sql, [...parameters])).rows;
+  };
   const engine = engineOf({ engine: 'postgresql', pooler: 'none' });
   await client.query('CREATE TABLE kysely_migration (name text PRIMARY KEY, timestamp text)');
   for (const [name, migration] of Object.entries(migrations)) {
-    await migration(db, engine);
+    await migration(send, engine);
     await client.query('INSERT INTO kysely_migration (name) VALUES ($1)', [name]);
   }
   await client.end();

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
-import type { Statement } from '../../lib/database/queries.ts';
+import type { Statement } from '../../lib/database/prepared.ts';
 import { readSettings } from '../../lib/settings.ts';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';

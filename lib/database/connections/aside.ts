@@ -2,7 +2,7 @@ import { fewAtOnce } from '../../few-at-once.ts';
 import { unavailable } from '../../problem.ts';
 import { isLockTimeout } from '../faults.ts';
 import { LOCK_GRACE } from '../time-left.ts';
-import type { ExclusiveConnections } from './exclusive.ts';
+import type { Executor } from './executor.ts';
 import { outOfTime, type Way } from './way.ts';
 
 type Options = {
@@ -24,7 +24,7 @@ const LONGEST_TRY = 200;
  * They take turns, whoever is to have the shortest first, so that nobody whose lock is free in a moment waits for those
  * whose locks are kept. (What may take long waits on, for it may have a key meanwhile, and would give it away.)
  */
-export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }: Options): Way {
+export function asideOf(executor: Executor, { most, mostWaiting }: Options): Way {
   const turns = fewAtOnce(most, 'too many wait for locks');
 
   return {
@@ -33,7 +33,7 @@ export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }
       for (let patience = FIRST_TRY; ; patience = Math.min(patience * 2, LONGEST_TRY)) {
         const left = deadline - performance.now();
         if (left <= 0) throw outOfTime();
-        const tryOnce = () => connections.sendWaiting(patience, text, values, deadline);
+        const tryOnce = () => executor.send(text, values, deadline, patience);
         try {
           return await turns.run(left, tryOnce, patience);
         } catch (fault) {
@@ -46,6 +46,6 @@ export function asideOf(connections: ExclusiveConnections, { most, mostWaiting }
       return turns.waitingCount;
     },
     // Whoever has waited is sent then, and rejected.
-    cancel: connections.cancel,
+    cancel: () => executor.cancel(),
   };
 }

@@ -65,7 +65,7 @@ export class Batcher implements Way {
   readonly #way: Way;
   readonly #options: Options;
   readonly #queues = new Map<StatementText, Queue>();
-  readonly #limits = createTimeLimits(() => false);
+  readonly #limits = createTimeLimits();
   #isCancelled = false;
 
   /** Sends batches by this way. */

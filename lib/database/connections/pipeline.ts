@@ -1,9 +1,10 @@
 import type { ClientBase } from 'pg';
+import { prepareValue } from 'pg/lib/utils.js';
+import { serialize } from 'pg-protocol';
 import { breaksConnection, isOfPostgres, isStalePlan, NotSent } from '../faults.ts';
 import type { Client } from '../servers/client.ts';
 import { abandon } from '../servers/connection.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
-import { MessageWriter } from './message-writer.ts';
 import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
 
 /** A statement as it was written; there is one object of each. */
@@ -38,7 +39,8 @@ type RowDescription = { readonly fields: Parameters<typeof columnsOf>[0] };
 export class Pipeline {
   readonly #client: ClientBase;
   readonly #areNamed: boolean;
-  readonly #writer = new MessageWriter();
+  /** The messages of the statements that are to be written at the end of this turn. */
+  #messages: Buffer[] = [];
   readonly #known = new Map<StatementText, Known>();
   readonly #sent: Sent[] = [];
   /** How many of these, the last ones, are to be written at the end of this turn. */
@@ -78,7 +80,16 @@ export class Pipeline {
   send(statement: ToSend): void {
     const { text, values } = statement;
     const known = this.#prepare(text);
-    this.#writer.execute(this.#areNamed ? text.name : '', values, text.isBinary);
+    this.#messages.push(
+      serialize.bind({
+        statement: this.#areNamed ? text.name : '',
+        values: values as unknown[],
+        valueMapper: prepareValue,
+        binary: text.isBinary === true,
+      }),
+      serialize.execute(),
+      serialize.sync(),
+    );
     this.#sent.push({ statement, known, rows: [] });
     this.#awaitAnswer();
     this.#unwritten += 1;
@@ -93,9 +104,12 @@ export class Pipeline {
 
   readonly #flush = () => {
     const stream = streamOf(this.#client);
+    const messages = this.#messages;
+    this.#messages = [];
     if (this.isBroken || !stream.writable) return this.#rejectUnwritten();
     this.#unwritten = 0;
-    stream.write(this.#writer.take());
+    // One write for all: pg writes each message by itself, which costs more than all else that is done for a statement.
+    stream.write(Buffer.concat(messages));
   };
 
   /** A connection that ends is sent nothing more: another one may carry these out. */
@@ -110,7 +124,12 @@ export class Pipeline {
     if (known) return known;
     const added: Known = { columns: [] };
     if (this.#areNamed) this.#known.set(text, added);
-    this.#writer.prepare(this.#areNamed ? text.name : '', text.sql);
+    const name = this.#areNamed ? text.name : '';
+    this.#messages.push(
+      serialize.close({ type: 'S', name }),
+      serialize.parse({ name, text: text.sql }),
+      serialize.describe({ type: 'S', name }),
+    );
     return added;
   }
 

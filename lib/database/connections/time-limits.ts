@@ -12,18 +12,15 @@ export type TimeLimits = {
   delete(waiting: Waiting): void;
 };
 
-/**
- * Gives up what has waited for too long. One timer for all: one per statement would be set and cleared at every request.
- * `onTick` is called meanwhile, and as long as it returns true.
- */
-export function createTimeLimits(onTick: () => boolean): TimeLimits {
+/** Gives up what has waited for too long. One timer for all: one per statement would be set and cleared at every request. */
+export function createTimeLimits(): TimeLimits {
   const all = new ChurningSet<Waiting>();
   let timer: NodeJS.Timeout | undefined;
 
   function tick(): void {
     const now = performance.now();
     for (const waiting of all) if (waiting.until <= now) waiting.giveUp();
-    if (onTick() || all.size > 0) return;
+    if (all.size > 0) return;
     clearInterval(timer);
     timer = undefined;
   }

@@ -19,10 +19,12 @@ export type Way = {
 };
 
 /** The request may wait no longer. */
-export const outOfTime = () => unavailable("the request's time limit is reached");
+export const outOfTime = () =>
+  unavailable("the request's time limit is reached", new Error('the statement was not sent'));
 
 /** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
-export const noConnection = () => unavailable('no connection became free in time');
+export const noConnection = () =>
+  unavailable('no connection became free in time', new Error('all connections were in use or being opened'));
 
 /** The statement was sent, and the request's time limit is reached. */
 export const noAnswer = () =>

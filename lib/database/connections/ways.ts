@@ -1,20 +1,14 @@
-import type { Pool } from 'pg';
 import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
-import { clientConfig, openPool, SESSION } from '../servers/connection.ts';
+import { clientConfig, SESSION } from '../servers/connection.ts';
 import type { Hosts } from '../servers/hosts.ts';
+import type { Session } from '../servers/session.ts';
 import { timeLimitOf, type Ways } from '../statements.ts';
 import { asideOf } from './aside.ts';
 import { Batcher } from './batcher.ts';
-import { LONGEST_IDLE } from './borrowed.ts';
-import { exclusiveConnections } from './exclusive.ts';
-import { type SharedConnections, sharedConnections } from './shared.ts';
+import { Executor } from './executor.ts';
 
-type Opened = {
-  readonly ways: Ways;
-  readonly pools: readonly Pool[];
-  readonly shared: readonly SharedConnections[];
-};
+type Opened = { readonly ways: Ways; readonly executors: readonly Executor[] };
 
 /** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
 const LOCK_TIMEOUT = 20;
@@ -32,13 +26,17 @@ const READS_ON_THEIR_WAY = 64;
 /** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
 const WRITES_ON_THEIR_WAY = 3;
 
-/** Opens the pools and the ways over them: reads share a connection, writes a third of them; the others are for one statement each. */
-export function openWays(settings: Settings['postgres'], hosts: Hosts): Opened {
+/** Opens the executors: reads share a session, writes a third of them; each statement of the other kinds has one to itself. */
+export function openWays(
+  settings: Settings['postgres'],
+  hosts: Hosts,
+  watch: (session: Session) => void,
+): Opened {
   const { poolSize, pooler, poolTimeout } = settings;
   const { hasSessionOptions, limitsLockWaits } = engineOf(settings);
-  const { Session } = hosts;
   const options = {
     hosts,
+    watch,
     areNamed: pooler === 'none',
     mostWaiting: maxWaiting(settings),
     poolTimeLimit: poolTimeout * 1000,
@@ -46,23 +44,19 @@ export function openWays(settings: Settings['postgres'], hosts: Hosts): Opened {
   };
   // Without a limit on waits for locks one that waits would hold up the others.
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
-    const pool = open(poolSize);
-    const way = exclusiveConnections(pool, options);
+    const way = executor(poolSize, 1);
     return {
       ways: { read: way, lookup: way, write: way, item: way, long: way, aside: way },
-      pools: [pool],
-      shared: [],
+      executors: [way],
     };
   }
   const forWrites = Math.floor((poolSize - FOR_READS) / 3);
-  const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
-  // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
-  const writing = { ...session, enable_seqscan: 'off' };
   const forOthers = poolSize - FOR_READS - forWrites;
-  const [reads, writes, others] = [open(FOR_READS, session), open(forWrites, writing), open(forOthers)];
-  const read = sharedConnections(reads, { ...options, mostSent: READS_ON_THEIR_WAY });
-  const write = sharedConnections(writes, { ...options, mostSent: WRITES_ON_THEIR_WAY });
-  const long = exclusiveConnections(others, options);
+  const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
+  const read = executor(FOR_READS, READS_ON_THEIR_WAY, session);
+  // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
+  const write = executor(forWrites, WRITES_ON_THEIR_WAY, { ...session, enable_seqscan: 'off' });
+  const long = executor(forOthers, 1);
   return {
     ways: {
       read,
@@ -72,18 +66,14 @@ export function openWays(settings: Settings['postgres'], hosts: Hosts): Opened {
       long,
       aside: asideOf(long, { ...options, most: Math.ceil(forOthers / 3) }),
     },
-    pools: [reads, writes, others],
-    shared: [read, write],
+    executors: [read, write, long],
   };
 
-  function open(max: number, session = SESSION): Pool {
+  function executor(maxSessions: number, depth: number, session = SESSION): Executor {
     const config = {
       ...clientConfig(settings, session),
       ...(hasSessionOptions && { statement_timeout: settings.statementTimeout * 1000 }),
-      max,
-      idleTimeoutMillis: LONGEST_IDLE,
-      maxLifetimeSeconds: 1800,
     };
-    return openPool(config, Session);
+    return new Executor(config, { ...options, maxSessions, depth });
   }
 }

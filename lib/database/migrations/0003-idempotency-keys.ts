@@ -1,20 +1,16 @@
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
+import type { SendSql } from './index.ts';
 
-/** Which keys have been used within the last 24 hours, by digests alone, and which users came of them. */
-export async function idempotencyKeys(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('idempotency_keys')
-    .ifNotExists()
-    .addColumn('key', 'bytea', (column) => column.primaryKey())
-    .addColumn('request', 'bytea', (column) => column.notNull())
-    .addColumn('user_ids', sql`uuid[]`, (column) => column.notNull())
-    .addColumn('created_at', 'timestamptz(3)', (column) => column.notNull().defaultTo(sql`now()`))
-    .execute();
-  // For those that clean up: rows come in this order, so that the index grows at its end alone.
-  await db.schema
-    .createIndex('idempotency_keys_created_at_idx')
-    .ifNotExists()
-    .on('idempotency_keys')
-    .column('created_at')
-    .execute();
+/** Which keys were used within the last 24 hours, by digests only, and the users that they created. */
+export async function idempotencyKeys(send: SendSql): Promise<void> {
+  await send(sql`create table if not exists idempotency_keys (
+    key bytea primary key,
+    request bytea not null,
+    user_ids uuid[] not null,
+    created_at timestamptz(3) not null default now()
+  )`);
+  // For the cleanup. Rows come in this order, so that the index grows at its end only.
+  await send(
+    sql`create index if not exists idempotency_keys_created_at_idx on idempotency_keys (created_at)`,
+  );
 }

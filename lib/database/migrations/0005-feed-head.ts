@@ -1,18 +1,19 @@
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Engine } from '../engines.ts';
+import type { SendSql } from './index.ts';
 
 /** The identity of each change, and what the head of the feed has to know beside positions. */
 export async function feedHead(
-  db: Kysely<unknown>,
+  send: SendSql,
   { hasAutovacuum }: Pick<Engine, 'hasAutovacuum'>,
 ): Promise<void> {
   for (const table of ['user_changes_unnumbered', 'user_changes']) {
     // Changes that are there have none. A default that came with the column would write all of them again.
-    await sql`alter table ${sql.table(table)} add column if not exists identity integer`.execute(db);
-    await sql`alter table ${sql.table(table)} alter column identity
-      set default (random() * 4294967295 - 2147483648)::integer`.execute(db);
+    await send(sql`alter table ${sql.table(table)} add column if not exists identity integer`);
+    await send(sql`alter table ${sql.table(table)} alter column identity
+      set default (random() * 4294967295 - 2147483648)::integer`);
   }
-  await sql`alter table user_changes_head
+  await send(sql`alter table user_changes_head
     -- The id of the change at "expired", for cursors behind it. It counts only while its position is "expired".
     add column if not exists expired_id text,
     -- Every change up to this sequence has a position, or is among the late ones, or its transaction has not ended yet.
@@ -22,25 +23,20 @@ export async function feedHead(
     add column if not exists reached bigint not null default 0,
     -- What it was, and when: the sequence is settled up to there a while later.
     add column if not exists noted bigint not null default 0,
-    add column if not exists noted_at timestamptz not null default 'epoch'`.execute(db);
-  await db.schema
-    .createIndex('user_changes_head_position_idx')
-    .ifNotExists()
-    .on('user_changes_head')
-    .column('position')
-    .execute();
-  if (hasAutovacuum) await enlarge(db);
+    add column if not exists noted_at timestamptz not null default 'epoch'`);
+  await send(sql`create index if not exists user_changes_head_position_idx on user_changes_head (position)`);
+  if (hasAutovacuum) await enlarge(send);
 }
 
 /**
  * PostgreSQL reads a table of a few pages as a whole rather than by an index, and a connection may keep to that when dead
  * rows, or changes, have made the table large. So these tables have 128 pages (1 MB) from the beginning, and keep them.
  */
-async function enlarge(db: Kysely<unknown>): Promise<void> {
+async function enlarge(send: SendSql): Promise<void> {
   for (const table of ['user_changes_unnumbered', 'user_changes', 'user_changes_head'])
-    await sql`alter table ${sql.table(table)} set (vacuum_truncate = off)`.execute(db);
+    await send(sql`alter table ${sql.table(table)} set (vacuum_truncate = off)`);
   // Four rows of this length fill a page. In one transaction, so that nobody sees them.
-  await sql`do $$
+  await send(sql`do $$
     declare kept text;
     begin
       insert into user_changes_unnumbered (sequence, user_id, version, type, changed, actor, request_id, time)
@@ -55,5 +51,5 @@ async function enlarge(db: Kysely<unknown>): Promise<void> {
         update user_changes_head set expired_id = repeat(' ', 1900);
       end loop;
       update user_changes_head set expired_id = kept;
-    end $$`.execute(db);
+    end $$`);
 }

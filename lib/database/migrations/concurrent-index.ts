@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
+import type { SendSql } from './index.ts';
 
 type Index = {
   readonly name: string;
@@ -17,27 +18,27 @@ const PAUSE = 500;
  *
  * @see PostgreSQL, CREATE INDEX, "Building Indexes Concurrently"
  */
-export async function createIndexConcurrently(db: Kysely<unknown>, index: Index): Promise<void> {
+export async function createIndexConcurrently(send: SendSql, index: Index): Promise<void> {
   for (;;) {
-    const found = await find(db, index.name);
+    const found = await find(send, index.name);
     if (found?.is_valid) return;
     if (found?.is_being_built) await sleep(PAUSE);
-    else if (found) await sql`drop index concurrently if exists ${sql.id(index.name)}`.execute(db);
-    else await create(db, index);
+    else if (found) await send(sql`drop index concurrently if exists ${sql.id(index.name)}`);
+    else await create(send, index);
   }
 }
 
-async function create(db: Kysely<unknown>, { name, isUnique, on }: Index): Promise<void> {
+async function create(send: SendSql, { name, isUnique, on }: Index): Promise<void> {
   const kind = isUnique ? sql`unique index` : sql`index`;
-  await sql`create ${kind} concurrently if not exists ${sql.id(name)} on ${on}`.execute(db);
+  await send(sql`create ${kind} concurrently if not exists ${sql.id(name)} on ${on}`);
 }
 
-async function find(db: Kysely<unknown>, name: string) {
-  const { rows } = await sql<{ is_valid: boolean; is_being_built: boolean }>`
+async function find(send: SendSql, name: string) {
+  const rows = await send(sql<{ is_valid: boolean; is_being_built: boolean }>`
     select indisvalid as is_valid, exists (
       select from pg_stat_progress_create_index where index_relid = indexrelid
     ) as is_being_built
     from pg_index where indexrelid = to_regclass(quote_ident(${name}))
-  `.execute(db);
+  `);
   return rows[0];
 }

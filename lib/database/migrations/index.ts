@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { RawBuilder } from 'kysely';
 import type { Engine } from '../engines.ts';
 import { users } from './0001-users.ts';
 import { inactiveUsers } from './0002-inactive-users.ts';
@@ -7,11 +7,14 @@ import { userChanges } from './0004-user-changes.ts';
 import { feedHead } from './0005-feed-head.ts';
 import type { MigrationName } from './names.ts';
 
+/** Sends one statement, and resolves with its rows. */
+export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
+
 /**
- * One statement or a few, outside of a transaction. Each leaves alone what is there already, for it may be sent again
+ * One statement or a few, outside of a transaction. Each leaves alone what is there already, because it may be sent again
  * after any failure, and suits the version of the service that still runs beside it.
  */
-export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>;
+export type Migration = (send: SendSql, engine: Engine) => Promise<void>;
 
 /** What each migration does, in their order. */
 export const migrations: Readonly<Record<MigrationName, Migration>> = {

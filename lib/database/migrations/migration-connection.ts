@@ -1,10 +1,12 @@
+import { sql } from 'kysely';
 import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
-import type { Send } from '../queries.ts';
+import { compile } from '../prepared.ts';
 import { abandon, clientConfig } from '../servers/connection.ts';
 import { closeDeadConnections } from '../servers/dead-connections.ts';
 import { Hosts } from '../servers/hosts.ts';
 import { Session } from '../servers/session.ts';
+import type { SendSql } from './index.ts';
 
 /** In milliseconds. */
 const CONNECT_TIME_LIMIT = 2000;
@@ -33,7 +35,7 @@ const SESSION = {
 
 /** The connection of one run of the migrations. */
 export type MigrationConnection = {
-  readonly send: Send;
+  readonly send: SendSql;
   /** Whether this run is the one that migrates, until the connection closes. */
   lock(): Promise<boolean>;
   close(): void;
@@ -60,11 +62,12 @@ export async function connectForMigrations(
   });
   closeDeadConnections(found)(client);
 
-  const send: Send = async ({ sql, parameters }) => {
-    const text = parameters.length === 0 && hasTransactionalDdl ? withLockTimeout(sql) : sql;
+  const send: SendSql = async (statement) => {
+    const { sql: written, parameters } = compile(statement);
+    const text = parameters.length === 0 && hasTransactionalDdl ? withLockTimeout(written) : written;
     // Several statements in one text have several results.
     const results = [await client.query({ text, values: [...parameters] })].flat();
-    return results[results.length - 1] ?? { rows: [], rowCount: 0 };
+    return results.at(-1)?.rows ?? [];
   };
 
   return {
@@ -72,8 +75,8 @@ export async function connectForMigrations(
     async lock() {
       // The second instance then finds the result of the first one, or tries again.
       if (!hasAdvisoryLocks) return true;
-      const { rows } = await send({ sql: 'select pg_try_advisory_lock($1) as is_ours', parameters: [LOCK] });
-      return rows[0].is_ours;
+      const [row] = await send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);
+      return row?.is_ours === true;
     },
     close,
   };

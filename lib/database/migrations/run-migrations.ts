@@ -1,14 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
+import { sql } from 'kysely';
 import type { Settings } from '../../settings.ts';
 import { type Engine, engineOf } from '../engines.ts';
 import { isInTheWay, isMissingTable } from '../faults.ts';
-import { queriesOver, type Send } from '../queries.ts';
-import { type Migration, migrations } from './index.ts';
+import { type Migration, migrations, type SendSql } from './index.ts';
 import { connectForMigrations } from './migration-connection.ts';
-
-/** What has been migrated, by name: instances of every version look here. */
-type Recorded = { kysely_migration: { name: string; timestamp: string } };
 
 /** In milliseconds. */
 const POLL = 250;
@@ -32,38 +28,31 @@ export async function runMigrations(
   postgres: Settings['postgres'],
   { known = migrations, signal }: Options = {},
 ): Promise<void> {
-  const connection = await connectForMigrations(postgres, signal);
-  const db = queriesOver<Recorded>(connection.send);
+  const { send, lock, close } = await connectForMigrations(postgres, signal);
   try {
-    while ((await pendingIn(db, known)).length > 0) {
-      if (await connection.lock()) await runPending(db, connection.send, known, engineOf(postgres));
+    while ((await pendingIn(send, known)).length > 0) {
+      if (await lock()) await runPending(send, known, engineOf(postgres));
       else await sleep(POLL);
     }
   } finally {
-    connection.close();
+    close();
   }
 }
 
-async function runPending(
-  db: Kysely<Recorded>,
-  send: Send,
-  known: Migrations,
-  engine: Engine,
-): Promise<void> {
-  await insistently(() => createRecord(db));
-  for (const [name, migration] of await pendingIn(db, known)) {
-    await insistently(() => migration(queriesOver(send), engine));
+async function runPending(send: SendSql, known: Migrations, engine: Engine): Promise<void> {
+  await insistently(() => createRecord(send));
+  for (const [name, migration] of await pendingIn(send, known)) {
+    await insistently(() => migration(send, engine));
     const timestamp = new Date().toISOString();
-    await db
-      .insertInto('kysely_migration')
-      .values({ name, timestamp })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
+    await send(
+      sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
+    );
   }
 }
 
-async function pendingIn(db: Kysely<Recorded>, known: Migrations) {
-  const recorded = await db.selectFrom('kysely_migration').select('name').execute().catch(noneRecorded);
+/** What has run is recorded by name: instances of every version look there. */
+async function pendingIn(send: SendSql, known: Migrations) {
+  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch(noneRecorded);
   const names = new Set(recorded.map(({ name }) => name));
   return Object.entries(known).filter(([name]) => !names.has(name));
 }
@@ -74,13 +63,10 @@ function noneRecorded(fault: unknown): [] {
 }
 
 /** As kysely's migrator makes it, which the first version of the service uses. */
-async function createRecord(db: Kysely<Recorded>): Promise<void> {
-  await db.schema
-    .createTable('kysely_migration')
-    .ifNotExists()
-    .addColumn('name', 'varchar(255)', (column) => column.notNull().primaryKey())
-    .addColumn('timestamp', 'varchar(255)', (column) => column.notNull())
-    .execute();
+async function createRecord(send: SendSql): Promise<void> {
+  await send(sql`create table if not exists kysely_migration (
+    name varchar(255) primary key, timestamp varchar(255) not null
+  )`);
 }
 
 /** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a while. */

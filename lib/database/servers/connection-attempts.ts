@@ -13,8 +13,8 @@ type Queued = {
 
 /**
  * The attempts to connect to one host. While they succeed, up to five run at the same time. After a failure they run one
- * after the other, five per second at most, and all attempts that wait share the next failure: a host that refuses
- * sessions is not asked once per request.
+ * after the other, five per second at most, and the attempts that wait when one begins share its failure: a host that
+ * refuses sessions is not asked once per request.
  */
 export class ConnectionAttempts {
   readonly #queue: Queued[] = [];
@@ -68,6 +68,7 @@ export class ConnectionAttempts {
 
   async #attempt({ connect, resolve, reject }: Queued): Promise<void> {
     const begun = performance.now();
+    const sharing = [...this.#queue];
     this.#begun.push(begun);
     this.#inProgress += 1;
     try {
@@ -80,10 +81,17 @@ export class ConnectionAttempts {
       this.#mayFail = true;
       this.#failedAt = performance.now();
       reject(fault);
-      for (const queued of this.#queue.splice(0)) queued.reject(fault);
+      for (const queued of sharing) if (this.#isTaken(queued)) queued.reject(fault);
     } finally {
       this.#inProgress -= 1;
       this.#beginNext();
     }
+  }
+
+  /** Takes an attempt out of the queue, if it still waits. */
+  #isTaken(queued: Queued): boolean {
+    const at = this.#queue.indexOf(queued);
+    if (at >= 0) this.#queue.splice(at, 1);
+    return at >= 0;
   }
 }

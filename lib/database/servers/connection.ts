@@ -1,8 +1,6 @@
-import type { ClientBase, ClientConfig, Pool, PoolConfig } from 'pg';
-import PgPool from 'pg-pool';
+import type { ClientBase, ClientConfig } from 'pg';
 import type { Settings } from '../../settings.ts';
 import { engineOf } from '../engines.ts';
-import type { Hosts } from './hosts.ts';
 import { readPassword } from './password.ts';
 
 /** Parameters of PostgreSQL, for a session. */
@@ -46,14 +44,6 @@ function optionsOf(session: Session): string {
   return Object.entries(session)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ');
-}
-
-/** A pool of sessions at the host in use. It outlives its connections. */
-export function openPool(config: PoolConfig, Session: Hosts['Session']): Pool {
-  const pool = new PgPool({ ...config, Client: Session });
-  // Without it a restart of PostgreSQL would end the process.
-  pool.on('error', () => {});
-  return pool;
 }
 
 /** Breaks a connection off: whoever waits for an answer on it is told at once, whatever the server does. */

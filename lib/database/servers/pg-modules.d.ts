@@ -22,14 +22,6 @@ declare module 'pg/lib/client.js' {
   }
 }
 
-declare module 'pg-pool' {
-  import { type ClientBase, Pool as PgPool, type PoolConfig } from 'pg';
-
-  export default class Pool extends PgPool {
-    constructor(config: Omit<PoolConfig, 'Client'> & { Client: new (config: PoolConfig) => ClientBase });
-  }
-}
-
 declare module 'pg/lib/utils.js' {
   /** A value as the text of a parameter; bytes stay bytes. */
   export function prepareValue(value: unknown): string | Buffer | null;

@@ -48,8 +48,8 @@ const structure = ({ admin }: Awaited<ReturnType<typeof emptyDatabase>>) =>
     UNION ALL SELECT concat_ws(' ', column_name, data_type, datetime_precision, is_nullable, column_default, collation_name)
       FROM information_schema.columns WHERE table_name = 'users' ORDER BY 1`);
 
-const nameIndex: Migration = (db) =>
-  createIndexConcurrently(db, { name: 'users_full_name_idx', on: sql`users (full_name)` });
+const nameIndex: Migration = (send) =>
+  createIndexConcurrently(send, { name: 'users_full_name_idx', on: sql`users (full_name)` });
 
 /** What there was before any other: instances of the first version take more for a broken schema. */
 const ofFirstVersion = { '0001-users': migrations['0001-users'] };
@@ -88,10 +88,10 @@ test('the migrations are in the order of their names, and the last is what an in
 test('of many instances that start at once one migrates, and the others wait until it has', async () => {
   const made = await emptyDatabase();
   let runs = 0;
-  const slow: Migration = async (db) => {
+  const slow: Migration = async (send) => {
     runs += 1;
-    await sql`select pg_sleep(0.5)`.execute(db);
-    await nameIndex(db, engineOf(made.settings));
+    await send(sql`select pg_sleep(0.5)`);
+    await nameIndex(send, engineOf(made.settings));
   };
   const known = { ...migrations, '9001-slow': slow };
   await Promise.all(Array.from({ length: 8 }, () => runMigrations(made.settings, { known })));
@@ -174,8 +174,8 @@ test('instances of the first version and of this one may start at once with an e
 test('no write waits behind a change of the table that waits itself', async () => {
   const made = await migratedDatabase();
   const reader = await hold(made.database, 'SELECT FROM users');
-  const addColumn: Migration = async (db) => {
-    await sql`alter table users add column if not exists note text`.execute(db);
+  const addColumn: Migration = async (send) => {
+    await send(sql`alter table users add column if not exists note text`);
   };
   const running = runMigrations(made.settings, { known: { ...migrations, '9001-note': addColumn } });
   await untilUnderWay(1, made.database);
