@@ -100,7 +100,7 @@ const begun = new Date();
 rmSync('dist', { recursive: true, force: true });
 await build({
   ...common,
-  entryPoints: ['host/main.ts', 'host/migrate.ts', 'host/maintain.ts'],
+  entryPoints: { main: 'host/main.ts', migrate: 'host/migrate.ts', maintain: 'host/run-cleanup.ts' },
   outdir: 'dist/host',
   plugins: [replacing([GRPC, DESCRIPTION, HTTP])],
 });

@@ -1,7 +1,7 @@
-import type { Invocation } from '../lib/gateway.ts';
+import { maintain } from '../lib/cleanup.ts';
+import type { Invocation } from '../lib/http/gateway.ts';
 import { FUNCTION_DEFAULTS } from '../lib/lambda.ts';
-import { maintain } from '../lib/maintenance.ts';
-import { readSettings } from '../lib/settings.ts';
+import { readSettings } from '../lib/settings/settings.ts';
 
 /** In milliseconds: the function stops when so much of its time is left. The next invocation continues. */
 const MARGIN = 5000;

@@ -1,6 +1,6 @@
+import { unmatched } from '../lib/http/unmatched.ts';
 import { lambda } from '../lib/lambda.ts';
 import { composeBase } from '../lib/service.ts';
-import { unmatched } from '../lib/unmatched.ts';
 import { endpoints } from './index.ts';
 
 /** Serves requests for which API Gateway has no route: 404, and on a known path 405 or the response to OPTIONS. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { freeBytes } from '../lib/free-bytes.ts';
-import { bodyBrokenOff } from '../lib/http-refusals.ts';
-import { bodyTooLarge } from '../lib/middleware/receive-body.ts';
+import { bodyTooLarge } from '../lib/http/middleware/receive-body.ts';
+import { bodyBrokenOff } from '../lib/http/refusals.ts';
 
 /** Reads a request's body when it is requested, and not a byte beyond the limit. */
 export class BodyReader {

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { GatewayEvent } from '../lib/gateway.ts';
-import { encodedPath } from '../lib/path.ts';
-import { unavailable } from '../lib/problem.ts';
-import { standAside as standAsideAlone } from '../lib/stand-aside.ts';
+import type { GatewayEvent } from '../lib/http/gateway.ts';
+import { standAside as standAsideAlone } from '../lib/http/long-poll-wait.ts';
+import { encodedPath } from '../lib/http/path.ts';
+import { unavailable } from '../lib/http/problem.ts';
 import { BodyReader } from './body-reader.ts';
-import { onceCallerLeft } from './caller-left.ts';
-import type { Caller, RequestInFlight } from './drain.ts';
+import type { Caller, RequestInFlight } from './requests-in-flight.ts';
+import { onceCallerLeft } from './sockets/client-disconnect.ts';
 
 /**
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { GatewayEvent } from '../lib/gateway.ts';
-import { needsOneHost } from '../lib/http-refusals.ts';
-import type { Problem } from '../lib/problem.ts';
+import type { GatewayEvent } from '../lib/http/gateway.ts';
+import type { Problem } from '../lib/http/problem.ts';
+import { needsOneHost } from '../lib/http/refusals.ts';
 
 /** The refusal of a request without exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 needs none. */
 export function faultOfHostHeader(

@@ -1,6 +1,6 @@
-import { fitHeap } from './heap.ts';
 import type { Host } from './host.ts';
 import { listenFault } from './listen-fault.ts';
+import { fitHeap } from './v8-flags.ts';
 
 // The signal handlers are set before anything is loaded, so that an early signal also ends the process in order.
 let stopping = false;
@@ -16,7 +16,7 @@ starting.catch((error) => {
 process.once('uncaughtException', (error) => void crash(error));
 
 async function start(): Promise<Host> {
-  const { readSettings } = await import('../lib/settings.ts');
+  const { readSettings } = await import('../lib/settings/settings.ts');
   const settings = readSettings();
   const { startHost } = await import('./host.ts');
   const host = await startHost(settings);

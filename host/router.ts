@@ -1,8 +1,8 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
-import type { Endpoint, Route, StatementKind } from '../lib/endpoint.ts';
-import type { Handler } from '../lib/gateway.ts';
+import type { Endpoint, Route, StatementKind } from '../lib/http/endpoint.ts';
+import type { Handler } from '../lib/http/gateway.ts';
+import { unmatched } from '../lib/http/unmatched.ts';
 import type { Service } from '../lib/service.ts';
-import { unmatched } from '../lib/unmatched.ts';
 
 /** The handler for a request, and the parameters of its path. */
 export type Match = {

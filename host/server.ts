@@ -1,20 +1,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { GatewayResult, Handler } from '../lib/gateway.ts';
-import { refuseWith } from '../lib/serve.ts';
+import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
+import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
+import type { Admissions, Door } from './admission/admission.ts';
+import { preparedRefusal } from './admission/overload-response.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
-import { createConnectionClose } from './connection-close.ts';
-import type { Admissions, Door } from './door.ts';
-import type { Drain } from './drain.ts';
 import { RequestEvent } from './gateway-adapter.ts';
 import { faultOfHostHeader } from './host-header.ts';
-import type { OneAtATime } from './one-at-a-time.ts';
-import { preparedRefusal } from './prepared-refusal.ts';
+import type { Drain } from './requests-in-flight.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Match, Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
-import { closeSilent } from './silent-connections.ts';
+import { createConnectionClose } from './sockets/connection-close.ts';
+import type { OneAtATime } from './sockets/http-pipelining.ts';
+import { closeSilent } from './sockets/silent-connections.ts';
 
 /** Node's own limits. Slow clients are disconnected within 12 seconds. */
 const LIMITS = {

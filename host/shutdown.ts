@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import type { Readiness } from '../lib/database/readiness.ts';
+import { unavailable } from '../lib/http/problem.ts';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
-import { unavailable } from '../lib/problem.ts';
+import type { Readiness } from '../lib/postgres/readiness.ts';
 import type { Service } from '../lib/service.ts';
-import type { Admissions } from './door.ts';
-import type { Drain } from './drain.ts';
+import type { Admissions } from './admission/admission.ts';
+import type { Drain } from './requests-in-flight.ts';
 import type { ResponseWriter } from './response-writer.ts';
 
 /** The parts of an instance, which are released at its end. */

@@ -3,7 +3,7 @@ import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { startHost } from '../host/host.ts';
-import { readSettings } from '../lib/settings.ts';
+import { readSettings } from '../lib/settings/settings.ts';
 
 const FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking'];
 const VIEWPORT = { width: 1100, height: 690 };

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { endpoints } from '../handlers/index.ts';
-import { openApiDocument } from '../lib/openapi.ts';
-import { readSettings } from '../lib/settings.ts';
+import { openApiDocument } from '../lib/openapi/document.ts';
+import { readSettings } from '../lib/settings/settings.ts';
 import { VERSION } from '../lib/version.ts';
 
 const file = new URL('openapi.json', import.meta.url);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Environment } from '../lib/settings.ts';
+import { Environment } from '../lib/settings/settings.ts';
 import { keepPage, table } from './generated-page.ts';
 
 /** The sections of the page. A setting belongs to the first section whose pattern matches its name. */
@@ -51,7 +51,7 @@ const OTHER_VARIABLES: readonly (readonly [names: string, meaning: string])[] = 
 
 keepPage(
   'settings.md',
-  `<!-- Generated from lib/settings.ts and infra/settings-table.ts: npm run generate -->
+  `<!-- Generated from lib/settings/settings.ts and infra/settings-table.ts: npm run generate -->
 
 # Settings
 

@@ -1,5 +1,5 @@
-import type { GatewayResult, Handler, Invocation } from './gateway.ts';
-import { type InvocationEvent, lambdaEvent } from './lambda-event.ts';
+import type { GatewayResult, Handler, Invocation } from './http/gateway.ts';
+import { type InvocationEvent, lambdaEvent } from './http/lambda-event.ts';
 import { createEventLog, type EventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
 import { loadTelemetry } from './observability/load-telemetry.ts';
@@ -7,7 +7,7 @@ import { redactedMessage } from './observability/redaction.ts';
 import { warnAboutSettings } from './observability/settings-warnings.ts';
 import type { Telemetry } from './observability/telemetry.ts';
 import type { BaseService } from './service.ts';
-import { forgetVariables, readSettings } from './settings.ts';
+import { forgetVariables, readSettings } from './settings/settings.ts';
 
 /** A composed function. */
 type Composed = {

@@ -1,15 +1,15 @@
 import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Changes, changesOver } from './changes/changes.ts';
-import { type Database, openDatabase } from './database/database.ts';
-import { engineOf } from './database/engines.ts';
-import { createReadiness, type Readiness } from './database/readiness.ts';
-import { Hosts } from './database/servers/hosts.ts';
 import { carryingOutOnce } from './idempotency/carry-out-once.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
-import type { Settings } from './settings.ts';
+import { type Database, openDatabase } from './postgres/database.ts';
+import { engineOf } from './postgres/engines.ts';
+import { Hosts } from './postgres/hosts/hosts.ts';
+import { createReadiness, type Readiness } from './postgres/readiness.ts';
+import type { Settings } from './settings/settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
 
 /** The base of every handler; `tracing` only if it is on. */

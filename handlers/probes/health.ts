@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { endpoint } from '../../lib/endpoint.ts';
+import { endpoint } from '../../lib/http/endpoint.ts';
+import { probeReply } from '../../lib/http/reply.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { probeReply } from '../../lib/reply.ts';
 import { composeBase } from '../../lib/service.ts';
 
 /** Reports that the process runs. */

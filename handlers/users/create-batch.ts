@@ -1,12 +1,12 @@
 import { authorOf } from '../../lib/changes/recording.ts';
-import { endpoint } from '../../lib/endpoint.ts';
+import { endpoint } from '../../lib/http/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { createdAndGone, keyInUse, keyReused } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
-import { createdBatchReply } from '../../lib/users/batch-reply.ts';
+import { createdBatchReply } from '../../lib/users/batch/batch-reply.ts';
+import { UserBatch } from '../../lib/users/batch/user-batch.ts';
 import { emailsRepeated, emailsTaken } from '../../lib/users/refusals.ts';
-import { UserBatch } from '../../lib/users/user-batch.ts';
 import { logCreated } from '../../lib/users/user-events.ts';
 
 /** Stores up to 100 users by one statement. */

@@ -1,7 +1,7 @@
 import { authorOf } from '../../lib/changes/recording.ts';
-import { endpoint } from '../../lib/endpoint.ts';
+import { endpoint } from '../../lib/http/endpoint.ts';
+import { preconditionFailed } from '../../lib/http/preconditions.ts';
 import { lambda } from '../../lib/lambda.ts';
-import { preconditionFailed } from '../../lib/preconditions.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';

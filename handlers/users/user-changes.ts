@@ -1,7 +1,7 @@
 import { cursorOfUser, UserChangesQuery } from '../../lib/changes/changes-query.ts';
 import { changesReply } from '../../lib/changes/changes-reply.ts';
 import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
-import { endpoint } from '../../lib/endpoint.ts';
+import { endpoint } from '../../lib/http/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeChanges } from '../../lib/service.ts';
 import { UserPath } from '../../lib/users/user.ts';

@@ -1,4 +1,4 @@
-import { readSettings, type Settings } from '../../lib/settings.ts';
+import { readSettings, type Settings } from '../../lib/settings/settings.ts';
 import { freePort } from './free-port.ts';
 
 /**

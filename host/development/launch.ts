@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
-import { type Settings, SettingsError } from '../../lib/settings.ts';
+import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
 import { listenFault } from '../listen-fault.ts';
 import { type Addresses, banner } from './banner.ts';

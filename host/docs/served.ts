@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { extname } from 'node:path';
-import { type Endpoint, endpoint } from '../../lib/endpoint.ts';
-import { cacheControl, JSON_TYPE } from '../../lib/reply.ts';
+import { type Endpoint, endpoint } from '../../lib/http/endpoint.ts';
+import { cacheControl, JSON_TYPE } from '../../lib/http/reply.ts';
 import { type AssetName, readAsset } from './assets.ts';
 
 /** A text, and its Content-Security-Policy if it is a page. */

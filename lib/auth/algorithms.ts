@@ -1,5 +1,5 @@
 import type { JWK } from 'jose';
-import type { Algorithm } from '../setting-forms.ts';
+import type { Algorithm } from '../settings/setting-forms.ts';
 
 /** Type and, if it has one, curve of the keys that an algorithm uses (RFC 7518 section 3.1, RFC 8037). */
 const KEYS: Readonly<Record<Algorithm, string>> = {

@@ -1,4 +1,4 @@
-import { unauthorized } from '../problem.ts';
+import { unauthorized } from '../http/problem.ts';
 
 /** RFC 6750 section 2.1, with the scheme in any case and nothing after the token. */
 const CREDENTIALS = /^bearer +([^ ]+)$/i;

@@ -1,5 +1,5 @@
-import { unauthorized } from '../problem.ts';
-import type { Settings } from '../settings.ts';
+import { unauthorized } from '../http/problem.ts';
+import type { Settings } from '../settings/settings.ts';
 import { isStorable } from '../text.ts';
 
 /** The claims of a verified token. `sub` is a non-empty string, and `exp` is in seconds since 1970. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { unauthorized } from '../problem.ts';
+import { unauthorized } from '../http/problem.ts';
 
 /** A token in compact form (RFC 7515 section 7.1). Nothing in it has been verified yet. */
 export type CompactToken = {

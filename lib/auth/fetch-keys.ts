@@ -1,4 +1,4 @@
-import type { Algorithm } from '../setting-forms.ts';
+import type { Algorithm } from '../settings/setting-forms.ts';
 import { type UsableKey, usableKeys } from './usable-keys.ts';
 
 const TIME_LIMIT = 3000;

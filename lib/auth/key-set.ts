@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
-import { unavailable } from '../problem.ts';
-import type { Algorithm } from '../setting-forms.ts';
+import { unavailable } from '../http/problem.ts';
+import type { Algorithm } from '../settings/setting-forms.ts';
 import { fetchKeys } from './fetch-keys.ts';
 import type { VerificationKey } from './signature.ts';
 import type { TokenHeader } from './token-header.ts';

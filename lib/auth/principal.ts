@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../http/problem.ts';
 
 /** A role: `[domain].[action]`. `api.superuser` is accepted on every route, and no route requires it. */
 export type Role = 'users.read' | 'users.write';

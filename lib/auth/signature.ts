@@ -1,5 +1,5 @@
 import { constants, type KeyObject, verify } from 'node:crypto';
-import type { Algorithm } from '../setting-forms.ts';
+import type { Algorithm } from '../settings/setting-forms.ts';
 
 /** A public key, ready for its one algorithm. */
 export type VerificationKey = {

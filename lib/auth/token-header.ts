@@ -1,5 +1,5 @@
-import { unauthorized } from '../problem.ts';
-import type { Algorithm } from '../setting-forms.ts';
+import { unauthorized } from '../http/problem.ts';
+import type { Algorithm } from '../settings/setting-forms.ts';
 import { algorithmNamed } from './algorithms.ts';
 import { jsonIn } from './compact-token.ts';
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { unauthorized } from '../problem.ts';
-import type { Settings } from '../settings.ts';
+import { unauthorized } from '../http/problem.ts';
+import type { Settings } from '../settings/settings.ts';
 import { acceptableClaims, hasExpired } from './claims.ts';
 import { type CompactToken, jsonIn, readCompact } from './compact-token.ts';
 import type { KeySet } from './key-set.ts';

@@ -1,6 +1,6 @@
 import { KeyObject } from 'node:crypto';
 import { importJWK, type JWK } from 'jose';
-import type { Algorithm } from '../setting-forms.ts';
+import type { Algorithm } from '../settings/setting-forms.ts';
 import { algorithmOf } from './algorithms.ts';
 import { type VerificationKey, verificationKey } from './signature.ts';
 

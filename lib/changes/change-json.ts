@@ -1,4 +1,4 @@
-import { momentText } from '../moment-text.ts';
+import { momentText } from '../json/iso-time.ts';
 import { type ChangeRow, fieldsIn, idOf, TYPES } from './change.ts';
 
 /** The JSON of the names of changed fields, by their bits. */

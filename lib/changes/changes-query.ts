@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { ValueFault } from '../problem.ts';
+import type { ValueFault } from '../http/problem.ts';
 import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
 import { MAX_PAGE_SIZE } from './change.ts';
 import { type Place, placeIn } from './change-cursor.ts';

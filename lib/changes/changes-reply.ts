@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../reply.ts';
+import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
 import { Change, MAX_PAGE_SIZE } from './change.ts';
 import { changeJson } from './change-json.ts';
 import type { ChangesPage } from './changes.ts';

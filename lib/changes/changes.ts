@@ -1,6 +1,6 @@
-import type { Statements } from '../database/statements.ts';
-import { fewAtOnce } from '../few-at-once.ts';
-import type { StandAside } from '../stand-aside.ts';
+import type { StandAside } from '../http/long-poll-wait.ts';
+import type { Statements } from '../postgres/statements.ts';
+import { fewAtOnce } from '../semaphore.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';

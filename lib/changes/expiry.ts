@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { prepare } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
 import { type ChangeRow, changeColumns, idOf } from './change.ts';
 import { isHead } from './head.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { isMissingColumn, isReadOnly } from '../database/faults.ts';
-import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
-import { unavailable } from '../problem.ts';
+import { unavailable } from '../http/problem.ts';
+import { isMissingColumn, isReadOnly } from '../postgres/faults.ts';
+import { prepare } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { prepare } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
 import { headRow, isHead, unnumbered } from './head.ts';
 
 /** Maximum number of changes that one statement numbers, so that it is short, and reads an index instead of sorting. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ServicePrincipal } from '../auth/principal.ts';
-import { currentRequest } from '../request-scope.ts';
+import { currentRequest } from '../http/request-scope.ts';
 
 /** The caller and the request of a write, which its change records. */
 export type Author = {

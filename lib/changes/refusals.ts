@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../http/problem.ts';
 
 /** The changes after the cursor have been deleted, or the change of the cursor was lost. */
 export function cursorExpired(): Problem {

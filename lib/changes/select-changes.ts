@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Prepared, prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { type Prepared, prepare } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
 import { type ChangeRow, changeColumns } from './change.ts';
 import { headRow, unnumbered } from './head.ts';
 

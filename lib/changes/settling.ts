@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { prepare } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
 import { headRow, isHead } from './head.ts';
 
 /** A write that began earlier can no longer be acknowledged, because a statement takes at most 600 s. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { prepare } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
 import { headRow, unnumbered } from './head.ts';
 
 /** Number of the changes without a position, and age of the oldest one in seconds. */

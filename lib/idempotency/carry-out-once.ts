@@ -1,8 +1,8 @@
-import type { Engine } from '../database/engines.ts';
-import { ranOutOfTime, waitedFor } from '../database/faults.ts';
+import type { Engine } from '../postgres/engines.ts';
+import { ranOutOfTime, waitedFor } from '../postgres/faults.ts';
 import type { Fingerprint } from './fingerprint.ts';
+import { createTurns } from './key-queue.ts';
 import { keyInUse, keyReused } from './refusals.ts';
-import { createTurns } from './turns.ts';
 
 /** The record of a key: the digest of its request, and what the request created. */
 export type Known<Created> = { readonly request: Buffer; readonly created: Created };

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Engine } from '../database/engines.ts';
+import type { Engine } from '../postgres/engines.ts';
 import type { Fingerprint } from './fingerprint.ts';
 
 /** What a statement needs to claim a key before it writes. */

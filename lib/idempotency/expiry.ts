@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { prepare } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { prepare } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
 import { keptSince } from './claim.ts';
 
 /** Maximum number of keys that one statement deletes, so that no caller notices it. */

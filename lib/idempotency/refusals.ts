@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../http/problem.ts';
 
 /** Another request with the key is still in progress. */
 export function keyInUse(cause?: unknown): Problem {

@@ -1,4 +1,4 @@
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../http/problem.ts';
 import type { EventLog } from './event-log.ts';
 import { type Cause, redactedCause, redactedMessage, redactedPath } from './redaction.ts';
 

@@ -1,6 +1,6 @@
 import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { currentRequest } from '../request-scope.ts';
-import type { Settings } from '../settings.ts';
+import { currentRequest } from '../http/request-scope.ts';
+import type { Settings } from '../settings/settings.ts';
 import { type Describe, type PlainAttributes, tracer } from './tracer.ts';
 
 type Server = Settings['postgres']['servers'][number];

@@ -1,5 +1,5 @@
 import { type DiagLogger, DiagLogLevel, diag } from '@opentelemetry/api';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { EventLog, Level } from './event-log.ts';
 import { redactedCause, redactedMessage } from './redaction.ts';
 

@@ -1,9 +1,9 @@
 import { Logger, LogItem } from '@aws-lambda-powertools/logger';
 import type { LogAttributes } from '@aws-lambda-powertools/logger/types';
-import { currentRequest } from '../request-scope.ts';
-import { type Settings, withoutVariables } from '../settings.ts';
-import { forPeople } from './for-people.ts';
+import { currentRequest } from '../http/request-scope.ts';
+import { type Settings, withoutVariables } from '../settings/settings.ts';
 import type { WriteLine } from './line-writer.ts';
+import { forPeople } from './pretty-line.ts';
 import type { Tracing } from './tracing.ts';
 
 /** The fields of an event. An undefined field is left out. */

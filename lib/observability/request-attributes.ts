@@ -1,4 +1,4 @@
-import type { GatewayEvent } from '../gateway.ts';
+import type { GatewayEvent } from '../http/gateway.ts';
 
 /** The methods that the semantic conventions list. Any other one would make an endless number of series and span names. */
 const KNOWN_METHODS = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' '));

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Context, type ContextManager, ROOT_CONTEXT, trace } from '@opentelemetry/api';
-import { currentRequest } from '../request-scope.ts';
+import { currentRequest } from '../http/request-scope.ts';
 
 /**
  * OpenTelemetry's active context, read from the request's scope. A request has one AsyncLocalStorage, traced or not,

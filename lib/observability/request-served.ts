@@ -1,4 +1,4 @@
-import type { GatewayEvent, GatewayResult } from '../gateway.ts';
+import type { GatewayEvent, GatewayResult } from '../http/gateway.ts';
 import type { EventLog } from './event-log.ts';
 import { redactedText } from './redaction.ts';
 

@@ -6,8 +6,8 @@ import {
   SpanKind,
   SpanStatusCode,
 } from '@opentelemetry/api';
-import type { GatewayEvent, GatewayResult } from '../gateway.ts';
-import { currentRequest } from '../request-scope.ts';
+import type { GatewayEvent, GatewayResult } from '../http/gateway.ts';
+import { currentRequest } from '../http/request-scope.ts';
 import { redactedMessage, redactedPath, redactedText } from './redaction.ts';
 import { requestAttributes } from './request-attributes.ts';
 import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts';

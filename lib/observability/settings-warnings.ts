@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { EventLog } from './event-log.ts';
 
 /** Loopback addresses; the list finds IPv4-mapped ones by itself. */

@@ -9,7 +9,7 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { defaultResource, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
-import { type Settings, withoutVariables } from '../settings.ts';
+import { type Settings, withoutVariables } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
 import { databaseSpans } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';

@@ -1,4 +1,4 @@
-import { type Problem, type ProblemCode, statusOf, typeOf } from '../problem.ts';
+import { type Problem, type ProblemCode, statusOf, typeOf } from '../http/problem.ts';
 
 /** When the service responds with these problems. Their details are less precise, or describe one resource. */
 const WHEN: Partial<Record<ProblemCode, string>> = {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { ProblemDocument } from '../problem.ts';
+import type { ProblemDocument } from '../http/problem.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 
 /** A text of one line. The service's texts are shorter. Some of them list media types or methods. */

@@ -1,6 +1,11 @@
-import { methodNotAllowed } from '../allow.ts';
 import { missingRole } from '../auth/principal.ts';
-import type { Route } from '../endpoint.ts';
+import { methodNotAllowed } from '../http/allow.ts';
+import type { Route } from '../http/endpoint.ts';
+import { encodedBody, notDeclaredAsJson } from '../http/middleware/media-type.ts';
+import { bodyTooLarge } from '../http/middleware/receive-body.ts';
+import type { RequestSchemas } from '../http/middleware/validate.ts';
+import { preconditionRequired } from '../http/preconditions.ts';
+import { asProblem, type Problem, unauthorized, unavailable } from '../http/problem.ts';
 import {
   bodyBrokenOff,
   headerFieldsTooLarge,
@@ -9,13 +14,8 @@ import {
   notHttp,
   requestTooSlow,
   undecodablePath,
-} from '../http-refusals.ts';
-import { encodedBody, notDeclaredAsJson } from '../middleware/media-type.ts';
-import { bodyTooLarge } from '../middleware/receive-body.ts';
-import type { RequestSchemas } from '../middleware/validate.ts';
-import { preconditionRequired } from '../preconditions.ts';
-import { asProblem, type Problem, unauthorized, unavailable } from '../problem.ts';
-import { valuesNotAllowed } from '../value-faults.ts';
+} from '../http/refusals.ts';
+import { valuesNotAllowed } from '../http/value-faults.ts';
 import { faultsOf } from './value-faults.ts';
 
 /**

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { RequestSchemas } from '../middleware/validate.ts';
-import type { ValueFault } from '../problem.ts';
-import { detailOf } from '../value-faults.ts';
+import type { RequestSchemas } from '../http/middleware/validate.ts';
+import type { ValueFault } from '../http/problem.ts';
+import { detailOf } from '../http/value-faults.ts';
 
 /** A fault for each value that these schemas describe, with the text of its first rule. */
 export function faultsOf({ headers, params, query, body }: RequestSchemas): readonly ValueFault[] {

@@ -1,21 +1,21 @@
 import { sql } from 'kysely';
 import { type Author, recorded, recordedByEach } from '../changes/recording.ts';
-import { violatesUnique } from '../database/faults.ts';
-import { prepare } from '../database/prepared.ts';
-import { TIME_LEFT } from '../database/time-left.ts';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { type Claim, claimed } from '../idempotency/claim.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
+import { violatesUnique } from '../postgres/faults.ts';
+import { prepare } from '../postgres/prepared.ts';
+import { TIME_LEFT } from '../postgres/time-left.ts';
+import { asItem, givenItems, type ItemOf } from './batch-values.ts';
 import { foldedEmail } from './folded-email.ts';
-import { asItem, givenItems, type ItemOf } from './given-items.ts';
-import { readingKnownUsers } from './known-users.ts';
 import { emailTaken } from './refusals.ts';
+import { readingKnownUsers } from './replayed-users.ts';
 import type { User, UserCreate } from './user.ts';
 import { newUserId } from './user-id.ts';
 import { type UserRow, userIn } from './user-row.ts';
-import type { Writing } from './writing.ts';
-import { type WrittenRow, writtenUsers } from './written-users.ts';
+import type { Writing } from './write-context.ts';
+import { type WrittenRow, writtenUsers } from './write-returning.ts';
 
 type Given = UserCreate & Author & { readonly id: string };
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { type Author, recorded } from '../changes/recording.ts';
-import { prepare } from '../database/prepared.ts';
-import type { Preconditions } from '../preconditions.ts';
+import type { Preconditions } from '../http/preconditions.ts';
+import { prepare } from '../postgres/prepared.ts';
+import type { Writing } from './write-context.ts';
 import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
-import type { Writing } from './writing.ts';
 
 type Given = Author & Versions & { readonly id: string };
 

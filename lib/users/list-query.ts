@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { integerParameter, UUID_PATTERN } from '../text.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
-import { DATE_TIME_FORM, momentOf } from './moment.ts';
+import { DATE_TIME_FORM, momentOf } from './rfc3339.ts';
 import { EMAIL_FORM, Email, MAX_PAGE_SIZE } from './user.ts';
 
 /** Maximum `skip`: the largest 32-bit integer. */

@@ -1,5 +1,5 @@
-import { Problem, type ValueFault } from '../problem.ts';
-import { pointerTo, valuesNotAllowed } from '../value-faults.ts';
+import { Problem, type ValueFault } from '../http/problem.ts';
+import { pointerTo, valuesNotAllowed } from '../http/value-faults.ts';
 
 /** No user has the id in the path. */
 export function noSuchUser(): Problem {

@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import { type Author, FIELD_BITS, recordedByEach } from '../changes/recording.ts';
-import { prepare } from '../database/prepared.ts';
-import type { Preconditions } from '../preconditions.ts';
+import type { Preconditions } from '../http/preconditions.ts';
+import { prepare } from '../postgres/prepared.ts';
+import { asItem, givenItems, type ItemOf } from './batch-values.ts';
 import { refuseTakenEmail } from './create-user.ts';
-import { asItem, givenItems, type ItemOf } from './given-items.ts';
 import { fieldsToSet, type User, type UserUpdate } from './user.ts';
 import { type UserRow, userIn } from './user-row.ts';
+import type { Writing } from './write-context.ts';
 import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
-import type { Writing } from './writing.ts';
-import { type WrittenRow, writtenUsers } from './written-users.ts';
+import { type WrittenRow, writtenUsers } from './write-returning.ts';
 
 /**
  * Null leaves `email` and `is_active` unchanged. A list of versions is one text, because PostgreSQL requires all lists

@@ -1,4 +1,4 @@
-import { momentText } from '../moment-text.ts';
+import { momentText } from '../json/iso-time.ts';
 import type { User } from './user.ts';
 
 /**

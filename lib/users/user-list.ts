@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { ReceivedRow } from '../database/connections/row-reader.ts';
-import { type Prepared, prepareBinary } from '../database/prepared.ts';
-import type { Statements } from '../database/statements.ts';
+import { type Prepared, prepareBinary } from '../postgres/prepared.ts';
+import type { Statements } from '../postgres/statements.ts';
+import type { ReceivedRow } from '../postgres/wire/row-reader.ts';
 import { foldedEmail } from './folded-email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
+import { pageColumns, positionOf } from './list-json.ts';
 import { LARGEST_SKIP, type UserListQuery } from './list-query.ts';
-import { momentOf } from './moment.ts';
-import { pageColumns, positionOf } from './users-page.ts';
+import { momentOf } from './rfc3339.ts';
 
 /** The rows of a page of the list, and the query of the next one; undefined at the end. */
 export type UserPage = { readonly rows: readonly ReceivedRow[]; readonly next: string | undefined };

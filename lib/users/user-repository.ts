@@ -1,21 +1,21 @@
 import { sql } from 'kysely';
 import type { Author } from '../changes/recording.ts';
-import { prepare } from '../database/prepared.ts';
+import { type Preconditions, preconditionFailed } from '../http/preconditions.ts';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { fingerprint } from '../idempotency/fingerprint.ts';
-import { type Preconditions, preconditionFailed } from '../preconditions.ts';
-import { creatingBatch } from './create-batch.ts';
+import { prepare } from '../postgres/prepared.ts';
+import { creatingBatch } from './batch/create-batch.ts';
+import { type UserBatch, valuesOf } from './batch/user-batch.ts';
 import { creatingUser } from './create-user.ts';
 import { deletingUser } from './delete-user.ts';
-import type { KnownUser } from './known-users.ts';
 import type { UserListQuery } from './list-query.ts';
 import { noSuchUser } from './refusals.ts';
+import type { KnownUser } from './replayed-users.ts';
 import { updatingUser } from './update-user.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
-import { type UserBatch, valuesOf } from './user-batch.ts';
 import { listingUsers, type UserPage } from './user-list.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
-import type { Writing } from './writing.ts';
+import type { Writing } from './write-context.ts';
 
 /**
  * The users in PostgreSQL. Each method is one statement. The unique index and the row itself decide between racing

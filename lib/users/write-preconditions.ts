@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { EntityTags, Preconditions } from '../preconditions.ts';
+import type { EntityTags, Preconditions } from '../http/preconditions.ts';
 
 /** The versions that a statement may write: those in `among` and not in `except`. Null means no restriction. */
 export type Versions = {

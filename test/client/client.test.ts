@@ -279,7 +279,7 @@ test('the union of problems has exactly those of the service', () => {
       .sort();
 
   expect(codesIn('infra/client/src/problem.ts', /^ {2}\| '(\w+)'/gm)).toEqual(
-    codesIn('lib/problem.ts', /^ {2}(\w+_error): /gm),
+    codesIn('lib/http/problem.ts', /^ {2}(\w+_error): /gm),
   );
 });
 

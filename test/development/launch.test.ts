@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startHost } from '../../host/host.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { type HostOptions, startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';

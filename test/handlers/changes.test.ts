@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listChanges } from '../../handlers/users/changes.ts';
 import { listUserChanges } from '../../handlers/users/user-changes.ts';
-import type { Handler } from '../../lib/gateway.ts';
+import type { Handler } from '../../lib/http/gateway.ts';
 import { type Answer, answerOfResult, refusal, success } from '../stage/answers.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { startComposition } from '../stage/composition.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
-import type { Kind, Statements } from '../../lib/database/statements.ts';
+import type { Kind, Statements } from '../../lib/postgres/statements.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { maintain } from '../../lib/maintenance.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { maintain } from '../../lib/cleanup.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { maintain as maintainDatabase } from '../../lib/maintenance.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { maintain as maintainDatabase } from '../../lib/cleanup.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, nextOf } from '../stage/changes.ts';
 import { inDatabase } from '../stage/rows.ts';

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openDatabase } from '../../lib/database/database.ts';
-import { maintaining } from '../../lib/maintenance.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { maintaining } from '../../lib/cleanup.ts';
+import { openDatabase } from '../../lib/postgres/database.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { CHANGES, type ChangeBody, endOfFeed, nextOf } from '../stage/changes.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';

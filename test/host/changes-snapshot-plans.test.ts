@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
 import { askingForUnnumbered } from '../../lib/changes/unnumbered.ts';
-import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
-import type { Statement } from '../../lib/database/prepared.ts';
-import type { Statements } from '../../lib/database/statements.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import type { Statement } from '../../lib/postgres/prepared.ts';
+import type { Statements } from '../../lib/postgres/statements.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { maintain } from '../../lib/maintenance.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { maintain } from '../../lib/cleanup.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { freshAddress, success, type UserBody } from '../stage/answers.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';

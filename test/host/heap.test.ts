@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-const MODULE = pathToFileURL(join(import.meta.dirname, '../../host/heap.ts')).href;
+const MODULE = pathToFileURL(join(import.meta.dirname, '../../host/v8-flags.ts')).href;
 
 /** What a program prints at its end, a number, in a process of its own with a small young generation. */
 function resultOf(preparation: string, program: string): number {

@@ -3,12 +3,12 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createDoor } from '../../host/door.ts';
-import { createHeavyTurns } from '../../host/heavy-turns.ts';
-import { createLine } from '../../host/line.ts';
-import { createRefusalBudget } from '../../host/refusal-budget.ts';
-import { createRefusalCounts } from '../../host/refusal-counts.ts';
-import { createUnread } from '../../host/unread.ts';
+import { createDoor } from '../../host/admission/admission.ts';
+import { createLine } from '../../host/admission/admission-queue.ts';
+import { createHeavyTurns } from '../../host/admission/memory-intensive-limit.ts';
+import { createUnread } from '../../host/admission/paused-sockets.ts';
+import { createRefusalBudget } from '../../host/admission/refusal-budget.ts';
+import { createRefusalCounts } from '../../host/admission/refusal-counts.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { until } from '../stage/until.ts';
 

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
-import type { Statement } from '../../lib/database/prepared.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import type { Statement } from '../../lib/postgres/prepared.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { listingUsers } from '../../lib/users/user-list.ts';

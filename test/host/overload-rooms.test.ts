@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { createDoor } from '../../host/door.ts';
-import { createRefusalBudget } from '../../host/refusal-budget.ts';
-import { createRefusalCounts } from '../../host/refusal-counts.ts';
-import { createRoom } from '../../host/room.ts';
-import { createUnread } from '../../host/unread.ts';
+import { createDoor } from '../../host/admission/admission.ts';
+import { createUnread } from '../../host/admission/paused-sockets.ts';
+import { createRoom } from '../../host/admission/queue-limit.ts';
+import { createRefusalBudget } from '../../host/admission/refusal-budget.ts';
+import { createRefusalCounts } from '../../host/admission/refusal-counts.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { until } from '../stage/until.ts';
 
@@ -171,7 +171,7 @@ test('a connection with several answers is left once', async (context) => {
 });
 
 describe('the door', () => {
-  /** As in read-ahead.ts. */
+  /** As in resume-policy.ts. */
   const FEW = 16;
   /** So many are let in by the database of this test. */
   const INSIDE = 64;

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createResponseWriter } from '../../host/response-writer.ts';
-import { createUnsent } from '../../host/unsent.ts';
+import { createUnsent } from '../../host/sockets/unflushed-responses.ts';
 
 /** More than the buffers of both sides hold. */
 const body = 'x'.repeat(30_000_000);

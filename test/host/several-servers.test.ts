@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../faults/postgres-messages.ts';
 import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';

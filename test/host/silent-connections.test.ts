@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closeSilent } from '../../host/silent-connections.ts';
+import { closeSilent } from '../../host/sockets/silent-connections.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { libpqEnvironment } from '../stage/libpq-environment.ts';
 import { isListening } from '../stage/listening.ts';

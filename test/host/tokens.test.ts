@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { answerOf, probe, refusal } from '../stage/answers.ts';
 import { lastAnswer, written } from '../stage/connection.ts';
 import { createDatabase } from '../stage/postgres.ts';

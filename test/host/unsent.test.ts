@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createResponseWriter } from '../../host/response-writer.ts';
-import { createUnsent } from '../../host/unsent.ts';
+import { createUnsent } from '../../host/sockets/unflushed-responses.ts';
 
 const END = 'the end';
 

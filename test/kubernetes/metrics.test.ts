@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readSettings } from '../../lib/settings.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { faultsOf } from './faults.ts';
 import { folder } from './overlays.ts';
 import { type Resource, render } from './render.ts';

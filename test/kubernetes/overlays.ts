@@ -1,4 +1,4 @@
-import { readSettings } from '../../lib/settings.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { type Resource, render } from './render.ts';
 
 /** Where the kustomizations are. */

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { archive } from '../../infra/archive.ts';
 import { sizeLoaded } from '../../infra/bundle.ts';
 import { functions } from '../../infra/functions.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { archiveOf, startFunction } from '../stage/lambda-function.ts';

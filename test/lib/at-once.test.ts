@@ -1,7 +1,7 @@
 import middy from '@middy/core';
 import { describe, expect, test } from 'vitest';
-import { atOnce } from '../../lib/at-once.ts';
-import type { Middleware } from '../../lib/middleware/middleware.ts';
+import { atOnce } from '../../lib/http/at-once.ts';
+import type { Middleware } from '../../lib/http/middleware/middleware.ts';
 
 const EVENT = {
   rawPath: '/',

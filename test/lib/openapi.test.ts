@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
-import { openApiDocument } from '../../lib/openapi.ts';
+import { openApiDocument } from '../../lib/openapi/document.ts';
 import { startService } from '../stage/service.ts';
 
 const ROOT = new URL('../../', import.meta.url);

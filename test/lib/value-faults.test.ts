@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { endpoints } from '../../handlers/index.ts';
-import { detailOf } from '../../lib/value-faults.ts';
+import { detailOf } from '../../lib/http/value-faults.ts';
 
 /** What is told about this value, where the schema has no words of its own. */
 function detailsFor(schema: z.ZodType, value: unknown): readonly string[] {

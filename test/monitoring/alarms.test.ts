@@ -4,7 +4,7 @@ import { freePort } from '../../host/development/free-port.ts';
 import type { Patience } from '../../infra/observability/alarms.ts';
 import { dashboard } from '../../infra/observability/dashboard.ts';
 import { rules } from '../../infra/observability/rules.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import type { HostOptions } from '../stage/built-host.ts';
 import { startBuiltHost } from '../stage/built-host.ts';

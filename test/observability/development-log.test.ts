@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { forPeople } from '../../lib/observability/for-people.ts';
+import { forPeople } from '../../lib/observability/pretty-line.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { TERMINAL } from '../stage/terminal.ts';

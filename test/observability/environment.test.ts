@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { Environment, type Variables } from '../../lib/settings.ts';
+import { Environment, type Variables } from '../../lib/settings/settings.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { eventOf } from '../stage/events.ts';
 import { startFunction } from '../stage/lambda-function.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { holdUsers } from '../stage/locks.ts';
 import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';

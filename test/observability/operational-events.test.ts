@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { administer } from '../stage/administration.ts';
 import { TIMESTAMP } from '../stage/answers.ts';

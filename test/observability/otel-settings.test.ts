@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { getUser } from '../../handlers/users/get.ts';
-import { unmatched } from '../../lib/unmatched.ts';
+import { unmatched } from '../../lib/http/unmatched.ts';
 import { TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { startComposition } from '../stage/composition.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres } from '../../host/development/postgres.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { hastySettings } from '../stage/postgres.ts';

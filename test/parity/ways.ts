@@ -1,10 +1,10 @@
 import { endpoints } from '../../handlers/index.ts';
 import { handler as unmatched } from '../../handlers/unmatched.ts';
-import type { Endpoint } from '../../lib/endpoint.ts';
-import type { GatewayResult } from '../../lib/gateway.ts';
+import type { Endpoint } from '../../lib/http/endpoint.ts';
+import type { GatewayResult } from '../../lib/http/gateway.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { apiGateway } from '../stage/api-gateway.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';

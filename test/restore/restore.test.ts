@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { startPostgres } from '../../host/development/postgres.ts';
 import { startHost } from '../../host/host.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
 import { hastySettings, type PostgresServer } from '../stage/postgres.ts';
 import { startService } from '../stage/service.ts';

@@ -1,4 +1,4 @@
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';

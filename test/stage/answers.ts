@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { GatewayResult } from '../../lib/gateway.ts';
+import type { GatewayResult } from '../../lib/http/gateway.ts';
 import { type Answer, answerWith } from './answer.ts';
 
 export type { Answer } from './answer.ts';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { functions } from '../../infra/functions.ts';
 import { routeKeys } from '../../infra/lambda/route-keys.ts';
-import type { GatewayEvent } from '../../lib/gateway.ts';
+import type { GatewayEvent } from '../../lib/http/gateway.ts';
 import type { RawRequest } from './raw-request.ts';
 
 /** What API Gateway makes of a request: the function that gets it, and the event. */

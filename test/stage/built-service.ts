@@ -1,4 +1,4 @@
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { type HostOptions, startBuiltHost } from './built-host.ts';
 import { createDatabase } from './postgres.ts';
 import { environmentOf } from './service.ts';

@@ -1,9 +1,9 @@
 import { createUser } from '../../handlers/users/create.ts';
-import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
-import type { Handler } from '../../lib/gateway.ts';
+import type { Handler } from '../../lib/http/gateway.ts';
 import { createEventLog } from '../../lib/observability/event-log.ts';
+import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
 import { composeService } from '../../lib/service.ts';
-import { readSettings, type Variables } from '../../lib/settings.ts';
+import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { type Answer, answerOfResult, freshAddress, type UserBody } from './answers.ts';
 import { type EventParticulars, eventOf } from './events.ts';
 import { createDatabase } from './postgres.ts';

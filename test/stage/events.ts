@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { GatewayEvent } from '../../lib/gateway.ts';
+import type { GatewayEvent } from '../../lib/http/gateway.ts';
 
 const folder = join(import.meta.dirname, '../../events');
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createKeySet } from '../../lib/auth/key-set.ts';
 import { createTokenVerifier } from '../../lib/auth/token-verifier.ts';
-import { Problem } from '../../lib/problem.ts';
+import { Problem } from '../../lib/http/problem.ts';
 import { startIssuer } from './tokens.ts';
 
 type Options = Partial<Omit<Parameters<typeof createKeySet>[0], 'uri'>>;

@@ -1,4 +1,4 @@
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 
 /** What libpq and pg read from the environment by themselves: each would keep the service from PostgreSQL. */
 export const libpqEnvironment: Variables = {

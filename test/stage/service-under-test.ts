@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { answerOf, freshAddress, type UserBody } from './answers.ts';
 import { startService } from './service.ts';
 

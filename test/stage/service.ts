@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startHost } from '../../host/host.ts';
-import { readSettings, type Variables } from '../../lib/settings.ts';
+import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { isDistributed } from './distributed.ts';
 import { isPooled } from './pooled.ts';
 import { createDatabase } from './postgres.ts';

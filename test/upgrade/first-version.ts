@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../host/development/free-port.ts';
-import type { Variables } from '../../lib/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { openFolder } from '../stage/project-copy.ts';
 

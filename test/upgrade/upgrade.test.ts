@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { runMigrations } from '../../lib/database/migrations/run-migrations.ts';
-import { readSettings } from '../../lib/settings.ts';
+import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, freshAddress, type UserBody } from '../stage/answers.ts';
 import { callerOf } from '../stage/built-service.ts';

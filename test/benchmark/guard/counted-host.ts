@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '../../../host/development/free-port.ts';
-import type { Variables } from '../../../lib/settings.ts';
+import type { Variables } from '../../../lib/settings/settings.ts';
 import { until } from '../../stage/until.ts';
 import type { Question, Totals } from './counters.ts';
 import type { Request } from './requests.ts';

@@ -1,5 +1,5 @@
-import { runMigrations } from '../../../lib/database/migrations/run-migrations.ts';
-import { readSettings } from '../../../lib/settings.ts';
+import { runMigrations } from '../../../lib/postgres/migrate/run-migrations.ts';
+import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { environmentOf } from '../../stage/service.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { launcherOf } from '../../../host/development/postgres/take-over.ts';
 import { startPostgres } from '../../../host/development/postgres.ts';
-import type { Variables } from '../../../lib/settings.ts';
+import type { Variables } from '../../../lib/settings/settings.ts';
 import { builtHost } from '../../stage/build.ts';
 import { environmentOf } from '../../stage/service.ts';
 import type { Progress } from '../report/progress.ts';

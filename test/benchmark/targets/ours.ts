@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Variables } from '../../../lib/settings.ts';
+import type { Variables } from '../../../lib/settings/settings.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { Program, Target } from './target.ts';
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Variables } from '../../../lib/settings.ts';
+import type { Variables } from '../../../lib/settings/settings.ts';
 import type { Stage } from '../stage/stage.ts';
 import { fromDebian, fromNpm } from './install.ts';
 import type { Target } from './target.ts';

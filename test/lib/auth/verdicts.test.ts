@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { importJWK, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ALGORITHMS } from '../../../lib/setting-forms.ts';
+import { ALGORITHMS } from '../../../lib/settings/setting-forms.ts';
 import { forged, rs256 } from '../../stage/forge.ts';
 import { startVerifier } from '../../stage/keys.ts';
 import type { IssuerKey } from '../../stage/tokens.ts';

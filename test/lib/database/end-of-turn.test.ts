@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { atEndOfTurn } from '../../../lib/database/connections/end-of-turn.ts';
+import { atEndOfTurn } from '../../../lib/postgres/batching/end-of-turn.ts';
 
 test('what is asked for at the end of a turn of the event loop is done there, and not a turn later', async () => {
   const done: string[] = [];

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { openDatabase } from '../../../lib/database/database.ts';
-import { prepare } from '../../../lib/database/prepared.ts';
-import { Hosts } from '../../../lib/database/servers/hosts.ts';
-import type { Session } from '../../../lib/database/servers/session.ts';
-import type { Kind } from '../../../lib/database/statements.ts';
-import { readSettings } from '../../../lib/settings.ts';
+import { openDatabase } from '../../../lib/postgres/database.ts';
+import { Hosts } from '../../../lib/postgres/hosts/hosts.ts';
+import type { Session } from '../../../lib/postgres/hosts/session.ts';
+import { prepare } from '../../../lib/postgres/prepared.ts';
+import type { Kind } from '../../../lib/postgres/statements.ts';
+import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { startProxy } from '../../stage/proxy.ts';

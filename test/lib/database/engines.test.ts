@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { runMigrations } from '../../../lib/database/migrations/run-migrations.ts';
-import { readSettings, type Variables } from '../../../lib/settings.ts';
+import { runMigrations } from '../../../lib/postgres/migrate/run-migrations.ts';
+import { readSettings, type Variables } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { freshAddress } from '../../stage/answers.ts';
 import { createDatabase } from '../../stage/postgres.ts';

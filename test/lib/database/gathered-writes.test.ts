@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../../lib/database/database.ts';
-import { prepare } from '../../../lib/database/prepared.ts';
-import { withinRequest } from '../../../lib/request-scope.ts';
-import { readSettings } from '../../../lib/settings.ts';
+import { withinRequest } from '../../../lib/http/request-scope.ts';
+import { type Database, openDatabase } from '../../../lib/postgres/database.ts';
+import { prepare } from '../../../lib/postgres/prepared.ts';
+import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { environmentOf } from '../../stage/service.ts';

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { columnsOf, type Row, readRow } from '../../../lib/database/connections/row-reader.ts';
-import { takeRows } from '../../../lib/database/connections/row-stream.ts';
+import { columnsOf, type Row, readRow } from '../../../lib/postgres/wire/row-reader.ts';
+import { takeRows } from '../../../lib/postgres/wire/row-stream.ts';
 
 const [TEXT, UUID, BIGINT] = [25, 2950, 20];
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../../lib/database/database.ts';
-import { prepare } from '../../../lib/database/prepared.ts';
-import { readSettings } from '../../../lib/settings.ts';
+import { openDatabase } from '../../../lib/postgres/database.ts';
+import { prepare } from '../../../lib/postgres/prepared.ts';
+import { readSettings } from '../../../lib/settings/settings.ts';
 import { messagesThrough, READY_FOR_QUERY } from '../../faults/postgres-messages.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { startProxy } from '../../stage/proxy.ts';

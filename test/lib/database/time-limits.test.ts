@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { getUser } from '../../../handlers/users/get.ts';
-import type { Variables } from '../../../lib/settings.ts';
+import type { Variables } from '../../../lib/settings/settings.ts';
 import { answerOfResult, refusal } from '../../stage/answers.ts';
 import { startComposition } from '../../stage/composition.ts';
 import { eventOf } from '../../stage/events.ts';

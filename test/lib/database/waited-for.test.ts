@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../../lib/database/database.ts';
-import { prepare } from '../../../lib/database/prepared.ts';
-import { readSettings } from '../../../lib/settings.ts';
+import { type Database, openDatabase } from '../../../lib/postgres/database.ts';
+import { prepare } from '../../../lib/postgres/prepared.ts';
+import { readSettings } from '../../../lib/settings/settings.ts';
 import { untilUnderWay } from '../../stage/locks.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { inDatabase } from '../../stage/rows.ts';

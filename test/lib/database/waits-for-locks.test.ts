@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../../lib/database/database.ts';
-import { prepare } from '../../../lib/database/prepared.ts';
-import type { Kind } from '../../../lib/database/statements.ts';
-import { readSettings } from '../../../lib/settings.ts';
+import { type Database, openDatabase } from '../../../lib/postgres/database.ts';
+import { prepare } from '../../../lib/postgres/prepared.ts';
+import type { Kind } from '../../../lib/postgres/statements.ts';
+import { readSettings } from '../../../lib/settings/settings.ts';
 import { hold, untilUnderWay } from '../../stage/locks.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { inDatabase } from '../../stage/rows.ts';

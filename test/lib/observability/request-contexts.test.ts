@@ -1,7 +1,7 @@
 import { type Context, createContextKey, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
+import { currentRequest, withinRequest } from '../../../lib/http/request-scope.ts';
 import { requestContexts } from '../../../lib/observability/request-contexts.ts';
-import { currentRequest, withinRequest } from '../../../lib/request-scope.ts';
 
 const contexts = requestContexts();
 const KEY = createContextKey('tenant');

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { momentText } from '../../../lib/moment-text.ts';
+import { momentText } from '../../../lib/json/iso-time.ts';
 import { userJson } from '../../../lib/users/user-json.ts';
 import { representation } from '../../../lib/users/user-reply.ts';
 import { anyMoment, anyUser } from '../../stage/any-user.ts';

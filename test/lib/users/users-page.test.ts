@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ReceivedRow } from '../../../lib/database/connections/row-reader.ts';
+import type { ReceivedRow } from '../../../lib/postgres/wire/row-reader.ts';
+import { positionOf, usersJson } from '../../../lib/users/list-json.ts';
 import type { User } from '../../../lib/users/user.ts';
 import { representation } from '../../../lib/users/user-reply.ts';
-import { positionOf, usersJson } from '../../../lib/users/users-page.ts';
 import { anyUser } from '../../stage/any-user.ts';
 import { rowsOf } from '../../stage/received-rows.ts';
 

@@ -1,4 +1,4 @@
-import { Pipeline, type ToSend } from '../../../../lib/database/connections/pipeline.ts';
+import { Pipeline, type ToSend } from '../../../../lib/postgres/wire/pipeline.ts';
 
 // Sends each statement twice.
 const { send } = Pipeline.prototype;

@@ -1,0 +1,44 @@
+import type { Endpoint } from '../../lib/http/endpoint.ts';
+import { openApiDocument } from '../../lib/openapi/document.ts';
+import type { Settings } from '../../lib/settings/settings.ts';
+import { VERSION } from '../../lib/version.ts';
+import { policy } from './policy.ts';
+import { asset, page, served } from './served.ts';
+import { originOf, tokenUrlOf } from './token-url.ts';
+
+/**
+ * ReDoc adds two kinds of style elements to its page: empty ones, which it fills with rules later, and one for its
+ * scroll bars. The hashes of the two texts permit these and no other inline style.
+ */
+const REDOC_STYLES = [
+  'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=',
+  'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc=',
+];
+
+/** The documentation as endpoints: the OpenAPI document, Swagger UI and ReDoc. */
+export function documentation(
+  endpoints: readonly Endpoint[],
+  { oauth, requestIdHeader, bodyLimit }: Pick<Settings, 'oauth' | 'requestIdHeader' | 'bodyLimit'>,
+): readonly Endpoint[] {
+  const routes = endpoints.map(({ route }) => route);
+  const findTokenUrl = tokenUrlOf(oauth.issuer);
+
+  async function openApiText() {
+    const tokenUrl = await findTokenUrl();
+    const document = openApiDocument(routes, { version: VERSION, tokenUrl, requestIdHeader, bodyLimit });
+    return { text: JSON.stringify(document, null, 2) };
+  }
+
+  return [
+    served('/openapi.json', 'openapi.json', openApiText),
+    page('/docs', 'swagger-ui.html', async () => policy({ mayAsk: originOf(await findTokenUrl()) })),
+    asset('/docs', 'swagger-ui.css'),
+    asset('/docs', 'swagger-ui-bundle.js'),
+    asset('/docs', 'swagger-ui-start.js'),
+    asset('/docs', 'page.css'),
+    asset('/docs', 'favicon.svg'),
+    page('/redoc', 'redoc.html', () => policy({ styles: REDOC_STYLES })),
+    asset('/redoc', 'redoc.standalone.js'),
+    asset('/redoc', 'redoc-start.js'),
+  ];
+}

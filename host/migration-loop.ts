@@ -1,0 +1,35 @@
+import { createFailureLog } from '../lib/observability/failures.ts';
+import { runMigrations } from '../lib/postgres/migrate/run-migrations.ts';
+import type { Service } from '../lib/service.ts';
+
+/** In milliseconds, between two runs; doubled after each failure. */
+const SHORTEST_PAUSE = 500;
+const LONGEST_PAUSE = 10_000;
+
+/** Runs the migrations as soon as PostgreSQL is available, and repeats this until they have run. */
+export function keepMigrated({ settings, log }: Service): { stop(): void } {
+  const stopping = new AbortController();
+  const failures = createFailureLog(log, 'migration_failed');
+  let pause = SHORTEST_PAUSE;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function attempt(): Promise<void> {
+    try {
+      await runMigrations(settings.postgres, { signal: stopping.signal });
+      log.info('database_migrated');
+    } catch (cause) {
+      if (stopping.signal.aborted) return;
+      failures.failed(cause);
+      timer = setTimeout(attempt, pause);
+      pause = Math.min(pause * 2, LONGEST_PAUSE);
+    }
+  }
+
+  void attempt();
+  return {
+    stop() {
+      clearTimeout(timer);
+      stopping.abort();
+    },
+  };
+}

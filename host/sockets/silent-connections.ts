@@ -1,0 +1,65 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { ChurningSet } from '../../lib/churning-set.ts';
+
+/**
+ * In seconds: how long a connection may be silent, before its first request and between two. `Keep-Alive` announces
+ * this time.
+ */
+export const SILENCE = 75;
+
+/** In milliseconds: the connection is closed later than announced, so that no request meets its end. */
+const GRACE = 5000;
+
+type Options = {
+  /** Whether a request of the connection is in progress. */
+  readonly isBusy: (socket: Socket) => boolean;
+  /** In milliseconds. */
+  readonly silence?: number;
+  /** In milliseconds: interval at which all connections are checked. */
+  readonly period?: number;
+};
+
+/** A connection, the number of bytes received at the last check, and the time since which it has been silent. */
+type Connection = { readonly socket: Socket; received: number; since: number };
+
+/** All connections of a server. */
+type Connections = {
+  /** Destroys all connections, including those that Node has given up after CONNECT. */
+  destroyAll(): void;
+};
+
+/**
+ * Closes connections that have been silent for a while. Node's own keepAliveTimeout sets a timer after each response
+ * and clears it at the next request: from 2,000 connections a tenth less was answered.
+ */
+export function closeSilent(
+  server: Server,
+  { isBusy, silence = SILENCE * 1000 + GRACE, period = GRACE }: Options,
+): Connections {
+  const connections = new ChurningSet<Connection>();
+
+  function look(): void {
+    const now = performance.now();
+    for (const connection of connections) {
+      const { socket, received, since } = connection;
+      if (received !== socket.bytesRead || isBusy(socket))
+        Object.assign(connection, { received: socket.bytesRead, since: now });
+      else if (now - since >= silence) socket.destroy();
+    }
+  }
+
+  server.on('connection', (socket: Socket) => {
+    const connection = { socket, received: 0, since: performance.now() };
+    connections.add(connection);
+    socket.once('close', () => connections.delete(connection));
+  });
+  const timer = setInterval(look, period).unref();
+  server.once('close', () => clearInterval(timer));
+
+  return {
+    destroyAll() {
+      for (const { socket } of connections) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import { randomUUID } from 'node:crypto';
+import { REQUEST_ID } from '../../text.ts';
+import { currentRequest } from '../request-scope.ts';
+import type { Middleware, RequestInStack } from './middleware.ts';
+
+/**
+ * The request ID for a header's value: the value itself, or a new UUID version 4. The container joins repeated headers
+ * with a comma and a space, so their value is not acceptable.
+ */
+export function requestIdOf(given: string | undefined): string {
+  return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** Adds the request ID to the response, in the header `header`. */
+export function requestId(header: string): Middleware {
+  const identify = ({ response }: RequestInStack) => {
+    response.headers[header] = currentRequest()?.requestId ?? '';
+  };
+  return { after: identify, onError: identify };
+}

@@ -1,0 +1,56 @@
+import { undecodablePath } from './refusals.ts';
+
+/**
+ * Characters other than those of a path in RFC 3986 section 3.3. `%` stays, because it belongs to an escape or looks
+ * like one.
+ */
+const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/gu;
+const OTHER_CHARACTER = /[^\w\-.~!$&'()*+,;=:@/%]/;
+
+/** The path with escapes for all characters that a path cannot contain, whether it was sent or decoded in this form. */
+export function encodedPath(path: string): string {
+  if (!OTHER_CHARACTER.test(path)) return path;
+  return path.replace(OTHER_CHARACTERS, (character) => encodeURIComponent(character.toWellFormed()));
+}
+
+/**
+ * The segments of a path, decoded. A trailing slash makes no difference.
+ *
+ * @throws {Problem} bad_request_error if the path cannot be decoded
+ */
+export function segmentsOf(path: string): readonly string[] {
+  try {
+    return withoutSlash(path).split('/').map(decodeURIComponent);
+  } catch {
+    throw undecodablePath();
+  }
+}
+
+/** Whether these are the segments of a declared path, in which a parameter is in braces. */
+export function isMatch(declared: readonly string[], segments: readonly string[]): boolean {
+  if (declared.length !== segments.length) return false;
+  return declared.every((part, index) =>
+    part.startsWith('{') ? segments[index] !== '' : part === segments[index],
+  );
+}
+
+/**
+ * The parameters of a declared path. They are counted from its end, because a gateway may have put segments before it.
+ *
+ * @throws {Problem} bad_request_error if the path cannot be decoded
+ */
+export function pathParametersIn(
+  declared: string,
+  path: string,
+): Readonly<Record<string, string | undefined>> {
+  const parts = withoutSlash(declared).split('/').reverse();
+  const segments = segmentsOf(path).toReversed();
+  return Object.fromEntries(
+    parts.flatMap((part, index) => (part.startsWith('{') ? [[part.slice(1, -1), segments[index]]] : [])),
+  );
+}
+
+/** The path without its trailing slash. Both are one resource. */
+export function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}

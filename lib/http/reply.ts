@@ -1,0 +1,91 @@
+import * as z from 'zod';
+import { MAX_HEAD_LENGTH } from '../text.ts';
+
+/** Writes the value that an endpoint returns as a response. */
+export type Reply<Value> = {
+  readonly mediaType?: string;
+  /** Another media type of the same body, for callers whose `Accept` names it. */
+  readonly onDemand?: string;
+  /** The body's shape, for the documentation. */
+  readonly schema?: z.ZodType;
+  readonly write: (value: Value) => string;
+  /** Another success than that of the route, for some values. */
+  readonly other?: {
+    readonly status: 200;
+    readonly description: string;
+    readonly schema: z.ZodType;
+    readonly appliesTo: (value: Value) => boolean;
+  };
+  readonly headers: Readonly<Record<string, ReplyHeader<Value>>>;
+};
+
+type ReplyHeader<Value> = {
+  readonly description: string;
+  /** All values that it can have. The documentation needs them. */
+  readonly values?:
+    | { readonly enum: readonly string[] }
+    | { readonly pattern: string; readonly maxLength: number };
+  readonly example?: string;
+  /** Whether some responses lack it. */
+  readonly isOptional?: true;
+  /** The value of the header. If it is undefined, the header is left out. */
+  readonly of: (value: Value) => string | undefined;
+};
+
+/**
+ * All values of a `Link` to the next page. A parameter is at most as long as the head of the request, and each of its
+ * characters may be escaped by three.
+ */
+export const NEXT_LINK = { pattern: '^</[^<>]+>; rel="next"$', maxLength: 4 * MAX_HEAD_LENGTH };
+
+/** The media type of every JSON body except problems. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Gives the headers of `reply` for a value. */
+export function replyHeaders<Value>({
+  mediaType,
+  onDemand,
+  headers,
+}: Reply<Value>): (value: Value, accept: string | undefined) => Record<string, string> {
+  const declared = Object.entries(headers);
+  return (value, accept) => {
+    const written: Record<string, string> = {};
+    if (mediaType) written['Content-Type'] = mediaType;
+    if (onDemand && names(accept, onDemand)) written['Content-Type'] = onDemand;
+    for (const [name, header] of declared) {
+      const text = header.of(value);
+      if (text !== undefined) written[name] = text;
+    }
+    return written;
+  };
+}
+
+/** `Cache-Control` with the same directives in every response. */
+export function cacheControl(directives: string): { readonly 'Cache-Control': ReplyHeader<unknown> } {
+  return {
+    'Cache-Control': {
+      description: `Always \`${directives}\`.`,
+      values: { enum: [directives] },
+      of: () => directives,
+    },
+  };
+}
+
+/** The body of a probe: its `status` alone. */
+export function probeReply<Status extends string>(status: z.ZodLiteral<Status>): Reply<{ status: Status }> {
+  return {
+    mediaType: JSON_TYPE,
+    schema: z.object({ status }),
+    write: (body) => JSON.stringify(body),
+    headers: cacheControl('no-store'),
+  };
+}
+
+/** Whether `Accept` names the type of `mediaType` itself, with a weight above 0 (RFC 9110 section 12.5.1). */
+function names(accept: string | undefined, mediaType: string): boolean {
+  const [type] = mediaType.split(';');
+  return (accept ?? '').split(',').some((range) => {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    return name === type && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
+}

@@ -1,0 +1,54 @@
+import type { BaseService } from '../service.ts';
+import { allowOf, methodNotAllowed } from './allow.ts';
+import type { Route } from './endpoint.ts';
+import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
+import { acceptPatch } from './middleware/media-type.ts';
+import { serve } from './middleware-stack.ts';
+import { isMatch, segmentsOf, withoutSlash } from './path.ts';
+import { noSuchPath } from './refusals.ts';
+
+/**
+ * Responds to requests that no endpoint serves. A path that cannot be decoded is 400, and an unknown path is 404. On a
+ * known path, OPTIONS is 204 and any other method is 405, both with `Allow` (RFC 9110 sections 9.3.7 and 15.5.6).
+ */
+export function unmatched(routes: readonly Route[]) {
+  const resources = resourcesOf(routes);
+
+  async function answer({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
+    const segments = segmentsOf(rawPath);
+    const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
+    if (!resource) throw noSuchPath();
+    if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
+    const headers = { Allow: resource.allow, ...resource.acceptPatch };
+    return { statusCode: 204, headers, body: '', isBase64Encoded: false };
+  }
+
+  return {
+    route: { operationId: 'unmatched' },
+    bind: (service: BaseService): Handler => serve(service, { answer }),
+  };
+}
+
+type Resource = {
+  readonly segments: readonly string[];
+  readonly allow: string;
+  readonly acceptPatch: Readonly<Record<string, string>>;
+};
+
+/** Paths with fewer parameters come first, because `/users/batch` must not match `/users/{user_id}`. */
+function resourcesOf(routes: readonly Route[]): readonly Resource[] {
+  const byPath = Map.groupBy(routes, ({ path }) => withoutSlash(path));
+  const paths = [...byPath].sort(([one], [other]) => parameterCount(one) - parameterCount(other));
+  return paths.map(([path, group]) => {
+    const methods = group.map(({ method }) => method);
+    return {
+      segments: path.split('/'),
+      allow: allowOf(methods),
+      acceptPatch: acceptPatch(methods),
+    };
+  });
+}
+
+function parameterCount(path: string): number {
+  return path.split('{').length - 1;
+}

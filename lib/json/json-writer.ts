@@ -1,0 +1,108 @@
+import { type Piece, WORD } from './json-literal.ts';
+
+/** In bytes. A larger page enlarges its memory, and this memory is kept for the next page up to a limit. */
+const FIRST_ROOM = 32 * 1024;
+const MOST_KEPT = 256 * 1024;
+
+const [QUOTE, BACKSLASH, DASH] = [0x22, 0x5c, 0x2d];
+/** Code units below the first are escaped. Those not below the second are beyond ASCII. */
+const [FIRST_PLAIN, FIRST_BEYOND_ASCII] = [0x20, 0x80];
+
+/** Number of bytes, and number of characters. */
+const [UUID, UUID_TEXT] = [16, 36];
+/** A bit for each byte of a UUID that has a dash before it: bytes 4, 6, 8 and 10. */
+const DASHED = 0b101_0101_0000;
+/** The two hexadecimal digits of each byte, as a number of 16 bits. */
+const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) =>
+  Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16BE(),
+);
+
+/**
+ * Writes JSON from the bytes that PostgreSQL sent, identical to the result of `JSON.stringify` from the values. It
+ * fills one piece of memory from the beginning to the end, which becomes one string. Strings for the fields and users
+ * of a page would have to be created, joined and collected.
+ */
+export class JsonPage {
+  #bytes = Buffer.alloc(FIRST_ROOM);
+  #view = new DataView(this.#bytes.buffer);
+  #end = 0;
+  /** The bits of all bytes of texts. They show whether a byte is beyond ASCII. */
+  #bits = 0;
+
+  /** Starts a page, also after a page that failed. */
+  begin(): void {
+    this.#end = 0;
+    this.#bits = 0;
+  }
+
+  /** Writes a piece unchanged. */
+  piece({ words, length }: Piece): void {
+    this.#keepFree(length + WORD);
+    const view = this.#view;
+    const end = this.#end;
+    for (let at = 0; at < length; at += WORD) view.setInt32(end + at, words.getInt32(at));
+    this.#end = end + length;
+  }
+
+  /** Writes a text in UTF-8 as a JSON string. */
+  text(source: Buffer, begin: number, length: number): void {
+    this.#keepFree(length + 2);
+    const bytes = this.#bytes;
+    const end = this.#end + 1;
+    let bits = 0;
+    for (let at = 0; at < length; at += 1) {
+      const byte = source[begin + at] as number;
+      if (byte < FIRST_PLAIN || byte === QUOTE || byte === BACKSLASH) {
+        this.#escaped(source.toString('utf8', begin, begin + length));
+        return;
+      }
+      bits |= byte;
+      bytes[end + at] = byte;
+    }
+    bytes[end - 1] = QUOTE;
+    bytes[end + length] = QUOTE;
+    this.#bits |= bits;
+    this.#end = end + length + 1;
+  }
+
+  /** Writes 16 bytes as a UUID, without quotation marks. */
+  uuid(source: Buffer, begin: number): void {
+    this.#keepFree(UUID_TEXT);
+    const view = this.#view;
+    let end = this.#end;
+    for (let at = 0; at < UUID; at += 1) {
+      if ((DASHED >> at) & 1) view.setUint8(end++, DASH);
+      view.setUint16(end, DIGITS[source[begin + at] as number] as number);
+      end += 2;
+    }
+    this.#end = end;
+  }
+
+  /** Returns everything that was written since the page began. */
+  take(): string {
+    const isAscii = this.#bits < FIRST_BEYOND_ASCII;
+    const text = this.#bytes.toString(isAscii ? 'latin1' : 'utf8', 0, this.#end);
+    if (this.#bytes.length > MOST_KEPT) this.#use(Buffer.alloc(FIRST_ROOM));
+    return text;
+  }
+
+  #escaped(text: string): void {
+    const json = JSON.stringify(text);
+    const length = Buffer.byteLength(json);
+    if (length > json.length) this.#bits |= FIRST_BEYOND_ASCII;
+    this.#keepFree(length);
+    this.#end += this.#bytes.write(json, this.#end);
+  }
+
+  #keepFree(bytes: number): void {
+    if (this.#end + bytes <= this.#bytes.length) return;
+    const written = this.#bytes.subarray(0, this.#end);
+    this.#use(Buffer.alloc((this.#end + bytes) * 2));
+    written.copy(this.#bytes);
+  }
+
+  #use(bytes: Buffer<ArrayBuffer>): void {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer);
+  }
+}

@@ -1,0 +1,121 @@
+import {
+  createDocument,
+  type ZodOpenApiObject,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathItemObject,
+} from 'zod-openapi';
+import type { Route } from '../http/endpoint.ts';
+import { REQUEST_ID_FORM } from '../text.ts';
+import { introduction } from './explanations.ts';
+import { describeLinks } from './links.ts';
+import { allRefusals } from './refusals.ts';
+import { preconditionsOf, requestBodyOf, requestIdParameter, requestParamsOf } from './request.ts';
+import { responsesOf } from './responses.ts';
+import { demandOf, oauth2, securityOf } from './security.ts';
+
+type DocumentOptions = {
+  /** The version of the API. */
+  readonly version: string;
+  /** The token endpoint for callers. The URL is absolute, or relative to the document. */
+  readonly tokenUrl: string;
+  readonly requestIdHeader: string;
+  /** In bytes. */
+  readonly bodyLimit: number;
+};
+
+/** An OpenAPI document. It contains only JSON values. */
+export type OpenApiDocument = ReturnType<typeof createDocument>;
+
+const TAGS = [
+  { name: 'users', description: 'User records.' },
+  { name: 'probes', description: 'Probes for orchestrators.' },
+];
+
+/** The headers of every response, by reference. */
+const commonHeaders = (requestIdHeader: string) => ({
+  'X-Content-Type-Options': { $ref: '#/components/headers/NoSniffing' },
+  [requestIdHeader]: { $ref: '#/components/headers/RequestId' },
+});
+
+/** Describes the routes as an OpenAPI 3.1 document. */
+export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
+  const { version, tokenUrl, requestIdHeader, bodyLimit } = options;
+  const document: ZodOpenApiObject = {
+    openapi: '3.1.1',
+    info: {
+      title: 'User Management Service',
+      version,
+      description: introduction(requestIdHeader, allRefusals(routes, bodyLimit)),
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/', description: 'The host that serves this document.' }],
+    tags: TAGS,
+    paths: pathsOf(routes, options),
+    components: {
+      securitySchemes: { oauth2: oauth2(tokenUrl) },
+      parameters: { RequestId: requestIdParameter(requestIdHeader) },
+      headers: {
+        RequestId: {
+          description: 'Identifies the request: what the caller sent, or a new UUID.',
+          required: true,
+          schema: { type: 'string', ...REQUEST_ID_FORM },
+        },
+        NoSniffing: {
+          description: 'Clients must not guess another media type than Content-Type.',
+          required: true,
+          schema: { type: 'string', enum: ['nosniff'] },
+        },
+      },
+    },
+  };
+  return createDocument(document, { override: ({ jsonSchema }) => leaveOpen(jsonSchema) });
+}
+
+/** An additional member is not a breaking change, so no schema may forbid it. */
+function leaveOpen(schema: { additionalProperties?: unknown }): void {
+  delete schema.additionalProperties;
+}
+
+function pathsOf(
+  routes: readonly Route[],
+  options: DocumentOptions,
+): Record<string, ZodOpenApiPathItemObject> {
+  const byPath = Map.groupBy(routes, ({ path }) => path);
+  return Object.fromEntries(
+    [...byPath].map(([path, group]) => [
+      path,
+      Object.fromEntries(
+        group.map((route) => [route.method.toLowerCase(), operationOf(route, routes, options)]),
+      ),
+    ]),
+  );
+}
+
+/** The resource of an operation: `/api/v{version}/{resource}/…`. */
+function tagOf({ kind, path }: Route): string {
+  return kind === 'probe' ? 'probes' : (path.split('/')[3] ?? '');
+}
+
+function operationOf(
+  route: Route,
+  routes: readonly Route[],
+  { requestIdHeader, bodyLimit }: DocumentOptions,
+): ZodOpenApiOperationObject {
+  const { operationId, summary } = route;
+  const requestBody = requestBodyOf(route);
+  return {
+    operationId,
+    summary,
+    description: demandOf(route),
+    tags: [tagOf(route)],
+    security: securityOf(route),
+    requestParams: requestParamsOf(route),
+    parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],
+    ...(requestBody && { requestBody }),
+    responses: responsesOf(route, {
+      common: commonHeaders(requestIdHeader),
+      bodyLimit,
+      links: describeLinks(route, routes),
+    }),
+  };
+}

@@ -1,0 +1,182 @@
+import { Problem, unavailable } from '../http/problem.ts';
+
+/**
+ * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean "not now": a lost or refused
+ * connection, a timeout, an unavailable lock, exhausted resources, a read-only server, tables that are not migrated
+ * yet, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
+ */
+const UNAVAILABLE =
+  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
+
+/** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
+const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
+
+const READ_ONLY = '25006';
+
+/** The server accepts no session at all: it starts, recovers from a crash, or shuts down. */
+const CANNOT_CONNECT_NOW = '57P03';
+
+/** System errors of a host that cannot be connected to. */
+const NOT_REACHED = /^E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|ADDRNOTAVAIL)/;
+
+/**
+ * Errors with which PostgreSQL or a pooler ends a session: connection exceptions, too many sessions, a refused account,
+ * a missing database, a session idle for too long, a stopped server. The code decides, because the severity is in the
+ * language of PostgreSQL's messages (`FEHLER` for `ERROR`), and pg keeps no other form of it.
+ */
+const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
+
+/**
+ * A serialization failure or a deadlock. Nothing was written, so the statement may be sent again. After 40003
+ * (statement completion unknown) it is never sent again, because the write may have happened.
+ */
+export function conflictOf(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
+  const code = sqlStateOf(fault);
+  if (code === '40001') return 'serialization_failure';
+  return code === '40P01' ? 'deadlock' : undefined;
+}
+
+/**
+ * A prepared statement is no longer valid: a migration has changed the columns ("cached plan must not change result
+ * type"), or the session has forgotten it. Nothing ran.
+ */
+export function isStalePlan(fault: unknown): boolean {
+  const code = sqlStateOf(fault);
+  return code === '0A000' || code === '26000';
+}
+
+/** The statement has waited for a lock for as long as its connection allows, and has written nothing. */
+export function isLockTimeout(fault: unknown): boolean {
+  return sqlStateOf(fault) === '55P03';
+}
+
+/**
+ * PostgreSQL has refused a statement that wrote several items, possibly because of one of them. It wrote none of them,
+ * and may accept the others.
+ */
+export function isOfOneItem(fault: unknown): boolean {
+  if (isLockTimeout(fault)) return true;
+  return isOfPostgres(fault) && !isStalePlan(fault) && !UNAVAILABLE.test(sqlStateOf(fault) ?? '');
+}
+
+/** The table does not exist (yet). */
+export function isMissingTable(fault: unknown): boolean {
+  return sqlStateOf(fault) === '42P01';
+}
+
+/** The column does not exist (yet). */
+export function isMissingColumn(fault: unknown): boolean {
+  return sqlStateOf(fault) === '42703';
+}
+
+/**
+ * Another session prevented a change of the schema: by a lock, a deadlock, or the same change at the same time, which
+ * `if not exists` does not always notice (XX000: "tuple concurrently updated").
+ */
+export function isInTheWay(fault: unknown): boolean {
+  const isInCatalog = sqlStateOf(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
+  return isInCatalog || /^(55P03|40001|40P01|42710|42P07|XX000)$/.test(sqlStateOf(fault) ?? '');
+}
+
+/** The server accepts no writes, or no longer accepts them. */
+export function isReadOnly(fault: unknown): boolean {
+  return sqlStateOf(fault instanceof Problem ? fault.cause : fault) === READ_ONLY;
+}
+
+/**
+ * The time limit was reached while the statement waited for rows of this table that another transaction had written.
+ * PostgreSQL's message and its quotation marks around the name are in the language of its messages.
+ */
+export function waitedFor(fault: unknown, table: string): boolean {
+  const cause = fault instanceof Problem ? fault.cause : fault;
+  const { where } = (cause ?? {}) as { where?: string };
+  return /^(55P03|57014)$/.test(sqlStateOf(cause) ?? '') && where?.includes(table) === true;
+}
+
+/** The connection has ended before the statement was sent: nothing ran. */
+export class NotSent extends Error {
+  constructor() {
+    super('the connection was terminated before the statement was sent');
+  }
+}
+
+/** PostgreSQL has not answered a statement within the request's time limit. */
+export class AnswerTimeout extends Error {
+  constructor() {
+    super('no answer within the time limit');
+  }
+}
+
+/** The time limit was reached after the statement had been sent, or the statement met others until then. */
+export function ranOutOfTime(fault: unknown): boolean {
+  const cause = fault instanceof Problem ? fault.cause : fault;
+  return cause instanceof AnswerTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlStateOf(cause) ?? '');
+}
+
+/** The suffix of an index's name while `reindex concurrently` replaces the index. */
+const REINDEXED = /_cc(new|old)\d*$/;
+
+/** A write refused by a unique index of this name. */
+export function violatesUnique(fault: unknown, index: string): boolean {
+  const { constraint = '' } = (fault ?? {}) as { constraint?: string };
+  return sqlStateOf(fault) === '23505' && constraint.replace(REINDEXED, '') === index;
+}
+
+/** Whether the session cannot be used again: PostgreSQL ended it, or did not answer. */
+export function breaksConnection(fault: unknown): boolean {
+  return !isOfPostgres(fault) || ENDS_SESSION.test(sqlStateOf(fault) ?? '');
+}
+
+/**
+ * The host cannot be reached, or accepts no session at all, so that it accepts no writes either. A host that refuses a
+ * session for another reason (53300, an account) may still accept the writes of others.
+ */
+export function isUnreachable(fault: unknown): boolean {
+  const code = sqlStateOf(fault);
+  if (isOfPostgres(fault)) return code === CANNOT_CONNECT_NOW;
+  return code === undefined ? CONNECTION_LOST.test(messageOf(fault)) : NOT_REACHED.test(code);
+}
+
+/** The connection was closed before the session began. The host, or a proxy in front of it, was reachable. */
+export function wasCutOff(fault: unknown): boolean {
+  return (
+    /^(ECONNRESET|EPIPE)$/.test(sqlStateOf(fault) ?? '') || /terminated|not queryable/.test(messageOf(fault))
+  );
+}
+
+/** An error of PostgreSQL or of a pooler, not of pg about its connection. */
+export function isOfPostgres(fault: unknown): boolean {
+  return (fault as { severity?: string } | undefined)?.severity !== undefined;
+}
+
+/** The connection ended before the response came. */
+export function hasLostConnection(fault: unknown): boolean {
+  const isTime = fault instanceof Error && /timeout/i.test(fault.message);
+  return !(fault instanceof Problem) && !isTime && breaksConnection(fault);
+}
+
+/** The problem for a fault of the database. The cause is only for the log. */
+export function problemOfFault(fault: unknown): unknown {
+  const code = sqlStateOf(fault);
+  const message = messageOf(fault);
+  if (code === undefined ? CONNECTION_LOST.test(message) : UNAVAILABLE.test(code)) {
+    return unavailable(`PostgreSQL cannot answer: ${code ?? message}`, fault);
+  }
+  if (code?.startsWith('22')) {
+    return new Problem('validation_error', {
+      reason: `PostgreSQL refused a value that validation let pass: ${code}`,
+      detail: 'A value is not valid. See errors.',
+      errors: [{ pointer: '#', detail: 'must have only values that can be stored' }],
+      cause: fault,
+    });
+  }
+  return fault;
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : '';
+}
+
+function sqlStateOf(fault: unknown): string | undefined {
+  return (fault as { code?: string } | undefined)?.code;
+}

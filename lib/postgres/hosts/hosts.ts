@@ -1,0 +1,294 @@
+import type { ClientConfig } from 'pg';
+import type { Settings } from '../../settings/settings.ts';
+import { isUnreachable, wasCutOff } from '../faults.ts';
+import { abandon, clientConfig } from './connection.ts';
+import { ConnectionAttempts } from './connection-attempts.ts';
+import { connectTimeLimit, Session } from './session.ts';
+
+type Postgres = Settings['postgres'];
+
+/** Where a PostgreSQL listens. */
+export type Host = Postgres['servers'][number];
+
+/** A host, and whether it accepts writes. */
+type Found = { readonly host: Host; readonly acceptsWrites: boolean };
+
+/** What a host answered, or why it did not. */
+type Answer = Found | { readonly host: Host; readonly fault: unknown };
+
+/** In milliseconds, from one look for a host that accepts writes to the next. */
+const LOOK_EVERY = 250;
+
+/** In milliseconds: looks open at most one session per host in this time, and ask by it again. */
+const ASKING_SESSION_LIFETIME = 1000;
+
+/**
+ * The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes, as libpq does with
+ * `target_session_attrs=read-write`. All hosts are asked at the same time, and the one last used is preferred, however
+ * long it takes within the time limit: a standby that answers first would give old data, and no write. A standby is
+ * used, for reads, only while no host accepts writes.
+ */
+export class Hosts {
+  readonly #postgres: Postgres;
+  readonly #all: readonly Host[];
+  readonly #attempts: ReadonlyMap<Host, ConnectionAttempts>;
+  readonly #sessions = new Set<HostSession>();
+  readonly #asking = new Map<Host, Session>();
+  #inUse: Host;
+  /** Undefined when the hosts must be asked: at first, and after a session was lost. */
+  #found: Found | undefined;
+  #search: Promise<Found> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Whether a write was refused since a host that accepts writes was last found. */
+  #wasReadOnly = false;
+
+  /** Connects to nothing yet. */
+  constructor(postgres: Postgres) {
+    [this.#inUse] = postgres.servers;
+    this.#postgres = postgres;
+    this.#all = postgres.servers;
+    this.#attempts = new Map(this.#all.map((host) => [host, new ConnectionAttempts()]));
+    if (this.#isOnly) this.#found = { host: this.#inUse, acceptsWrites: true };
+  }
+
+  /** The host in use, as far as it is known. */
+  get inUse(): Host {
+    return this.#inUse;
+  }
+
+  /** Whether the host in use refuses more sessions, so that statements must share those that there are. */
+  get refusesSessions(): boolean {
+    return this.#attemptsAt(this.#inUse).isFailing;
+  }
+
+  /** The class of the sessions at the host in use, for a pool. */
+  get Session(): new (
+    config: ClientConfig,
+  ) => Session {
+    const hosts = this;
+    return class extends HostSession {
+      constructor(config: ClientConfig) {
+        super(config, hosts.#postgres, hosts);
+      }
+    };
+  }
+
+  /** The host to use now. @throws why none can be used */
+  async find(): Promise<Host> {
+    return (await this.#findHost()).host;
+  }
+
+  /** A write was refused as read-only: looks for a host, or another server of this name, that accepts writes. */
+  onReadOnly(): void {
+    this.#wasReadOnly = true;
+    this.#lookSoon();
+  }
+
+  /** A host does not answer a question about its sessions. Another one is used if none of its sessions responds. */
+  onSilence(): void {
+    if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
+  }
+
+  /**
+   * Opens a session at the host in use.
+   *
+   * @throws {HostChanged} if another host came into use meanwhile; otherwise the reason why it cannot be opened
+   */
+  async open(session: HostSession): Promise<void> {
+    const found = await this.#findHost();
+    session.use(found.host);
+    await this.#attemptsAt(found.host).make(() => session.openInTime());
+    session.once('end', () => this.#onEnd(session));
+    session.on('error', () => this.#onError(session));
+    session.onWritesChange(() => this.#onReport(session));
+    this.#sessions.add(session);
+    const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
+    if (!isOfStandby && (this.#found ?? found).host === found.host) return;
+    this.#onError(session);
+    abandon(session);
+    throw new HostChanged();
+  }
+
+  get #isOnly(): boolean {
+    return this.#all.length === 1;
+  }
+
+  #attemptsAt(host: Host): ConnectionAttempts {
+    return this.#attempts.get(host) as ConnectionAttempts;
+  }
+
+  async #findHost(): Promise<Found> {
+    return this.#found ?? (await this.#searchOnce());
+  }
+
+  #searchOnce(): Promise<Found> {
+    this.#search ??= this.#askAll()
+      .then((found) => this.#use(found))
+      .finally(() => {
+        this.#search = undefined;
+      });
+    return this.#search;
+  }
+
+  async #askAll(): Promise<Found> {
+    const responding = this.#isAnySessionResponding();
+    const ordered = [this.#inUse, ...this.#all.filter((host) => host !== this.#inUse)];
+    const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<Answer>];
+    const preferred = await first;
+    if (isWriter(preferred)) return preferred;
+    const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
+    if (writer) return writer;
+    const standby = standbyAmong([preferred, ...(await Promise.all(others))], await responding);
+    // None of them has responded: a statement that waits for its answer is not held up any longer.
+    for (const session of this.#sessions) if (session.at !== standby.host) abandon(session);
+    return standby;
+  }
+
+  /** A fault is an answer, too; but a connection that was cut off says nothing before the time limit is reached. */
+  async #ask(host: Host): Promise<Answer> {
+    const limit = connectTimeLimit(this.#postgres);
+    const deadline = performance.now() + limit;
+    for (;;) {
+      try {
+        const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
+        const timer = setTimeout(() => abandon(session), limit);
+        const { rows } = await session.query('show transaction_read_only').finally(() => clearTimeout(timer));
+        return { host, acceptsWrites: rows[0]?.transaction_read_only === 'off' };
+      } catch (fault) {
+        this.#asking.delete(host);
+        if (!wasCutOff(fault) || performance.now() >= deadline) return { host, fault };
+      }
+    }
+  }
+
+  async #openToAsk(host: Host): Promise<Session> {
+    const session = new Session(clientConfig({ ...this.#postgres, servers: [host] }), this.#postgres);
+    session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
+    await this.#attemptsAt(host).make(() => session.openInTime());
+    this.#asking.set(host, session);
+    setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME).unref();
+    setTimeout(() => abandon(session), ASKING_SESSION_LIFETIME + connectTimeLimit(this.#postgres)).unref();
+    return session;
+  }
+
+  /** While a session that may accept writes is alive, its host is there, whatever that answers to new ones. */
+  async #isAnySessionResponding(): Promise<boolean> {
+    const candidates = [...this.#sessions].filter((session) => session.acceptsWrites !== false);
+    const checks = candidates.map((session) => session.responds(connectTimeLimit(this.#postgres)));
+    return (await Promise.all(checks)).includes(true);
+  }
+
+  #use(next: Found): Found {
+    if (!this.#isOnly) this.#found = next;
+    this.#inUse = next.host;
+    for (const session of this.#sessions) if (this.#mustLeave(session, next)) session.leave();
+    if (next.acceptsWrites) this.#wasReadOnly = false;
+    else if (!this.#isOnly) this.#lookSoon();
+    return next;
+  }
+
+  #mustLeave(session: HostSession, { host, acceptsWrites }: Found): boolean {
+    if (session.at !== host) return true;
+    if (!acceptsWrites) return false;
+    // After a refused write any session may be at a server that was replaced under the same name.
+    return session.acceptsWrites === false || this.#wasReadOnly;
+  }
+
+  /** Looks for a host that accepts writes: repeatedly at a standby, otherwise after each refused write. */
+  #lookSoon(): void {
+    this.#timer ??= setTimeout(async () => {
+      this.#timer = undefined;
+      if (this.#sessions.size === 0) return;
+      await this.#searchOnce().catch(() => {});
+      if (this.#found?.acceptsWrites === false) this.#lookSoon();
+    }, LOOK_EVERY).unref();
+  }
+
+  #onEnd(session: HostSession): void {
+    this.#sessions.delete(session);
+    if (this.#sessions.size === 0) this.#forget(session.at);
+  }
+
+  #forget(host: Host | undefined): void {
+    if (!this.#isOnly && this.#found?.host === host) this.#found = undefined;
+  }
+
+  /** The next session shows whether the host is still there. */
+  #onError({ at, isLeaving }: HostSession): void {
+    if (isLeaving || !at) return;
+    this.#attemptsAt(at).doubt();
+    this.#forget(at);
+  }
+
+  /** What a session reports is newer than what was found. */
+  #onReport({ acceptsWrites }: HostSession): void {
+    if (this.#isOnly || acceptsWrites === undefined || acceptsWrites === this.#found?.acceptsWrites) return;
+    this.#searchOnce().catch(() => {});
+  }
+}
+
+/**
+ * A session was opened at a host that is not in use any more, and nothing was sent: the next one is at another host.
+ */
+export class HostChanged extends Error {
+  override readonly message = 'another host accepts writes';
+}
+
+/** A session of a pool, at the host in use. */
+class HostSession extends Session {
+  readonly #hosts: Hosts;
+  /** Its host. */
+  at: Host | undefined;
+  isLeaving = false;
+
+  constructor(config: ClientConfig, postgres: Postgres, hosts: Hosts) {
+    super(config, postgres);
+    this.#hosts = hosts;
+  }
+
+  override connect(): Promise<this>;
+  override connect(done: (error?: Error) => void): void;
+  override connect(done?: (error?: Error) => void): Promise<this> | undefined {
+    const connected = this.#hosts.open(this).then(() => this);
+    if (!done) return connected;
+    connected.then(() => done(), done);
+    return undefined;
+  }
+
+  use(host: Host): void {
+    Object.assign(this, host);
+    this.at = host;
+  }
+
+  /** The pool takes an error for the end of an idle connection; one in use ends after its statements. */
+  leave(): void {
+    if (this.isLeaving) return;
+    this.isLeaving = true;
+    this.once('drain', () => void this.end());
+    this.emit('error', new HostChanged());
+  }
+}
+
+function isWriter(answer: Answer): answer is Found {
+  return 'acceptsWrites' in answer && answer.acceptsWrites;
+}
+
+async function demandWriter(asked: Promise<Answer>): Promise<Found> {
+  const answer = await asked;
+  if (isWriter(answer)) return answer;
+  throw new Error('the host accepts no writes');
+}
+
+/**
+ * The host to read from when none accepts writes. A host that refuses this session may accept writes all the same, and
+ * so may one whose sessions still respond.
+ */
+function standbyAmong(answers: readonly Answer[], isAnyResponding: boolean): Found {
+  const faults = answers.flatMap((answer) => ('fault' in answer ? [answer.fault] : []));
+  const refusal = faults.find((fault) => !isUnreachable(fault));
+  if (refusal !== undefined) throw refusal;
+  if (isAnyResponding) throw new Error('the host that accepts writes opens no session');
+  const standby = answers.find((answer) => 'acceptsWrites' in answer);
+  if (standby) return standby;
+  throw new AggregateError(faults, faults.map((fault) => (fault as Error).message).join('; '));
+}

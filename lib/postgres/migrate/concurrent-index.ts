@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RawBuilder, sql } from 'kysely';
+import type { SendSql } from '../../migrations/index.ts';
+
+type Index = {
+  readonly name: string;
+  readonly isUnique?: boolean;
+  /** What follows `on`: the table, and its columns or expressions in parentheses. */
+  readonly on: RawBuilder<unknown>;
+};
+
+/** In milliseconds. */
+const PAUSE = 500;
+
+/**
+ * Creates an index while the table is read and written. An invalid index that an interrupted attempt left behind is
+ * dropped first. If another session is building the index, this one waits.
+ *
+ * @see PostgreSQL, CREATE INDEX, "Building Indexes Concurrently"
+ */
+export async function createIndexConcurrently(send: SendSql, index: Index): Promise<void> {
+  for (;;) {
+    const found = await find(send, index.name);
+    if (found?.is_valid) return;
+    if (found?.is_being_built) await sleep(PAUSE);
+    else if (found) await send(sql`drop index concurrently if exists ${sql.id(index.name)}`);
+    else await create(send, index);
+  }
+}
+
+async function create(send: SendSql, { name, isUnique, on }: Index): Promise<void> {
+  const kind = isUnique ? sql`unique index` : sql`index`;
+  await send(sql`create ${kind} concurrently if not exists ${sql.id(name)} on ${on}`);
+}
+
+async function find(send: SendSql, name: string) {
+  const rows = await send(sql<{ is_valid: boolean; is_being_built: boolean }>`
+    select indisvalid as is_valid, exists (
+      select from pg_stat_progress_create_index where index_relid = indexrelid
+    ) as is_being_built
+    from pg_index where indexrelid = to_regclass(quote_ident(${name}))
+  `);
+  return rows[0];
+}

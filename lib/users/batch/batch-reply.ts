@@ -1,0 +1,67 @@
+import * as z from 'zod';
+import { type Problem, problemDocument } from '../../http/problem.ts';
+import { JSON_TYPE, type Reply } from '../../http/reply.ts';
+import { valuesNotAllowed } from '../../http/value-faults.ts';
+import type { Outcome } from '../../idempotency/carry-out-once.ts';
+import { createdAndGone } from '../../idempotency/refusals.ts';
+import { emailsTaken } from '../refusals.ts';
+import type { KnownUser } from '../replayed-users.ts';
+import { UserRead } from '../user.ts';
+import { userJson } from '../user-json.ts';
+import { personal, replayed, representation } from '../user-reply.ts';
+import { type BatchItem, faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
+
+/** A batch that was carried out, and the result of each item. */
+export type CreatedBatch = Outcome<readonly KnownUser[]> & {
+  readonly batch: UserBatch;
+  /** The path of the request. */
+  readonly instance: string;
+};
+
+const ItemResult = z
+  .union([
+    z.object({ status: z.literal(201), user: UserRead }),
+    z.object({
+      status: z.union([z.literal(409), z.literal(410), z.literal(422)]),
+      problem: z.object({}).meta({
+        override: { $ref: '#/components/schemas/Problem' },
+        example: problemDocument(emailsTaken([1]), '/api/v1/users/batch'),
+      }),
+    }),
+  ])
+  .meta({
+    id: 'BatchItemResult',
+    description:
+      'Result of one item: 201 and the user, or a problem: 409 (the email is taken), 422 (values are not valid) or, ' +
+      'in a replay, 410 (the user has since been deleted).',
+  });
+
+/** The users of an atomic batch, or the result of each item of a partial one, in the order of the items. */
+export const createdBatchReply: Reply<CreatedBatch> = {
+  mediaType: JSON_TYPE,
+  schema: z.array(UserRead).max(LARGEST_BATCH),
+  other: {
+    status: 200,
+    description: 'The mode is `partial`: the result of each item, in their order.',
+    schema: z.array(ItemResult).max(LARGEST_BATCH),
+    appliesTo: ({ batch }) => batch.mode === 'partial',
+  },
+  write: (value) => (value.batch.mode === 'partial' ? JSON.stringify(resultsOf(value)) : usersOf(value)),
+  headers: { ...personal, ...replayed },
+};
+
+function usersOf({ created }: CreatedBatch): string {
+  return `[${created.flatMap((user) => (typeof user === 'string' ? [] : [userJson(user)])).join()}]`;
+}
+
+function resultsOf({ created, batch, instance }: CreatedBatch) {
+  return created.map((user, index) => {
+    if (typeof user !== 'string') return { status: 201, user: representation(user) };
+    const problem = user === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index);
+    return { status: problem.status, problem: problemDocument(problem, instance) };
+  });
+}
+
+function refusalOf(item: BatchItem | undefined, index: number): Problem {
+  return item?.faults ? valuesNotAllowed(faultsOfItem(index, item.faults)) : emailsTaken([index]);
+}

@@ -1,0 +1,77 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Author, recorded } from '../../changes/recording.ts';
+import { type Claim, claimed } from '../../idempotency/claim.ts';
+import { type Prepared, prepare } from '../../postgres/prepared.ts';
+import { foldedEmail } from '../folded-email.ts';
+import type { Writing } from '../write-context.ts';
+import { type WrittenRow, writtenUsers } from '../write-returning.ts';
+import type { UserBatch } from './user-batch.ts';
+
+/** The items of a batch, one list per member. An item with refused values has no email. */
+export type Items = {
+  readonly ids: readonly string[];
+  readonly emails: readonly (string | null)[];
+  readonly full_names: readonly (string | null)[];
+};
+
+/** Stores items by one statement. */
+export type InsertItems = Prepared<Items & Author & Partial<Claim>, WrittenRow>;
+
+type Given = Items & Author & Claim;
+/** The source of the rows, and the ids that will be stored, one entry per item. */
+type Source = {
+  readonly before: readonly RawBuilder<unknown>[];
+  readonly rows: RawBuilder<unknown>;
+  readonly ids: RawBuilder<unknown>;
+};
+
+/** All items (`atomic`), or those whose address is free (`partial`), which is known before the first item is stored. */
+const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
+  atomic: (given) => ({
+    before: [itemsOf(given)],
+    rows: sql`item`,
+    ids: sql`${given.ids}::uuid[]`,
+  }),
+  partial: (given) => ({
+    // If two items have one address, the first one wins.
+    before: [
+      itemsOf(given),
+      sql`free as materialized (
+        select distinct on (folded) id, email, full_name, folded, position from item
+        where email is not null and not exists (select from users where lower(upper(users.email)) = item.folded)
+        order by folded, position
+      )`,
+    ],
+    rows: sql`free`,
+    ids: sql`(select array_agg(free.id order by item.position) from item left join free using (position))`,
+  }),
+};
+
+/** The statement for this mode. The order of the addresses prevents two batches from waiting for each other. */
+export function insertingItems(
+  { statements, engine }: Writing,
+  mode: UserBatch['mode'],
+  { isKeyed }: { readonly isKeyed: boolean },
+): InsertItems {
+  return prepare<Given, WrittenRow>(statements, 'INSERT users', (given) => {
+    const { before, rows, ids } = SOURCES[mode](given);
+    const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
+    return writtenUsers(
+      sql`insert into users (id, email, full_name)
+        select source.id, source.email, source.full_name from ${source} order by source.folded`,
+      {
+        before: isKeyed ? [...before, claimed(given, ids, engine)] : before,
+        record: recorded('created', given),
+        isKeyed,
+      },
+    );
+  }) as InsertItems;
+}
+
+function itemsOf({ ids, emails, full_names }: Items): RawBuilder<unknown> {
+  return sql`item as materialized (
+    select id, email, full_name, position, ${foldedEmail(sql.ref('email'))} as folded
+    from unnest(${ids}::uuid[], ${emails}::text[], ${full_names}::text[])
+      with ordinality as sent (id, email, full_name, position)
+  )`;
+}
