@@ -11,7 +11,7 @@ const INTERVAL = 600_000;
  * Deletes expired keys and changes, within half a minute of the start and then every ten minutes, while PostgreSQL
  * accepts writes.
  */
-export function keepMaintained({ settings, log, database }: Service): { stop(): void } {
+export function startCleanupLoop({ settings, log, database }: Service): { stop(): void } {
   const maintain = maintaining(database.statements, settings.changesRetention);
   const takesWrites = askingForWrites(database.statements);
   const failures = createFailureLog(log, 'maintenance_failed');

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
-import { standAside as standAsideAlone } from '../lib/http/long-poll-wait.ts';
+import { waitUncounted as waitWithoutHost } from '../lib/http/long-poll-wait.ts';
 import { encodedPath } from '../lib/http/path.ts';
 import { unavailable } from '../lib/http/problem.ts';
 import { BodyReader } from './body-reader.ts';
@@ -57,8 +57,10 @@ export class RequestEvent implements GatewayEvent, Caller {
     return onceCallerLeft(this.#response, onLeft);
   }
 
-  standAside<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
-    return this.inFlight ? this.inFlight.standAside(milliseconds, wait) : standAsideAlone(milliseconds, wait);
+  waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
+    return this.inFlight
+      ? this.inFlight.waitUncounted(milliseconds, wait)
+      : waitWithoutHost(milliseconds, wait);
   }
 
   #body(): BodyReader {

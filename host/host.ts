@@ -15,15 +15,15 @@ import { BUILD_VERSION } from '../lib/version.ts';
 import { createAdmissions } from './admission/admission.ts';
 import { createRefusalBudget } from './admission/refusal-budget.ts';
 import { createRefusalCounts, type RefusalCounts } from './admission/refusal-counts.ts';
-import { keepMaintained } from './cleanup-loop.ts';
+import { startCleanupLoop } from './cleanup-loop.ts';
 import { documentation } from './docs/docs.ts';
-import { keepMigrated } from './migration-loop.ts';
-import { createDrain, type Drain } from './requests-in-flight.ts';
+import { startMigrationLoop } from './migration-loop.ts';
+import { createRequestsInFlight, type RequestsInFlight } from './requests-in-flight.ts';
 import { createResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { createShutdown, LAST_LINES, type Shutdown } from './shutdown.ts';
-import { createOneAtATime } from './sockets/http-pipelining.ts';
+import { createRequestOrder } from './sockets/http-pipelining.ts';
 import { urlOf } from './url.ts';
 
 /**
@@ -59,7 +59,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   warnAboutSettings(settings, log);
 
   const service = composeService({ settings, log, tracing });
-  const drain = createDrain();
+  const drain = createRequestsInFlight();
   const refusals = createRefusalCounts(log);
   const shutdown = createShutdown();
   if (settings.otel.exportsMetrics)
@@ -71,20 +71,20 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       : endpoints;
   const router = createRouter(served, { ...service, readiness });
   const responses = createResponseWriter();
-  const oneAtATime = createOneAtATime();
+  const requestOrder = createRequestOrder();
   const admissions = createAdmissions(service.database, {
-    inFlight: () => drain.inFlight - oneAtATime.waitingCount,
+    inFlight: () => drain.inFlight - requestOrder.waitingCount,
     budget: createRefusalBudget(),
     counts: refusals,
   });
-  const server = createHttpServer({ service, router, oneAtATime, admissions, drain, responses, shutdown });
+  const server = createHttpServer({ service, router, requestOrder, admissions, drain, responses, shutdown });
   server.on('close', refusals.flush);
   await listen(server, settings);
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
   service.keySet.start();
-  const migrations = settings.postgres.migrate ? keepMigrated(service) : undefined;
-  const maintenance = keepMaintained(service);
+  const migrations = settings.postgres.migrate ? startMigrationLoop(service) : undefined;
+  const maintenance = startCleanupLoop(service);
   const { port } = server.address() as AddressInfo;
   log.info('listening', { version: BUILD_VERSION, host: settings.host, port });
 
@@ -112,7 +112,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
 }
 
 type Observed = {
-  readonly drain: Drain;
+  readonly drain: RequestsInFlight;
   readonly shutdown: Shutdown;
   readonly refusals: RefusalCounts;
   readonly lines: LineWriter;

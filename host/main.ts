@@ -1,6 +1,6 @@
 import type { Host } from './host.ts';
 import { listenFault } from './listen-fault.ts';
-import { fitHeap } from './v8-flags.ts';
+import { setHeapFlags } from './v8-flags.ts';
 
 // The signal handlers are set before anything is loaded, so that an early signal also ends the process in order.
 let stopping = false;
@@ -20,7 +20,7 @@ async function start(): Promise<Host> {
   const settings = readSettings();
   const { startHost } = await import('./host.ts');
   const host = await startHost(settings);
-  fitHeap();
+  setHeapFlags();
   return host;
 }
 

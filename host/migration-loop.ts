@@ -7,7 +7,7 @@ const SHORTEST_PAUSE = 500;
 const LONGEST_PAUSE = 10_000;
 
 /** Runs the migrations as soon as PostgreSQL is available, and repeats this until they have run. */
-export function keepMigrated({ settings, log }: Service): { stop(): void } {
+export function startMigrationLoop({ settings, log }: Service): { stop(): void } {
   const stopping = new AbortController();
   const failures = createFailureLog(log, 'migration_failed');
   let pause = SHORTEST_PAUSE;

@@ -1,9 +1,9 @@
 import { ChurningSet } from '../lib/churning-set.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
-import type { StandAside } from '../lib/http/long-poll-wait.ts';
+import type { WaitUncounted } from '../lib/http/long-poll-wait.ts';
 
 /** Counts the requests in flight, and waits until there are none. */
-export type Drain = {
+export type RequestsInFlight = {
   readonly inFlight: number;
   /** The requests in flight. */
   callers(): Iterable<Caller>;
@@ -21,7 +21,7 @@ export type Drain = {
 export type RequestInFlight = {
   leave(): void;
   /** Waits without being counted. */
-  standAside: StandAside;
+  waitUncounted: WaitUncounted;
 };
 
 /** A request, and how to cancel it. */
@@ -33,7 +33,7 @@ export type Caller = Pick<GatewayEvent, 'headers' | 'requestContext'> & {
 };
 
 /** Creates the record of one instance's requests in flight. */
-export function createDrain(): Drain {
+export function createRequestsInFlight(): RequestsInFlight {
   const inFlight = new ChurningSet<Counted>();
   const waits = new ChurningSet<() => void>();
   let onIdle: (() => void) | undefined;
@@ -52,7 +52,7 @@ export function createDrain(): Drain {
       if (inFlight.size === 0) onIdle?.();
     }
 
-    async standAside<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>) {
+    async waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>) {
       const over = new AbortController();
       const end = () => {
         inFlight.add(this);

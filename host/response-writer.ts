@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { GatewayResult } from '../lib/http/gateway.ts';
 import { SILENCE } from './sockets/silent-connections.ts';
-import { createUnsent } from './sockets/unflushed-responses.ts';
+import { createUnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** In milliseconds: how long a client may continue to send a body that is no longer needed, if its connection ends. */
 const LINGER = 5000;
@@ -21,7 +21,7 @@ export type ResponseWriter = {
 const LONG = 65_536;
 
 /** Creates the response writer of one server. */
-export function createResponseWriter(unsent = createUnsent()): ResponseWriter {
+export function createResponseWriter(unsent = createUnflushedResponses()): ResponseWriter {
   return {
     write(response, { statusCode, headers, body: text }, isBodyToCome) {
       const body = text.length > LONG ? Buffer.from(text) : text;

@@ -11,7 +11,7 @@ export type Match = {
   /** Probes are not counted as requests in flight. */
   readonly isProbe: boolean;
   /** Few memory-intensive requests are served at once. */
-  readonly isHeavy: boolean;
+  readonly isMemoryIntensive: boolean;
   /** A request that needs no statement is admitted as a list is. */
   readonly statementKind: StatementKind;
 };
@@ -32,7 +32,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
     handler: unmatched(endpoints.map(({ route }) => route)).bind(service),
     params: {},
     isProbe: false,
-    isHeavy: false,
+    isMemoryIntensive: false,
     statementKind: 'read',
   } as const;
   const known = new Set(endpoints.flatMap(({ route }) => methodsOf(route)));
@@ -42,7 +42,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
       const store = {
         handler: bind(service),
         isProbe: route.kind === 'probe',
-        isHeavy: route.isHeavy ?? false,
+        isMemoryIntensive: route.isMemoryIntensive ?? false,
         statementKind: route.statementKind ?? noMatch.statementKind,
       };
       for (const method of methodsOf(route)) lacking.delete(method);
@@ -54,8 +54,8 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   return (method, path) => {
     const found = router.find(method as 'GET', path);
     if (!found || hasEmptySegment(found.params)) return noMatch;
-    const { handler, isProbe, isHeavy, statementKind } = found.store as Omit<Match, 'params'>;
-    return { handler, isProbe, isHeavy, statementKind, params: found.params };
+    const { handler, isProbe, isMemoryIntensive, statementKind } = found.store as Omit<Match, 'params'>;
+    return { handler, isProbe, isMemoryIntensive, statementKind, params: found.params };
   };
 }
 

@@ -3,25 +3,25 @@ import type { Socket } from 'node:net';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
-import type { Admissions, Door } from './admission/admission.ts';
-import { preparedRefusal } from './admission/overload-response.ts';
+import type { Admission, Admissions } from './admission/admission.ts';
+import { createOverloadResponse } from './admission/overload-response.ts';
 import { answerClientErrors, type Exchange } from './client-errors.ts';
 import { RequestEvent } from './gateway-adapter.ts';
 import { faultOfHostHeader } from './host-header.ts';
-import type { Drain } from './requests-in-flight.ts';
+import type { RequestsInFlight } from './requests-in-flight.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Match, Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
 import { createConnectionClose } from './sockets/connection-close.ts';
-import type { OneAtATime } from './sockets/http-pipelining.ts';
-import { closeSilent } from './sockets/silent-connections.ts';
+import type { RequestOrder } from './sockets/http-pipelining.ts';
+import { closeSilentConnections } from './sockets/silent-connections.ts';
 
 /** Node's own limits. Slow clients are disconnected within 12 seconds. */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
   connectionsCheckingInterval: 1000,
-  // `closeSilent` does the same at a lower cost.
+  // `closeSilentConnections` does the same at a lower cost.
   keepAliveTimeout: 0,
   // The service answers this case with a problem document.
   requireHostHeader: false,
@@ -36,9 +36,9 @@ const HALF_OPEN = { httpAllowHalfOpen: true };
 type Options = {
   readonly service: Service;
   readonly router: Router;
-  readonly oneAtATime: OneAtATime;
+  readonly requestOrder: RequestOrder;
   readonly admissions: Admissions;
-  readonly drain: Drain;
+  readonly drain: RequestsInFlight;
   readonly responses: ResponseWriter;
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
@@ -47,7 +47,7 @@ type Options = {
 export function createHttpServer({
   service,
   router,
-  oneAtATime,
+  requestOrder,
   admissions,
   drain,
   responses,
@@ -55,7 +55,7 @@ export function createHttpServer({
 }: Options): Server {
   const exchanges = new WeakMap<Socket, Exchange>();
   const connections = createConnectionClose(exchanges);
-  const refusal = preparedRefusal(service.settings);
+  const refusal = createOverloadResponse(service.settings);
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
@@ -69,9 +69,9 @@ export function createHttpServer({
     if (!match.isProbe) event.inFlight = drain.enter(event);
     const fault = faultOfHostHeader(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
-    if (!oneAtATime.isToWaitFor(previous)) admit(handler, event, response, match);
+    if (!requestOrder.isToWaitFor(previous)) admit(handler, event, response, match);
     else
-      oneAtATime.follow(previous, {
+      requestOrder.follow(previous, {
         response,
         isInFlight: event.inFlight !== undefined,
         serve: () => admit(handler, event, response, match),
@@ -92,14 +92,15 @@ export function createHttpServer({
   }
 
   function admit(handler: Handler, event: RequestEvent, response: ServerResponse, match: Match): void {
-    const { isHeavy, statementKind } = match;
+    const { isMemoryIntensive, statementKind } = match;
     const kind = typeof statementKind === 'function' ? statementKind(event.headers) : statementKind;
     const door = admissions.for(kind);
-    if (!event.inFlight || door.letsIn(response, isHeavy)) void answer(handler, event, response, door);
+    if (!event.inFlight || door.admits(response, isMemoryIntensive))
+      void answer(handler, event, response, door);
     else
       door.queue({
         response,
-        isHeavy,
+        isMemoryIntensive,
         serve: () => void answer(handler, event, response, door),
         refuse: () => refuse(event, response),
       });
@@ -114,7 +115,7 @@ export function createHttpServer({
     handler: Handler,
     event: RequestEvent,
     response: ServerResponse,
-    door: Door,
+    door: Admission,
   ): Promise<void> {
     try {
       const result = await handler(event);
@@ -141,6 +142,6 @@ export function createHttpServer({
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   answerClientErrors(server, service, router, exchanges);
-  const { destroyAll } = closeSilent(server, { isBusy: (socket) => exchanges.has(socket) });
+  const { destroyAll } = closeSilentConnections(server, { isBusy: (socket) => exchanges.has(socket) });
   return Object.assign(server, { closeAllConnections: destroyAll });
 }

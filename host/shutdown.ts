@@ -8,7 +8,7 @@ import type { Telemetry } from '../lib/observability/telemetry.ts';
 import type { Readiness } from '../lib/postgres/readiness.ts';
 import type { Service } from '../lib/service.ts';
 import type { Admissions } from './admission/admission.ts';
-import type { Drain } from './requests-in-flight.ts';
+import type { RequestsInFlight } from './requests-in-flight.ts';
 import type { ResponseWriter } from './response-writer.ts';
 
 /** The parts of an instance, which are released at its end. */
@@ -17,7 +17,7 @@ type Parts = {
   readonly migrations: { stop(): void } | undefined;
   readonly maintenance: { stop(): void };
   readonly admissions: Admissions;
-  readonly drain: Drain;
+  readonly drain: RequestsInFlight;
   readonly server: Server;
   readonly responses: ResponseWriter;
   readonly telemetry: Telemetry | undefined;
@@ -93,7 +93,7 @@ export function createShutdown(): Shutdown {
 async function drainRequests(
   { settings, log, database, keySet }: Service,
   admissions: Admissions,
-  drain: Drain,
+  drain: RequestsInFlight,
 ): Promise<void> {
   const { drainTimeout, serverTimeout } = settings.shutdown;
   const cancel = () => {

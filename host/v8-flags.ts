@@ -18,7 +18,7 @@ const GROWTH = 60;
  * once, they cost an eighth to a third more CPU time, and nothing else cost more. With the limit of `heavy-turns.ts`
  * they cost a quarter less than that.
  */
-export function fitHeap(): void {
+export function setHeapFlags(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
   setFlagsFromString(`--heap-growing-percent=${GROWTH}`);
 }

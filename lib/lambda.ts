@@ -46,14 +46,14 @@ export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: C
     });
     const result = await handler(lambdaEvent(event, route.method), context);
     // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
-    await telemetry?.flush(timeLeft(context));
+    await telemetry?.flush(remainingTime(context));
     lines.flush();
     return result;
   };
 }
 
 /** Milliseconds until the result must be returned. */
-function timeLeft(context: Invocation | undefined): number {
+function remainingTime(context: Invocation | undefined): number {
   if (typeof context?.getRemainingTimeInMillis !== 'function') return Number.POSITIVE_INFINITY;
   return Math.max(context.getRemainingTimeInMillis() - RETURN, 0);
 }

@@ -1,6 +1,6 @@
 import { unavailable } from './http/problem.ts';
 
-type FewAtOnce = {
+type Semaphore = {
   /**
    * Runs the task if fewer than `most` are running. Further tasks wait for at most `milliseconds`. Those of the
    * lowest rank start first.
@@ -15,7 +15,7 @@ type FewAtOnce = {
 type Waiting = { readonly rank: number; readonly begin: () => void };
 
 /** Creates a semaphore for `most` tasks. `reason` is the cause in the log if a task did not start in time. */
-export function fewAtOnce(most: number, reason: string): FewAtOnce {
+export function createSemaphore(most: number, reason: string): Semaphore {
   const line = new Set<Waiting>();
   let running = 0;
 

@@ -96,7 +96,7 @@ function withUsers(service: ProtectedService): UserService {
   };
   const users = userRepository({
     statements,
-    carryOutOnce: carryingOutOnce(statements.timeLeft, countReplay, engine),
+    carryOutOnce: carryingOutOnce(statements.remainingTime, countReplay, engine),
     engine,
   });
   return { ...service, users, idempotency };

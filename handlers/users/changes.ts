@@ -22,7 +22,7 @@ export const listChanges = endpoint(
     reply: changesReply,
     problems: [cursorExpired],
   },
-  async ({ query, standAside }, { changes }) => changes.ofAll(query, standAside),
+  async ({ query, waitUncounted }, { changes }) => changes.ofAll(query, waitUncounted),
 );
 
 export const handler = /* @__PURE__ */ lambda(listChanges, composeChanges);

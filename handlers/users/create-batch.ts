@@ -22,7 +22,7 @@ export const createUsers = endpoint(
     statementKind: 'long',
     headers: IdempotencyHeaders,
     body: UserBatch,
-    isHeavy: true,
+    isMemoryIntensive: true,
     success: 201,
     reply: createdBatchReply,
     problems: [() => emailsRepeated([1]), () => emailsTaken([0]), keyInUse, createdAndGone, keyReused],

@@ -16,7 +16,7 @@ export const deleteUser = endpoint(
     needs: 'users',
     method: 'DELETE',
     path: '/api/v1/users/{user_id}',
-    neighbours: NEIGHBOURS_OF_USER,
+    siblings: NEIGHBOURS_OF_USER,
     role: 'users.write',
     statementKind: 'write',
     params: UserPath,

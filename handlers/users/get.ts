@@ -15,7 +15,7 @@ export const getUser = endpoint(
     needs: 'users',
     method: 'GET',
     path: '/api/v1/users/{user_id}',
-    neighbours: NEIGHBOURS_OF_USER,
+    siblings: NEIGHBOURS_OF_USER,
     role: 'users.read',
     statementKind: 'lookup',
     params: UserPath,

@@ -16,7 +16,7 @@ export const updateUser = endpoint(
     needs: 'users',
     method: 'PATCH',
     path: '/api/v1/users/{user_id}',
-    neighbours: NEIGHBOURS_OF_USER,
+    siblings: NEIGHBOURS_OF_USER,
     role: 'users.write',
     statementKind: 'item',
     params: UserPath,

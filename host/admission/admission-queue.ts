@@ -1,26 +1,26 @@
 /** The queue of requests that wait for admission, in the order in which they came. */
-export type Line<Arrival> = {
+export type AdmissionQueue<QueuedRequest> = {
   readonly length: number;
   /** Whether the queue has a request that may be admitted now. */
   readonly hasNext: boolean;
-  add(arrival: Arrival): void;
+  add(arrival: QueuedRequest): void;
   /** Removes the first request that may be admitted now. */
-  takeNext(): Arrival | undefined;
+  takeNext(): QueuedRequest | undefined;
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
-  takeThoseBefore(moment: number): Arrival[];
+  takeThoseBefore(moment: number): QueuedRequest[];
 };
 
-type Waiting<Arrival> = { readonly arrival: Arrival; readonly since: number };
+type Waiting<QueuedRequest> = { readonly arrival: QueuedRequest; readonly since: number };
 
 /** Creates a queue in which memory-intensive requests wait for their limit, without delaying the others. */
-export function createLine<Arrival extends { readonly isHeavy: boolean }>(
+export function createAdmissionQueue<QueuedRequest extends { readonly isMemoryIntensive: boolean }>(
   isTurnOfHeavy: () => boolean,
-): Line<Arrival> {
-  const light: Waiting<Arrival>[] = [];
-  const heavy: Waiting<Arrival>[] = [];
+): AdmissionQueue<QueuedRequest> {
+  const light: Waiting<QueuedRequest>[] = [];
+  const heavy: Waiting<QueuedRequest>[] = [];
 
   /** The queue whose first request is the next one. */
-  function next(): Waiting<Arrival>[] {
+  function next(): Waiting<QueuedRequest>[] {
     const [firstLight, firstHeavy] = [light[0], heavy[0]];
     if (!firstHeavy || !isTurnOfHeavy()) return light;
     return firstLight && firstLight.since <= firstHeavy.since ? light : heavy;
@@ -34,7 +34,7 @@ export function createLine<Arrival extends { readonly isHeavy: boolean }>(
       return next().length > 0;
     },
     add(arrival) {
-      (arrival.isHeavy ? heavy : light).push({ arrival, since: performance.now() });
+      (arrival.isMemoryIntensive ? heavy : light).push({ arrival, since: performance.now() });
     },
     takeNext: () => next().shift()?.arrival,
     takeThoseBefore(moment) {

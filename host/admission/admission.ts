@@ -1,30 +1,30 @@
 import type { ServerResponse } from 'node:http';
 import type { Database } from '../../lib/postgres/database.ts';
 import type { Kind } from '../../lib/postgres/statements.ts';
-import { createLine } from './admission-queue.ts';
-import { createHeavyTurns } from './memory-intensive-limit.ts';
-import { createUnread, type Unread } from './paused-sockets.ts';
-import { createRoom } from './queue-limit.ts';
+import { createAdmissionQueue } from './admission-queue.ts';
+import { createMemoryIntensiveLimit } from './memory-intensive-limit.ts';
+import { createPausedSockets, type PausedSockets } from './paused-sockets.ts';
+import { createQueueLimit } from './queue-limit.ts';
 import type { RefusalBudget } from './refusal-budget.ts';
 import type { RefusalCounts } from './refusal-counts.ts';
-import { createReadAhead } from './resume-policy.ts';
+import { createResumePolicy } from './resume-policy.ts';
 
 /** A request that is not admitted at once. */
-export type Arrival = {
+export type QueuedRequest = {
   readonly response: ServerResponse;
   /** Whether it needs many times the memory of its body. Few such requests are served at once. */
-  readonly isHeavy: boolean;
+  readonly isMemoryIntensive: boolean;
   serve(): void;
   /** Responds with 503, before token and stack. */
   refuse(): void;
 };
 
 /** Decides which requests are served, and when. An overloaded instance continues to serve as many as it can. */
-export type Door = {
+export type Admission = {
   /** Whether a request is admitted at once. If so, the caller must serve it. */
-  letsIn(response: ServerResponse, isHeavy: boolean): boolean;
+  admits(response: ServerResponse, isMemoryIntensive: boolean): boolean;
   /** Queues a request until it can be served, or refuses it if that would be too late. */
-  queue(arrival: Arrival): void;
+  queue(arrival: QueuedRequest): void;
   /** Must be called after each response: its connection is not read at once while other requests are queued. */
   onAnswered(response: ServerResponse): void;
   /** Reads every connection, now and from now on, because a drain must know all requests that were sent. */
@@ -37,7 +37,7 @@ type Options = {
   /** Whether further statements would only queue for connections. */
   readonly isDatabaseCrowded: () => boolean;
   readonly budget: RefusalBudget;
-  readonly unread: Unread;
+  readonly unread: PausedSockets;
   readonly counts: RefusalCounts;
 };
 
@@ -67,7 +67,7 @@ const PERIOD = 100;
 /** The admissions of one instance: one for each executor. */
 export type Admissions = {
   /** The admission to the executor of statements of this kind. */
-  for(kind: Kind): Door;
+  for(kind: Kind): Admission;
   readAll(): void;
 };
 
@@ -79,31 +79,35 @@ export function createAdmissions(
   { executors, isCrowded }: Pick<Database, 'executors' | 'isCrowded'>,
   options: Omit<Options, 'isDatabaseCrowded' | 'unread'>,
 ): Admissions {
-  const doors = new Map(
+  const admissions = new Map(
     Object.values(executors).map((executor) => [
       executor,
-      createDoor({ ...options, isDatabaseCrowded: () => isCrowded(executor), unread: createUnread() }),
+      createAdmission({
+        ...options,
+        isDatabaseCrowded: () => isCrowded(executor),
+        unread: createPausedSockets(),
+      }),
     ]),
   );
   return {
-    for: (kind) => doors.get(executors[kind]) as Door,
+    for: (kind) => admissions.get(executors[kind]) as Admission,
     readAll() {
-      for (const door of doors.values()) door.readAll();
+      for (const door of admissions.values()) door.readAll();
     },
   };
 }
 
 /** Creates the admission to one executor. */
-export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts }: Options): Door {
-  const heavyTurns = createHeavyTurns(goOn);
-  const waiting = createLine<Arrival>(() => heavyTurns.isFree);
-  const room = createRoom();
+export function createAdmission({ inFlight, isDatabaseCrowded, budget, unread, counts }: Options): Admission {
+  const memoryIntensive = createMemoryIntensiveLimit(wake);
+  const waiting = createAdmissionQueue<QueuedRequest>(() => memoryIntensive.isFree);
+  const room = createQueueLimit();
   let isTurnScheduled = false;
   let timer: NodeJS.Timeout | undefined;
   /** Whether more requests wait, read or unread, than can be served in time. */
   let isPressed = false;
   let isReadingAll = false;
-  const reading = createReadAhead({
+  const reading = createResumePolicy({
     unread,
     room,
     budget,
@@ -111,22 +115,22 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     isPressed: () => isPressed,
   });
 
-  function letsIn(response: ServerResponse, isHeavy: boolean): boolean {
+  function admits(response: ServerResponse, isMemoryIntensive: boolean): boolean {
     if (waiting.hasNext || inFlight() - waiting.length >= IN_FLIGHT || isDatabaseCrowded()) return false;
-    if (!isHeavy) return true;
-    if (!heavyTurns.isFree) return false;
-    heavyTurns.begin(response);
+    if (!isMemoryIntensive) return true;
+    if (!memoryIntensive.isFree) return false;
+    memoryIntensive.begin(response);
     return true;
   }
 
-  function queue(arrival: Arrival): void {
+  function queue(arrival: QueuedRequest): void {
     timer ??= setInterval(supervise, PERIOD).unref();
     if (waiting.length < room.size) waiting.add(arrival);
     else refuse(arrival, 'no_room');
     takeTurn();
   }
 
-  function goOn(): void {
+  function wake(): void {
     if (waiting.length > 0 || unread.size > 0) takeTurn();
   }
 
@@ -139,29 +143,29 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   function turn(): void {
     isTurnScheduled = false;
     const most = Math.max(PER_TURN, IN_FLIGHT - inFlight() + waiting.length);
-    let letIn = 0;
-    while (letIn < most && waiting.hasNext && !isDatabaseCrowded()) {
-      letInFirst();
-      letIn += 1;
+    let admitted = 0;
+    while (admitted < most && waiting.hasNext && !isDatabaseCrowded()) {
+      admitFirst();
+      admitted += 1;
     }
-    room.onLetIn(letIn);
-    reading.readOn(letIn);
+    room.onLetIn(admitted);
+    reading.readOn(admitted);
     // Otherwise the next response, or the timer, continues.
-    if ((letIn > 0 && waiting.hasNext) || reading.isReadingOn) takeTurn();
+    if ((admitted > 0 && waiting.hasNext) || reading.isReadingOn) takeTurn();
   }
 
   /**
    * First in, first out. Newest first would refuse the older requests, or let their callers give up, after a long wait.
    */
-  function letInFirst(): void {
+  function admitFirst(): void {
     const arrival = waiting.takeNext();
     if (!arrival) return;
     if (hasLeft(arrival)) return void refuse(arrival, 'caller_left');
-    if (arrival.isHeavy) heavyTurns.begin(arrival.response);
+    if (arrival.isMemoryIntensive) memoryIntensive.begin(arrival.response);
     arrival.serve();
   }
 
-  function refuse(arrival: Arrival, reason: Parameters<RefusalCounts['add']>[0]): void {
+  function refuse(arrival: QueuedRequest, reason: Parameters<RefusalCounts['add']>[0]): void {
     budget.spend(arrival.refuse);
     counts.add(reason);
     if (budget.affordable() >= 1) return;
@@ -186,11 +190,11 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
     else unread.readOld(LONG_UNREAD);
     isPressed = waiting.length + unread.size > room.size;
     takeTurn();
-    if (waiting.length === 0 && unread.size === 0) rest();
+    if (waiting.length === 0 && unread.size === 0) stopTimer();
   }
 
   /** Nothing is left to do until a request is queued again. */
-  function rest(): void {
+  function stopTimer(): void {
     clearInterval(timer);
     timer = undefined;
     isPressed = false;
@@ -198,11 +202,11 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
   }
 
   return {
-    letsIn,
+    admits,
     queue,
     onAnswered(response) {
       if (reading.isToLeave()) leave(response);
-      goOn();
+      wake();
     },
     readAll() {
       isReadingAll = true;
@@ -215,6 +219,6 @@ export function createDoor({ inFlight, isDatabaseCrowded, budget, unread, counts
  * Whether the client has closed the connection, or says that it sends no more. Such a client hardly waits for a
  * response.
  */
-function hasLeft({ response }: Arrival): boolean {
+function hasLeft({ response }: QueuedRequest): boolean {
   return response.destroyed || response.req.socket.readableEnded;
 }

@@ -9,7 +9,7 @@ import type { ServerResponse } from 'node:http';
  * callers of batches at five times the capacity, of which those that give up connect again, /health was answered after
  * 0.9 s instead of 5 to 14 s.
  */
-export type HeavyTurns = {
+export type MemoryIntensiveLimit = {
   readonly isFree: boolean;
   /** Occupies a place for a request until it is answered. */
   begin(response: ServerResponse): void;
@@ -21,7 +21,7 @@ const MOST = 8;
 const LONGEST = 20;
 
 /** Creates the limit of one instance. `onFree` is called whenever a place may have become free. */
-export function createHeavyTurns(onFree: () => void): HeavyTurns {
+export function createMemoryIntensiveLimit(onFree: () => void): MemoryIntensiveLimit {
   let taken = 0;
   let isOneBegun = false;
 

@@ -4,7 +4,7 @@ import { problemDocument, problemHeaders, unavailable } from '../../lib/http/pro
 import type { Settings } from '../../lib/settings/settings.ts';
 
 /** Creates the refusal of an overloaded instance: a complete problem document, with very little work. */
-export function preparedRefusal({
+export function createOverloadResponse({
   requestIdHeader,
 }: Pick<Settings, 'requestIdHeader'>): (event: GatewayEvent) => GatewayResult {
   const problem = unavailable('the instance is overloaded');

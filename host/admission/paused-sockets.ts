@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 /** Connections whose next request stays in the kernel, where it costs the process nothing. */
-export type Unread = {
+export type PausedSockets = {
   readonly size: number;
   /** Stops reading a connection whose last response was sent. */
   leave(socket: Socket): void;
@@ -23,7 +23,7 @@ export type Unread = {
 const PART = 1 / 10;
 
 /** Creates the record of one server's unread connections. */
-export function createUnread(): Unread {
+export function createPausedSockets(): PausedSockets {
   /** In the order in which they were left. */
   const connections: { readonly socket: Socket; readonly since: number }[] = [];
 

@@ -1,5 +1,5 @@
 /** How many requests may be queued, so that the last one is admitted in time. */
-export type Room = {
+export type QueueLimit = {
   readonly size: number;
   /** Counts admitted requests. */
   onLetIn(count: number): void;
@@ -25,7 +25,7 @@ const LEAST = 128;
 const WEIGHT = 1 / 4;
 
 /** Creates the queue limit of one instance. */
-export function createRoom(): Room {
+export function createQueueLimit(): QueueLimit {
   let pace = FIRST_PACE;
   let letIn = 0;
   let since: number | undefined;

@@ -15,21 +15,21 @@ const PERIOD = 1000;
 /** Creates the counts of one instance. */
 export function createRefusalCounts(log: Pick<EventLog, 'warning'>): RefusalCounts {
   const byReason = { no_room: 0, waited_too_long: 0, caller_left: 0 };
-  let untold = 0;
+  let unreported = 0;
   let timer: NodeJS.Timeout | undefined;
 
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
-    if (untold > 0) log.warning('requests_refused', { count: untold });
-    untold = 0;
+    if (unreported > 0) log.warning('requests_refused', { count: unreported });
+    unreported = 0;
   }
 
   return {
     byReason,
     add(reason) {
       byReason[reason] += 1;
-      untold += 1;
+      unreported += 1;
       timer ??= setTimeout(flush, PERIOD).unref();
     },
     flush,

@@ -1,9 +1,9 @@
-import type { Unread } from './paused-sockets.ts';
-import type { Room } from './queue-limit.ts';
+import type { PausedSockets } from './paused-sockets.ts';
+import type { QueueLimit } from './queue-limit.ts';
 import type { RefusalBudget } from './refusal-budget.ts';
 
 /** Which connections an overloaded instance reads. A request in the kernel costs the process nothing. */
-export type ReadAhead = {
+export type ResumePolicy = {
   /**
    * Whether the connection of a sent response is left unread, because others come first. Call it once for each
    * response.
@@ -42,8 +42,8 @@ const IN_TIME = 0.9;
 const PROMPTLY = 50;
 
 type Options = {
-  readonly unread: Unread;
-  readonly room: Room;
+  readonly unread: PausedSockets;
+  readonly room: QueueLimit;
   readonly budget: RefusalBudget;
   /** Number of queued requests. */
   readonly waiting: () => number;
@@ -52,7 +52,7 @@ type Options = {
 };
 
 /** Creates the reading of one server's connections. */
-export function createReadAhead({ unread, room, budget, waiting, isPressed }: Options): ReadAhead {
+export function createResumePolicy({ unread, room, budget, waiting, isPressed }: Options): ResumePolicy {
   let answered = 0;
   /** Number of connections that were left, without another one read instead. */
   let exchanged = 0;

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** A request that may have to wait until the earlier requests of its connection are answered. */
-export type Turn = {
+export type QueuedTurn = {
   readonly response: ServerResponse;
   /** Whether the request is in flight while it waits. Probes are not. */
   readonly isInFlight: boolean;
@@ -12,11 +12,11 @@ export type Turn = {
 };
 
 /** The order of the requests on each connection. */
-export type OneAtATime = {
+export type RequestOrder = {
   /** Whether the previous response of the same connection, if there was one, is not sent yet. */
   isToWaitFor(previous: ServerResponse | undefined): previous is ServerResponse;
   /** Serves a request when the previous one is answered. */
-  follow(previous: ServerResponse, turn: Turn): void;
+  follow(previous: ServerResponse, turn: QueuedTurn): void;
   /** Number of requests in flight that wait in this way, on all connections. */
   readonly waitingCount: number;
 };
@@ -37,11 +37,11 @@ const FEW = 32;
  * client that sends forty requests at once and reads no response therefore costs one response, and does not act as
  * forty callers.
  */
-export function createOneAtATime(): OneAtATime {
-  const behind = new WeakMap<Socket, Turn[]>();
+export function createRequestOrder(): RequestOrder {
+  const behind = new WeakMap<Socket, QueuedTurn[]>();
   let waitingCount = 0;
 
-  function serveBehind(previous: ServerResponse, turns: Turn[], socket: Socket): void {
+  function serveBehind(previous: ServerResponse, turns: QueuedTurn[], socket: Socket): void {
     previous.once('close', () => {
       if (socket.destroyed) {
         waitingCount -= turns.filter(({ isInFlight }) => isInFlight).length;

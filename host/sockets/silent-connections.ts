@@ -33,7 +33,7 @@ type Connections = {
  * Closes connections that have been silent for a while. Node's own keepAliveTimeout sets a timer after each response
  * and clears it at the next request: from 2,000 connections a tenth less was answered.
  */
-export function closeSilent(
+export function closeSilentConnections(
   server: Server,
   { isBusy, silence = SILENCE * 1000 + GRACE, period = GRACE }: Options,
 ): Connections {

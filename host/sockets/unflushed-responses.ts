@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
  * Responses that are written but not accepted by the kernel, because their clients have not read earlier data. Together
  * they have a limit: 67 clients that requested lists of 1,000 users and read nothing held 132 MB, and now hold 16 MB.
  */
-export type Unsent = {
+export type UnflushedResponses = {
   /** Must be called for a response of so many bytes that did not leave at once. */
   add(response: ServerResponse, bytes: number): void;
   /** Resolves when clients have received everything that was written. */
@@ -30,7 +30,7 @@ const LIMIT = 16_000_000;
  * those that have not read for the longest time first. Beyond twice the limit any client is, the oldest response first.
  * The last response stays, whatever its size.
  */
-export function createUnsent(limit = LIMIT): Unsent {
+export function createUnflushedResponses(limit = LIMIT): UnflushedResponses {
   /** In the order in which they were written, with their bytes. */
   const unsent = new Map<ServerResponse, number>();
   /** In the order in which their clients stopped reading. */

@@ -1,4 +1,4 @@
-import { momentText } from '../json/iso-time.ts';
+import { isoTime } from '../json/iso-time.ts';
 import { type ChangeRow, fieldsIn, idOf, TYPES } from './change.ts';
 
 /** The JSON of the names of changed fields, by their bits. */
@@ -14,5 +14,5 @@ const KNOWN_BITS = FIELDS.length - 1;
 export function changeJson(row: ChangeRow): string {
   const { user_id, version, changed, actor, request_id, time } = row;
   const type = TYPES[row.type as keyof typeof TYPES];
-  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${type}","subject":"${user_id}","time":"${momentText(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${FIELDS[changed & KNOWN_BITS]},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
+  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${type}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${FIELDS[changed & KNOWN_BITS]},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
 }

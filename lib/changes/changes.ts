@@ -1,10 +1,10 @@
-import type { StandAside } from '../http/long-poll-wait.ts';
+import type { WaitUncounted } from '../http/long-poll-wait.ts';
 import type { Statements } from '../postgres/statements.ts';
-import { fewAtOnce } from '../semaphore.ts';
+import { createSemaphore } from '../semaphore.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';
-import { changeFeed, type Look, type Page } from './feed.ts';
+import { changeFeed, type FeedPage, type Page } from './feed.ts';
 import { createLongPoll } from './long-poll.ts';
 
 /** A page of changes, and the link to the next page, which always exists. */
@@ -13,12 +13,12 @@ export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly nex
 /** The changes of users. */
 export type Changes = {
   /**
-   * The changes of all users. With `standAside`, it waits for a change for as long as the query says, without being a
+   * The changes of all users. With `waitUncounted`, it waits for a change for as long as the query says, without being a
    * request in flight.
    *
    * @throws {Problem} cursor_expired_error
    */
-  ofAll(query: ChangesQuery, standAside?: StandAside): Promise<ChangesPage>;
+  ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage>;
   /**
    * The changes of one user, also after its deletion. The cursor must belong to this user.
    *
@@ -44,9 +44,9 @@ const LONGEST_TURN = 5000;
 export function changesOver(statements: Statements): Changes {
   const feed = changeFeed(statements);
   const longPoll = createLongPoll(feed);
-  const turns = fewAtOnce(READING_AT_ONCE, 'too many read the changes at once');
+  const turns = createSemaphore(READING_AT_ONCE, 'too many read the changes at once');
 
-  function read(query: ChangesQuery, after: Place | undefined): Promise<Look> {
+  function read(query: ChangesQuery, after: Place | undefined): Promise<FeedPage> {
     if (query.cursor === 'now') return feed.look({ after: BEYOND_THE_HEAD, limit: 0 });
     return feed.read({ after, limit: query.limit, excludeActor: query.exclude_actor });
   }
@@ -54,10 +54,10 @@ export function changesOver(statements: Statements): Changes {
   async function readOrWait(
     query: ChangesQuery,
     after: Place | undefined,
-    standAside: StandAside,
+    waitUncounted: WaitUncounted,
   ): Promise<Page> {
     const wait = (from: Place) =>
-      standAside(query.wait * 1000, async (over) =>
+      waitUncounted(query.wait * 1000, async (over) =>
         longPoll.wait({ after: from, limit: query.limit, excludeActor: query.exclude_actor }, over),
       );
     const awaited = after === undefined ? undefined : await wait(after);
@@ -68,11 +68,11 @@ export function changesOver(statements: Statements): Changes {
   }
 
   return {
-    async ofAll(query, standAside) {
+    async ofAll(query, waitUncounted) {
       const { cursor, limit, wait, exclude_actor } = query;
       const after = cursor === undefined || cursor === 'now' ? undefined : placeFor(cursor, undefined);
-      const mayWait = standAside && wait > 0 && limit > 0;
-      const { changes, end } = await (mayWait ? readOrWait(query, after, standAside) : read(query, after));
+      const mayWait = waitUncounted && wait > 0 && limit > 0;
+      const { changes, end } = await (mayWait ? readOrWait(query, after, waitUncounted) : read(query, after));
       const next = {
         cursor: changeCursor(end),
         limit: limit || undefined,

@@ -15,7 +15,7 @@ import { LOOKED_AT, type Reading, type ReadRow, selectingChanges } from './selec
 export type Page = { readonly changes: readonly ChangeRow[]; readonly end: Place };
 
 /** A page, and the state of the feed. */
-export type Look = Page & {
+export type FeedPage = Page & {
   /** The latest position. */
   readonly head: number;
   /** The place after the change at a position. */
@@ -30,13 +30,13 @@ export type Feed = {
    * Reads a page, also after a position that has expired. The page includes every change whose write was answered
    * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
    */
-  look(reading: Reading): Promise<Look>;
+  look(reading: Reading): Promise<FeedPage>;
   /**
    * Reads a page after a place, or from the oldest change that is kept.
    *
    * @throws {Problem} cursor_expired_error; not_found_error if neither the user nor a change of it exists
    */
-  read(reading: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<Look>;
+  read(reading: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<FeedPage>;
 };
 
 type Rows = readonly [ReadRow, ...ReadRow[]];
@@ -55,13 +55,13 @@ export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
   );
 
   /** Reads until every change that could be on the page has a position. */
-  async function lookAt(reading: Reading): Promise<Look & { readonly isKnown: boolean }> {
+  async function lookAt(reading: Reading): Promise<FeedPage & { readonly isKnown: boolean }> {
     let isNumbered = false;
     // The time limit of the request's statements ends the loop.
     for (;;) {
       const [row, ...more] = await select(reading).catch(refuseUnmigrated);
       if (!row) return refuseUnmigrated();
-      const look = { ...lookOf([row, ...more], reading), isKnown: row.is_known };
+      const look = { ...feedPageOf([row, ...more], reading), isKnown: row.is_known };
       const isComplete =
         isNumbered || !row.has_unnumbered || isFull(look, reading) || look.end.position < look.head;
       if (!row.takes_writes || (isComplete && !row.is_interrupted)) return look;
@@ -94,7 +94,7 @@ function refuseUnmigrated(fault?: unknown): never {
   throw unavailable('the feed of changes has not been migrated', fault);
 }
 
-function lookOf(rows: Rows, reading: Reading): Look {
+function feedPageOf(rows: Rows, reading: Reading): FeedPage {
   const [head, expired] = [Number(rows[0].head), Number(rows[0].expired)];
   const start = Math.min(reading.after ?? expired, head);
   const seen = new Map<number, ChangeRow>();

@@ -1,11 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ChangeRow } from './change.ts';
 import type { Place } from './change-cursor.ts';
-import type { Feed, Look, Page } from './feed.ts';
+import type { Feed, FeedPage, Page } from './feed.ts';
 import { cursorExpired } from './refusals.ts';
 
 /** The changes that a reader waits for: those after a place, except those of an actor. */
-export type Wish = {
+export type WaitRequest = {
   readonly after: Place;
   readonly limit: number;
   readonly excludeActor?: string | undefined;
@@ -22,11 +22,11 @@ export type LongPoll = {
    *
    * @throws {Problem} cursor_expired_error
    */
-  wait(wish: Wish, over: AbortSignal): Promise<Page | undefined> | undefined;
+  wait(wish: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined;
 };
 
 type Reader = {
-  readonly wish: Wish;
+  readonly wish: WaitRequest;
   /** The place up to which the feed has no change for this reader. */
   after: Place;
   /** Whether a look has found no change for this reader, or has failed. */
@@ -84,7 +84,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
     return Math.min(...served.map(({ position }) => position));
   }
 
-  function serve(reader: Reader, look: Look): void {
+  function serve(reader: Reader, look: FeedPage): void {
     if (!look.holds(reader.after)) {
       reader.settle(Promise.reject(cursorExpired()));
       return;

@@ -3,7 +3,7 @@ import type { Role, ServicePrincipal } from '../auth/principal.ts';
 import type { Kind } from '../postgres/statements.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
-import { type StandAside, standAside as standAsideAlone } from './long-poll-wait.ts';
+import { type WaitUncounted, waitUncounted as waitWithoutHost } from './long-poll-wait.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { timeUntilDeadline } from './middleware/deadline.ts';
 import { demandPrecondition } from './middleware/demand-precondition.ts';
@@ -16,7 +16,7 @@ import { refuseWith, serve } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, preconditionsIn } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
-import { besideNeighbours, type Neighbours } from './sibling-routes.ts';
+import { type SiblingRoutes, withSiblingRoutes } from './sibling-routes.ts';
 
 /** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
 export type Route = RequestSchemas &
@@ -28,7 +28,7 @@ export type Route = RequestSchemas &
     /** A parameter is a segment in braces. A trailing slash makes no difference. */
     readonly path: `/${string}`;
     /** For a path that ends in a parameter: other paths at this place, which a gateway may not know. */
-    readonly neighbours?: Neighbours;
+    readonly siblings?: SiblingRoutes;
     /** An orchestrator calls a probe. A probe is not counted as a request in flight, and has no span. */
     readonly kind: 'operation' | 'probe';
     /**
@@ -37,7 +37,7 @@ export type Route = RequestSchemas &
      */
     readonly conditional?: 'reading' | 'writing';
     /** Whether a request needs many times the memory of its body. Few such requests are served at once. */
-    readonly isHeavy?: true;
+    readonly isMemoryIntensive?: true;
     /** Whether a request may wait for changes. A waiting request is not in flight. */
     readonly waits?: true;
     readonly success: 200 | 201 | 204;
@@ -67,7 +67,7 @@ type RequestOf<R extends Route> = {
   readonly query: Output<R['query']>;
   readonly body: Output<R['body']>;
   /** Only for a route that waits; undefined for HEAD, which never waits. */
-  readonly standAside: StandAside | undefined;
+  readonly waitUncounted: WaitUncounted | undefined;
   /** Empty unless the route is conditional. */
   readonly preconditions: Preconditions;
   readonly principal: R['role'] extends 'public' ? undefined : ServicePrincipal;
@@ -103,9 +103,9 @@ export function endpoint<const R extends Route>(
             : resultOf(value, request.preconditions, accept);
         },
       });
-      const { path, neighbours } = route;
+      const { path, siblings } = route;
       const refuse = (problem: Problem) => refuseWith(service, problem);
-      return neighbours ? besideNeighbours(path, neighbours, handler, refuse) : handler;
+      return siblings ? withSiblingRoutes(path, siblings, handler, refuse) : handler;
     },
   };
 }
@@ -129,14 +129,14 @@ function requestOf<R extends Route>(
   const { values, principal } = context;
   const preconditions = conditional ? preconditionsIn(event.headers) : NO_PRECONDITIONS;
   const isHead = event.requestContext.http.method === 'HEAD';
-  const standAside = waits && !isHead ? standAsideOf(event, context) : undefined;
+  const waitUncounted = waits && !isHead ? waitUncountedOf(event, context) : undefined;
   return {
     path: event.rawPath,
     headers: values?.headers,
     params: values?.params,
     query: values?.query,
     body: values?.body,
-    standAside,
+    waitUncounted,
     preconditions,
     principal,
   } as RequestOf<R>;
@@ -146,11 +146,11 @@ function requestOf<R extends Route>(
 const WAIT_MARGIN = 500;
 
 /** The wait of a function ends before its time is up. */
-function standAsideOf(event: GatewayEvent, context: RequestContext): StandAside {
+function waitUncountedOf(event: GatewayEvent, context: RequestContext): WaitUncounted {
   const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN, 0);
   return (milliseconds, wait) => {
     const most = Math.min(milliseconds, left);
-    return event.standAside ? event.standAside(most, wait) : standAsideAlone(most, wait);
+    return event.waitUncounted ? event.waitUncounted(most, wait) : waitWithoutHost(most, wait);
   };
 }
 

@@ -1,4 +1,4 @@
-import type { StandAside } from './long-poll-wait.ts';
+import type { WaitUncounted } from './long-poll-wait.ts';
 
 /**
  * The input of an endpoint: those members of an API Gateway HTTP API event (payload format 2.0) that the service reads.
@@ -21,7 +21,7 @@ export type GatewayEvent = {
    */
   readonly receiveBody?: (limit: number) => Promise<Buffer>;
   /** Only in the container: lets a request wait for changes without being in flight. */
-  readonly standAside?: StandAside | undefined;
+  readonly waitUncounted?: WaitUncounted | undefined;
 };
 
 /** The output of an endpoint: an API Gateway HTTP API result (payload format 2.0). */

@@ -4,7 +4,7 @@ import { pathParametersIn } from './path.ts';
 import type { Problem } from './problem.ts';
 
 /** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
-export type Neighbours = Readonly<Record<string, { readonly methods: readonly string[] }>>;
+export type SiblingRoutes = Readonly<Record<string, { readonly methods: readonly string[] }>>;
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 
@@ -13,17 +13,14 @@ type Parameters = Readonly<Record<string, string | undefined>>;
  * path together sends `GET …/users/batch` to the function that reads a user, because `batch` has only POST. In the
  * container the router prevents this.
  */
-export function besideNeighbours(
+export function withSiblingRoutes(
   path: string,
-  neighbours: Neighbours,
+  siblings: SiblingRoutes,
   own: Handler,
   refuse: (problem: Problem) => Handler,
 ): Handler {
   const refusing = new Map(
-    Object.entries(neighbours).map(([name, { methods }]) => [
-      name,
-      refuse(methodNotAllowed(allowOf(methods))),
-    ]),
+    Object.entries(siblings).map(([name, { methods }]) => [name, refuse(methodNotAllowed(allowOf(methods)))]),
   );
   return (event, invocation) => {
     const name = lastOf(event.pathParameters ?? parametersIn(path, event.rawPath));

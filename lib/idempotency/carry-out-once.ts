@@ -1,7 +1,7 @@
 import type { Engine } from '../postgres/engines.ts';
 import { ranOutOfTime, waitedFor } from '../postgres/faults.ts';
 import type { Fingerprint } from './fingerprint.ts';
-import { createTurns } from './key-queue.ts';
+import { createKeyQueue } from './key-queue.ts';
 import { keyInUse, keyReused } from './refusals.ts';
 
 /** The record of a key: the digest of its request, and what the request created. */
@@ -25,18 +25,18 @@ export type CarryOutOnce = <Created>(
 ) => Promise<Outcome<Created>>;
 
 /**
- * The requests with a key of one instance. `timeLeft` is the number of milliseconds that the current request has for
+ * The requests with a key of one instance. `remainingTime` is the number of milliseconds that the current request has for
  * statements.
  */
 export function carryingOutOnce(
-  timeLeft: () => number,
+  remainingTime: () => number,
   onReplay: () => void,
   { limitsLockWaits }: Pick<Engine, 'limitsLockWaits'>,
 ): CarryOutOnce {
-  const inTurn = createTurns();
+  const inTurn = createKeyQueue();
 
   return (fingerprint, { write, read }) =>
-    inTurn(fingerprint.key.toString('base64'), timeLeft, async () => {
+    inTurn(fingerprint.key.toString('base64'), remainingTime, async () => {
       // The time limit of the request's statements ends the loop.
       for (;;) {
         const created = await write().catch((fault) => refuseKeyInUse(fault, limitsLockWaits));

@@ -1,12 +1,12 @@
 import { keyInUse } from './refusals.ts';
 
 /**
- * Runs `run` when all earlier requests with this key have ended. `timeLeft` returns for how many milliseconds it may
+ * Runs `run` when all earlier requests with this key have ended. `remainingTime` returns for how many milliseconds it may
  * wait. After this time it is refused.
  */
 export type InTurn = <Result>(
   key: string,
-  timeLeft: () => number,
+  remainingTime: () => number,
   run: () => Promise<Result>,
 ) => Promise<Result>;
 
@@ -20,19 +20,19 @@ const GRACE = 100;
  * Runs the requests of one instance with the same key one after the other. Only one of them waits in PostgreSQL, so
  * that together they hold one connection.
  */
-export function createTurns(): InTurn {
+export function createKeyQueue(): InTurn {
   /**
    * By key, the end of its last request. It resolves when all earlier ones have ended, too, with the fault of the
    * request if there is one.
    */
   const ends = new Map<string, Promise<unknown>>();
 
-  return async (key, timeLeft, run) => {
+  return async (key, remainingTime, run) => {
     const before = ends.get(key);
     const { promise: end, resolve: ended } = Promise.withResolvers<unknown>();
     ends.set(key, end);
     void end.then(() => ends.get(key) === end && ends.delete(key));
-    const refusal = before && (await refusalAfterWaiting(before, timeLeft));
+    const refusal = before && (await refusalAfterWaiting(before, remainingTime));
     if (refusal) {
       // This request ends together with the one before it, and in the same way.
       ended(before);
@@ -53,10 +53,10 @@ export function createTurns(): InTurn {
  * Resolves with undefined if there is time for an attempt, otherwise with the refusal of a request that waited until
  * its time limit.
  */
-async function refusalAfterWaiting(before: Promise<unknown>, timeLeft: () => number): Promise<unknown> {
+async function refusalAfterWaiting(before: Promise<unknown>, remainingTime: () => number): Promise<unknown> {
   const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
-  const timer = setTimeout(() => resolve(keyInUse()), Math.max(timeLeft(), 0) + GRACE);
+  const timer = setTimeout(() => resolve(keyInUse()), Math.max(remainingTime(), 0) + GRACE);
   const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
   // There is no time left. The earlier request's fault would also be the fault of this one.
-  return timeLeft() > TOO_LATE ? undefined : (fault ?? keyInUse());
+  return remainingTime() > TOO_LATE ? undefined : (fault ?? keyInUse());
 }

@@ -1,4 +1,4 @@
-import { keptByMinute, MINUTE } from './minute-cache.ts';
+import { createMinuteCache, MINUTE } from './minute-cache.ts';
 
 /**
  * Number of bytes that are copied at once. Copying byte by byte made the writing of a page of 100 users a fifth slower.
@@ -19,7 +19,7 @@ export function pieceOf(text: string): Piece {
   return { words: new DataView(bytes.buffer), length: text.length };
 }
 
-const pieceOfMinute = keptByMinute(pieceOf);
+const pieceOfMinute = createMinuteCache(pieceOf);
 
 /** Most users were never updated. */
 let last = Number.NaN;
@@ -29,7 +29,7 @@ let lastPiece = pieceOf('');
  * A time in milliseconds since 1970, as Date's `toISOString`. The piece is valid until the next call. Within a cached
  * minute only the end is written again.
  */
-export function pieceOfMoment(milliseconds: number): Piece {
+export function literalOfTimestamp(milliseconds: number): Piece {
   if (milliseconds === last) return lastPiece;
   const minute = Math.floor(milliseconds / MINUTE);
   lastPiece = pieceOfMinute(minute);

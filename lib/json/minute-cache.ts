@@ -12,7 +12,7 @@ const KEPT = 256;
  *
  * @throws {RangeError} for a minute beyond the range of Date
  */
-export function keptByMinute<Made>(make: (begin: string) => Made): (minute: number) => Made {
+export function createMinuteCache<Made>(make: (begin: string) => Made): (minute: number) => Made {
   const kept: { readonly minute: number; readonly made: Made }[] = [];
 
   return (minute) => {

@@ -3,7 +3,7 @@ import type { LogAttributes } from '@aws-lambda-powertools/logger/types';
 import { currentRequest } from '../http/request-scope.ts';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import type { WriteLine } from './line-writer.ts';
-import { forPeople } from './pretty-line.ts';
+import { prettyLine } from './pretty-line.ts';
 import type { Tracing } from './tracing.ts';
 
 /** The fields of an event. An undefined field is left out. */
@@ -26,7 +26,7 @@ export function createEventLog(
   write: WriteLine,
   tracing?: Pick<Tracing, 'activeSpan'>,
 ): EventLog {
-  const print = environment === 'production' ? write : (line: string) => write(forPeople(JSON.parse(line)));
+  const print = environment === 'production' ? write : (line: string) => write(prettyLine(JSON.parse(line)));
   const logger = withoutVariables(/./, () => new EventLogger(print));
 
   function logged(level: Level) {

@@ -6,7 +6,7 @@ type Event = { timestamp: string; level: string; event: string; cause?: Cause };
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warning: 33, error: 31 };
 
 /** An event as a readable line. Its causes follow on indented lines of their own. */
-export function forPeople({ timestamp, level, event, cause, ...fields }: Event): string {
+export function prettyLine({ timestamp, level, event, cause, ...fields }: Event): string {
   const pairs = Object.entries(fields).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   const line = [timestamp.slice(11, 23), coloured(level), event, ...pairs].join(' ');
   return [line, ...linesOf(cause)].join('\n');

@@ -37,7 +37,7 @@ export type Statements = {
   /** How many were sent again, by reason. */
   readonly retried: Readonly<Record<Retry['reason'], number>>;
   /** Milliseconds that are left for the statements of the current request; its time begins with its first statement. */
-  timeLeft(): number;
+  remainingTime(): number;
   /** How many wait for a connection; those that gather to be one statement count each. */
   readonly waitingCount: number;
   /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
@@ -120,7 +120,7 @@ export function createStatements(
     get waitingCount() {
       return all.reduce((total, way) => total + way.waitingCount, 0);
     },
-    timeLeft: () => deadlineOf(currentRequest()) - performance.now(),
+    remainingTime: () => deadlineOf(currentRequest()) - performance.now(),
     cancel() {
       for (const way of all) way.cancel();
     },

@@ -2,7 +2,7 @@
  * As the value of a parameter: for how long the statement may wait for a lock, in milliseconds as text. It is known
  * only once the statement has its connection.
  */
-export const TIME_LEFT = Symbol('time left');
+export const LOCK_TIMEOUT_PARAMETER = Symbol('time left');
 
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE = 200;
@@ -14,7 +14,7 @@ export function lockTimeoutIn(left: number): number {
 
 /** The values, with the time that is left: so many milliseconds. */
 export function withTimeLeft(values: readonly unknown[], milliseconds: number): readonly unknown[] {
-  if (!values.includes(TIME_LEFT)) return values;
+  if (!values.includes(LOCK_TIMEOUT_PARAMETER)) return values;
   const limit = String(lockTimeoutIn(milliseconds));
-  return values.map((value) => (value === TIME_LEFT ? limit : value));
+  return values.map((value) => (value === LOCK_TIMEOUT_PARAMETER ? limit : value));
 }

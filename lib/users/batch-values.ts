@@ -20,18 +20,18 @@ type Name = keyof typeof TYPES;
  * The values of an item, each as a list of one. A batch of writes has one list per value, with an entry for each item
  * (`postgres/batching/batcher.ts`).
  */
-export type ItemOf<Values> = { readonly [Name in keyof Values]: readonly [Values[Name]] };
+export type BatchItemOf<Values> = { readonly [Name in keyof Values]: readonly [Values[Name]] };
 
 /** Each value as a list of one. */
-export function asItem<Values extends object>(values: Values): ItemOf<Values> {
+export function toBatchItem<Values extends object>(values: Values): BatchItemOf<Values> {
   const item: Record<string, readonly [unknown]> = {};
   for (const name in values) item[name] = [values[name]];
-  return item as ItemOf<Values>;
+  return item as BatchItemOf<Values>;
 }
 
 /** The common table expression `given`: the items with these values and their authors. */
-export function givenItems<Values extends Author>(
-  item: ItemOf<Values>,
+export function batchValues<Values extends Author>(
+  item: BatchItemOf<Values>,
   names: readonly (Name & keyof Values)[],
 ): RawBuilder<unknown> {
   const all: readonly (Name & keyof Values)[] = [...names, 'actor', 'request_id'];

@@ -6,39 +6,39 @@ import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
 import { violatesUnique } from '../postgres/faults.ts';
 import { prepare } from '../postgres/prepared.ts';
-import { TIME_LEFT } from '../postgres/time-left.ts';
-import { asItem, givenItems, type ItemOf } from './batch-values.ts';
+import { LOCK_TIMEOUT_PARAMETER } from '../postgres/time-left.ts';
+import { type BatchItemOf, batchValues, toBatchItem } from './batch-values.ts';
 import { foldedEmail } from './folded-email.ts';
 import { emailTaken } from './refusals.ts';
-import { readingKnownUsers } from './replayed-users.ts';
+import { readingReplayedUsers } from './replayed-users.ts';
 import type { User, UserCreate } from './user.ts';
 import { newUserId } from './user-id.ts';
 import { type UserRow, userIn } from './user-row.ts';
-import type { Writing } from './write-context.ts';
-import { type WrittenRow, writtenUsers } from './write-returning.ts';
+import type { WriteContext } from './write-context.ts';
+import { type WrittenRow, writeReturning } from './write-returning.ts';
 
 type Given = UserCreate & Author & { readonly id: string };
 
 /** Stores one user. With a key, a create is carried out once, however often it is sent. */
-export function creatingUser({ statements, carryOutOnce, engine }: Writing) {
-  const insert = prepare<ItemOf<Given>, WrittenRow>(
+export function creatingUser({ statements, carryOutOnce, engine }: WriteContext) {
+  const insert = prepare<BatchItemOf<Given>, WrittenRow>(
     statements,
     'INSERT users',
     (item) =>
       // The order of the addresses prevents two statements from waiting for each other. If two items have one address,
       // the first one wins. `on conflict` names no index, because CockroachDB accepts no expression there, and
       // generated ids do not collide.
-      writtenUsers(
+      writeReturning(
         sql`insert into users (id, email, full_name)
           select given.id, given.email, given.full_name from given
           order by ${foldedEmail(sql.ref('given.email'))}
           on conflict do nothing`,
-        { before: [givenItems(item, ['id', 'email', 'full_name'])], record: recordedByEach('created') },
+        { before: [batchValues(item, ['id', 'email', 'full_name'])], record: recordedByEach('created') },
       ),
     'item',
   );
   const insertOnce = prepare<Given & Claim, WrittenRow>(statements, 'INSERT users', (given) =>
-    writtenUsers(
+    writeReturning(
       sql`insert into users (id, email, full_name)
         select ${given.id}::uuid, ${given.email}::text, ${given.full_name}::text from claimed`,
       {
@@ -48,10 +48,10 @@ export function creatingUser({ statements, carryOutOnce, engine }: Writing) {
       },
     ),
   );
-  const readKnownUsers = readingKnownUsers(statements);
+  const readReplayedUsers = readingReplayedUsers(statements);
 
   async function createUser(user: UserCreate, author: Author): Promise<User> {
-    const [row] = await insert(asItem({ ...user, ...author, id: newUserId() }));
+    const [row] = await insert(toBatchItem({ ...user, ...author, id: newUserId() }));
     if (!row) throw emailTaken();
     return userIn(row as UserRow);
   }
@@ -61,13 +61,19 @@ export function creatingUser({ statements, carryOutOnce, engine }: Writing) {
     author: Author,
     fingerprint: Fingerprint,
   ): Promise<Outcome<User>> {
-    const given = { ...user, ...author, ...fingerprint, id: newUserId(), lock_timeout: TIME_LEFT };
+    const given = {
+      ...user,
+      ...author,
+      ...fingerprint,
+      id: newUserId(),
+      lock_timeout: LOCK_TIMEOUT_PARAMETER,
+    };
     const { created, isReplay } = await carryOutOnce(fingerprint, {
       async write() {
         const [row] = await insertOnce(given).catch(refuseTakenEmail);
         return row && [userIn(row as UserRow)];
       },
-      read: () => readKnownUsers(fingerprint.key),
+      read: () => readReplayedUsers(fingerprint.key),
     });
     const [known] = created;
     if (known === undefined || typeof known === 'string') throw createdAndGone();

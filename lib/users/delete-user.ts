@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import { type Author, recorded } from '../changes/recording.ts';
 import type { Preconditions } from '../http/preconditions.ts';
 import { prepare } from '../postgres/prepared.ts';
-import type { Writing } from './write-context.ts';
+import type { WriteContext } from './write-context.ts';
 import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
 
 type Given = Author & Versions & { readonly id: string };
 
 /** Deletes a user. Resolves with whether there was one, in a version that the preconditions allow. */
-export function deletingUser({ statements }: Writing) {
+export function deletingUser({ statements }: WriteContext) {
   const remove = prepare<Given, unknown>(
     statements,
     'DELETE users',

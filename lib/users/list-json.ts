@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { pieceOf, pieceOfMoment } from '../json/json-literal.ts';
+import { literalOfTimestamp, pieceOf } from '../json/json-literal.ts';
 import { JsonPage } from '../json/json-writer.ts';
 import type { ReceivedRow } from '../postgres/wire/row-reader.ts';
 import type { Position } from './list-cursor.ts';
@@ -50,7 +50,7 @@ export function positionOf({ bytes, at }: ReceivedRow): Position {
   const email = id + UUID;
   const isActive = afterText(bytes, afterText(bytes, email));
   const createdAt = isActive + LENGTH + BOOLEAN + LENGTH;
-  return { created_at: momentIn(bytes, createdAt), id: bytes.toString('hex', id, email) };
+  return { created_at: timestampIn(bytes, createdAt), id: bytes.toString('hex', id, email) };
 }
 
 function writeUser({ bytes, at }: ReceivedRow): void {
@@ -63,9 +63,9 @@ function writeUser({ bytes, at }: ReceivedRow): void {
   const isActive = writeText(bytes, fullName) + LENGTH;
   page.piece(bytes[isActive] === 0 ? INACTIVE : ACTIVE);
   const createdAt = isActive + BOOLEAN + LENGTH;
-  page.piece(pieceOfMoment(momentIn(bytes, createdAt)));
+  page.piece(literalOfTimestamp(timestampIn(bytes, createdAt)));
   page.piece(UPDATED_AT);
-  page.piece(pieceOfMoment(momentIn(bytes, createdAt + TIMESTAMP + LENGTH)));
+  page.piece(literalOfTimestamp(timestampIn(bytes, createdAt + TIMESTAMP + LENGTH)));
   page.piece(END_OF_USER);
 }
 
@@ -85,7 +85,7 @@ function afterText(bytes: Buffer, at: number): number {
  * Converts 64 bits of microseconds to milliseconds since 1970, the precision of the column. 2 ** 32 is 4,294,967
  * thousands and 296. A number holds each millisecond that Date can represent, but not each microsecond.
  */
-function momentIn(bytes: Buffer, at: number): number {
+function timestampIn(bytes: Buffer, at: number): number {
   const upper = bytes.readInt32BE(at);
   return upper * 4_294_967 + Math.round((upper * 296 + bytes.readUInt32BE(at + 4)) / 1000) + EPOCH;
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { integerParameter, UUID_PATTERN } from '../text.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
-import { DATE_TIME_FORM, momentOf } from './rfc3339.ts';
+import { DATE_TIME_FORM, timestampRange } from './rfc3339.ts';
 import { EMAIL_FORM, Email, MAX_PAGE_SIZE } from './user.ts';
 
 /** Maximum `skip`: the largest 32-bit integer. */
@@ -92,7 +92,7 @@ export type UserListQuery = Values;
 function dateTime(description: string, example: string) {
   return z
     .string()
-    .refine((text) => momentOf(text) !== undefined, { error: withHint(DATE_TIME) })
+    .refine((text) => timestampRange(text) !== undefined, { error: withHint(DATE_TIME) })
     .optional()
     .meta({ ...DATE_TIME_FORM, description, examples: [example] });
 }

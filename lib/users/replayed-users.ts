@@ -10,12 +10,12 @@ import { type UserRow, userColumns, userIn } from './user-row.ts';
  * The current state of an item of a request with a key: its user, `gone` if it has since been deleted, or `refused` if
  * it was never stored.
  */
-export type KnownUser = User | 'gone' | 'refused';
+export type ReplayedUser = User | 'gone' | 'refused';
 
 type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
 
 /** Reads the record of a key: one entry per item of its request, in their order. */
-export function readingKnownUsers(statements: Pick<Statements, 'run'>) {
+export function readingReplayedUsers(statements: Pick<Statements, 'run'>) {
   const select = prepare<{ key: Buffer }, Row>(
     statements,
     'SELECT idempotency_keys',
@@ -28,13 +28,13 @@ export function readingKnownUsers(statements: Pick<Statements, 'run'>) {
       order by item.position`,
   );
 
-  return async (key: Buffer): Promise<Known<readonly KnownUser[]> | undefined> => {
+  return async (key: Buffer): Promise<Known<readonly ReplayedUser[]> | undefined> => {
     const rows = await select({ key });
     return rows[0] && { request: rows[0].request, created: rows.map(knownUserIn) };
   };
 }
 
-function knownUserIn(row: Row): KnownUser {
+function knownUserIn(row: Row): ReplayedUser {
   if (row.created === null) return 'refused';
   return row.id === null ? 'gone' : userIn(row);
 }

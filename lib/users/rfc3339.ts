@@ -1,5 +1,5 @@
 /** A time in milliseconds since 1970, rounded down and rounded up. */
-export type Moment = { readonly floor: number; readonly ceiling: number };
+export type TimestampRange = { readonly floor: number; readonly ceiling: number };
 
 /** RFC 3339 section 5.6, with `T` and `Z` in either case, at most 9 digits of a fraction, and no leap second. */
 const DATE_TIME =
@@ -17,7 +17,7 @@ const YEAR_1 = Date.parse('0001-01-01T00:00:00.000Z');
 const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
 
 /** Parses an RFC 3339 date-time; undefined for any other text, and outside of the years 1 to 9999 in UTC. */
-export function momentOf(text: string): Moment | undefined {
+export function timestampRange(text: string): TimestampRange | undefined {
   const [, date = '', time, fraction = '', offset = ''] = DATE_TIME.exec(text) ?? [];
   const local = Date.parse(`${date}T${time}Z`);
   // Date.parse reads 30 February as 2 March.

@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import { type Author, FIELD_BITS, recordedByEach } from '../changes/recording.ts';
 import type { Preconditions } from '../http/preconditions.ts';
 import { prepare } from '../postgres/prepared.ts';
-import { asItem, givenItems, type ItemOf } from './batch-values.ts';
+import { type BatchItemOf, batchValues, toBatchItem } from './batch-values.ts';
 import { refuseTakenEmail } from './create-user.ts';
 import { fieldsToSet, type User, type UserUpdate } from './user.ts';
 import { type UserRow, userIn } from './user-row.ts';
-import type { Writing } from './write-context.ts';
+import type { WriteContext } from './write-context.ts';
 import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
-import { type WrittenRow, writtenUsers } from './write-returning.ts';
+import { type WrittenRow, writeReturning } from './write-returning.ts';
 
 /**
  * Null leaves `email` and `is_active` unchanged. A list of versions is one text, because PostgreSQL requires all lists
@@ -40,16 +40,16 @@ const changed = sql`${sql.lit(FIELD_BITS.email)} * (users.email is distinct from
  * row's current value. Two writers of different fields therefore do not undo each other's changes. Resolves with
  * undefined if the user does not exist, or has another version.
  */
-export function updatingUser({ statements }: Writing) {
-  const update = prepare<ItemOf<Given>, WrittenRow>(
+export function updatingUser({ statements }: WriteContext) {
+  const update = prepare<BatchItemOf<Given>, WrittenRow>(
     statements,
     'UPDATE users',
     (item) =>
-      writtenUsers(
+      writeReturning(
         sql`update users set email = ${values.email}, full_name = ${values.full_name}, is_active = ${values.is_active},
         updated_at = ${laterThanBefore}, version = version + 1, changed = ${changed}
       from given where users.id = given.id and ${isOfVersions({ among: sql`given.among`, except: sql`given.except` })}`,
-        { before: [givenItems(item, NAMES)], record: recordedByEach('updated') },
+        { before: [batchValues(item, NAMES)], record: recordedByEach('updated') },
       ),
     'item',
   );
@@ -62,7 +62,7 @@ export function updatingUser({ statements }: Writing) {
   ): Promise<User | undefined> => {
     const { among, except } = versionsFor(preconditions);
     const versions = { among: among && `{${among}}`, except: except && `{${except}}` };
-    const [row] = await update(asItem({ id, ...fieldsToSet(fields), ...versions, ...author })).catch(
+    const [row] = await update(toBatchItem({ id, ...fieldsToSet(fields), ...versions, ...author })).catch(
       refuseTakenEmail,
     );
     return row && userIn(row as UserRow);

@@ -1,4 +1,4 @@
-import { momentText } from '../json/iso-time.ts';
+import { isoTime } from '../json/iso-time.ts';
 import type { User } from './user.ts';
 
 /**
@@ -6,8 +6,8 @@ import type { User } from './user.ts';
  * objects, which took 205 of the server's 525 microseconds for a page of 100 users.
  */
 export function userJson({ id, email, full_name, is_active, created_at, updated_at }: User): string {
-  const created = momentText(created_at);
-  const updated = updated_at === created_at ? created : momentText(updated_at);
+  const created = isoTime(created_at);
+  const updated = updated_at === created_at ? created : isoTime(updated_at);
   const name = full_name === null ? 'null' : JSON.stringify(full_name);
   return `{"id":"${id}","email":${JSON.stringify(email)},"full_name":${name},"is_active":${is_active},"created_at":"${created}","updated_at":"${updated}"}`;
 }

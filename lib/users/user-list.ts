@@ -6,7 +6,7 @@ import { foldedEmail } from './folded-email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
 import { pageColumns, positionOf } from './list-json.ts';
 import { LARGEST_SKIP, type UserListQuery } from './list-query.ts';
-import { momentOf } from './rfc3339.ts';
+import { timestampRange } from './rfc3339.ts';
 
 /** The rows of a page of the list, and the query of the next one; undefined at the end. */
 export type UserPage = { readonly rows: readonly ReceivedRow[]; readonly next: string | undefined };
@@ -36,7 +36,7 @@ export function listingUsers(statements: Pick<Statements, 'run'>) {
 
   return async (query: UserListQuery): Promise<UserPage> => {
     const values = valuesOf(query);
-    const words = wordsFor(query, values);
+    const words = statementKey(query, values);
     const kind = kindOf(query);
     const select = known[kind].get(words) ?? prepareFor(words, kind);
     const found = await select(values);
@@ -53,7 +53,7 @@ function kindOf({ limit, skip, is_active }: UserListQuery): 'read' | 'long' {
 }
 
 /** The key of the statement's text: the order, the filter `is_active`, and the names of the present values. */
-function wordsFor({ sort, is_active }: UserListQuery, values: Given): string {
+function statementKey({ sort, is_active }: UserListQuery, values: Given): string {
   const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   return [sort, is_active, ...names].join(' ');
 }
@@ -62,8 +62,8 @@ function wordsFor({ sort, is_active }: UserListQuery, values: Given): string {
 function valuesOf(query: UserListQuery) {
   const { email, ids, created_after = '', created_before = '', cursor, skip, limit } = query;
   const position = cursor === undefined ? undefined : positionIn(cursor, query);
-  const after = momentOf(created_after)?.floor;
-  const before = momentOf(created_before)?.ceiling;
+  const after = timestampRange(created_after)?.floor;
+  const before = timestampRange(created_before)?.ceiling;
   const way = query.sort === 'created_at' ? 1 : -1;
   const hasPassed = (bound = NaN) => position !== undefined && (position.created_at - bound) * way > 0;
   return {

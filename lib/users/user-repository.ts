@@ -10,12 +10,12 @@ import { creatingUser } from './create-user.ts';
 import { deletingUser } from './delete-user.ts';
 import type { UserListQuery } from './list-query.ts';
 import { noSuchUser } from './refusals.ts';
-import type { KnownUser } from './replayed-users.ts';
+import type { ReplayedUser } from './replayed-users.ts';
 import { updatingUser } from './update-user.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
 import { listingUsers, type UserPage } from './user-list.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
-import type { Writing } from './write-context.ts';
+import type { WriteContext } from './write-context.ts';
 
 /**
  * The users in PostgreSQL. Each method is one statement. The unique index and the row itself decide between racing
@@ -34,7 +34,7 @@ export type UserRepository = {
    *
    * @throws {Problem} as create does; for an atomic batch also validation_error if it has an email twice
    */
-  createBatch(batch: UserBatch, author: Author, key?: string): Promise<Outcome<readonly KnownUser[]>>;
+  createBatch(batch: UserBatch, author: Author, key?: string): Promise<Outcome<readonly ReplayedUser[]>>;
   list(query: UserListQuery): Promise<UserPage>;
   /** @throws {Problem} not_found_error */
   get(id: string): Promise<User>;
@@ -45,7 +45,7 @@ export type UserRepository = {
 };
 
 /** Creates the repository over these statements. */
-export function userRepository(writing: Writing): UserRepository {
+export function userRepository(writing: WriteContext): UserRepository {
   const { createUser, createUserOnce } = creatingUser(writing);
   const { createBatch, createBatchOnce } = creatingBatch(writing);
   const updateUser = updatingUser(writing);

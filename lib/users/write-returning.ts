@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { UserRow } from './user-row.ts';
 import { userColumns } from './user-row.ts';
 
-type Around = {
+type CteParts = {
   /** Common table expressions that `write` selects from. */
   readonly before?: readonly RawBuilder<unknown>[];
   /** The common table expression that records a change for each row of `written`. */
@@ -15,9 +15,9 @@ type Around = {
 export type WrittenRow = UserRow | { readonly id: null };
 
 /** The statement that writes users, records their changes, and returns the users as written. */
-export function writtenUsers(
+export function writeReturning(
   write: RawBuilder<unknown>,
-  { before = [], record, isKeyed = false }: Around,
+  { before = [], record, isKeyed = false }: CteParts,
 ): RawBuilder<WrittenRow> {
   const written = sql`written as (
     ${write} returning ${userColumns}, users.changed, users.updated_at as moment

@@ -61,7 +61,7 @@ describe('what a gateway takes for a user is refused as the path that it is: 405
   });
 });
 
-test('a path that ends in a parameter knows all its neighbours, and their methods', () => {
+test('a path that ends in a parameter knows all its siblings, and their methods', () => {
   const routes = endpoints.map(({ route }) => route);
   const beside = (path: string) => {
     const [, parent = ''] = /^(.*\/)\{\w+\}$/.exec(path) ?? [];
@@ -76,7 +76,7 @@ test('a path that ends in a parameter knows all its neighbours, and their method
     );
   };
 
-  expect(routes.map(({ operationId, neighbours = {} }) => [operationId, neighbours])).toEqual(
+  expect(routes.map(({ operationId, siblings = {} }) => [operationId, siblings])).toEqual(
     routes.map(({ operationId, path }) => [operationId, beside(path)]),
   );
 });

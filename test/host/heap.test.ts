@@ -9,7 +9,7 @@ const MODULE = pathToFileURL(join(import.meta.dirname, '../../host/v8-flags.ts')
 function resultOf(preparation: string, program: string): number {
   const source = `
     import { getHeapSpaceStatistics } from 'node:v8';
-    import { fitHeap } from '${MODULE}';
+    import { setHeapFlags } from '${MODULE}';
     const old = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space');
     ${preparation};
     ${program}`;

@@ -3,10 +3,10 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createDoor } from '../../host/admission/admission.ts';
-import { createLine } from '../../host/admission/admission-queue.ts';
-import { createHeavyTurns } from '../../host/admission/memory-intensive-limit.ts';
-import { createUnread } from '../../host/admission/paused-sockets.ts';
+import { createAdmission } from '../../host/admission/admission.ts';
+import { createAdmissionQueue } from '../../host/admission/admission-queue.ts';
+import { createMemoryIntensiveLimit } from '../../host/admission/memory-intensive-limit.ts';
+import { createPausedSockets } from '../../host/admission/paused-sockets.ts';
 import { createRefusalBudget } from '../../host/admission/refusal-budget.ts';
 import { createRefusalCounts } from '../../host/admission/refusal-counts.ts';
 import { connectTo, written } from '../stage/connection.ts';
@@ -19,12 +19,12 @@ const LONGEST = 20;
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 describe('the line at the door', () => {
-  const heavy = (name: string) => ({ name, isHeavy: true });
-  const light = (name: string) => ({ name, isHeavy: false });
+  const heavy = (name: string) => ({ name, isMemoryIntensive: true });
+  const light = (name: string) => ({ name, isMemoryIntensive: false });
 
   test('is left in the order in which they came, the heavy in their turn only', () => {
     let isTurnOfHeavy = true;
-    const line = createLine<{ name: string; isHeavy: boolean }>(() => isTurnOfHeavy);
+    const line = createAdmissionQueue<{ name: string; isMemoryIntensive: boolean }>(() => isTurnOfHeavy);
     for (const arrival of [heavy('a'), light('b'), heavy('c'), heavy('d'), light('e')]) line.add(arrival);
     const take = () => line.takeNext()?.name;
 
@@ -42,7 +42,7 @@ describe('the line at the door', () => {
   });
 
   test('gives up all who came before a moment', async () => {
-    const line = createLine<{ name: string; isHeavy: boolean }>(() => false);
+    const line = createAdmissionQueue<{ name: string; isMemoryIntensive: boolean }>(() => false);
     for (const arrival of [heavy('a'), light('b')]) line.add(arrival);
     await sleep(5);
     const moment = performance.now();
@@ -59,7 +59,7 @@ describe('of the turns', () => {
 
   test('one is free in each turn of the event loop, and eight in all', async () => {
     let told = 0;
-    const turns = createHeavyTurns(() => {
+    const turns = createMemoryIntensiveLimit(() => {
       told += 1;
     });
     const responses = upTo(MOST).map(() => new ServerResponse(new IncomingMessage(new Socket())));
@@ -83,24 +83,24 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
   const letIn = new Map<string, ServerResponse>();
   const refused: string[] = [];
   let inFlight = 0;
-  const door = createDoor({
+  const door = createAdmission({
     inFlight: () => inFlight,
     isDatabaseCrowded: () => false,
     budget: createRefusalBudget(),
-    unread: createUnread(),
+    unread: createPausedSockets(),
     counts: createRefusalCounts({ warning() {} }),
   });
   const server = createServer(({ url = '' }, response) => {
     inFlight += 1;
-    const isHeavy = url.startsWith('/heavy');
+    const isMemoryIntensive = url.startsWith('/heavy');
     const serve = () => void letIn.set(url, response);
     const refuse = () => {
       refused.push(url);
       inFlight -= 1;
       response.writeHead(503, { 'Content-Length': 0 }).end();
     };
-    if (door.letsIn(response, isHeavy)) serve();
-    else door.queue({ response, isHeavy, serve, refuse });
+    if (door.admits(response, isMemoryIntensive)) serve();
+    else door.queue({ response, isMemoryIntensive, serve, refuse });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

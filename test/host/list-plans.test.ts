@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 /** The moment at which the user of this number was created. */
-const momentOf = (number: number) => new Date(BEGIN + number * 1000).toISOString();
+const timeOf = (number: number) => new Date(BEGIN + number * 1000).toISOString();
 
 /** A query of ten users, after the user of this number when that is given. */
 function queryOf(parameters: Readonly<Record<string, string>>, after?: number): UserListQuery {
@@ -86,40 +86,35 @@ describe.each([
     ['the last inactive', { is_active: 'false' }, 98_999, INACTIVE],
     ['the newest inactive', { is_active: 'false', sort: '-created_at' }, undefined, INACTIVE],
     ['the oldest inactive, newest first', { is_active: 'false', sort: '-created_at' }, 1000, INACTIVE],
-    ['the first after a moment', { created_after: momentOf(50_000) }, undefined, ALL],
-    ['the last after a moment', { created_after: momentOf(10) }, 99_989, ALL],
-    ['the newest after a moment', { created_after: momentOf(10), sort: '-created_at' }, undefined, ALL],
-    [
-      'the oldest after a moment, newest first',
-      { created_after: momentOf(10), sort: '-created_at' },
-      20,
-      ALL,
-    ],
-    ['the first before a moment', { created_before: momentOf(99_990) }, undefined, ALL],
-    ['the last before a moment', { created_before: momentOf(99_990) }, 99_980, ALL],
-    ['the newest before a moment', { created_before: momentOf(50_000), sort: '-created_at' }, undefined, ALL],
+    ['the first after a moment', { created_after: timeOf(50_000) }, undefined, ALL],
+    ['the last after a moment', { created_after: timeOf(10) }, 99_989, ALL],
+    ['the newest after a moment', { created_after: timeOf(10), sort: '-created_at' }, undefined, ALL],
+    ['the oldest after a moment, newest first', { created_after: timeOf(10), sort: '-created_at' }, 20, ALL],
+    ['the first before a moment', { created_before: timeOf(99_990) }, undefined, ALL],
+    ['the last before a moment', { created_before: timeOf(99_990) }, 99_980, ALL],
+    ['the newest before a moment', { created_before: timeOf(50_000), sort: '-created_at' }, undefined, ALL],
     [
       'the oldest before a moment, newest first',
-      { created_before: momentOf(99_990), sort: '-created_at' },
+      { created_before: timeOf(99_990), sort: '-created_at' },
       10,
       ALL,
     ],
     [
       'the last between two moments',
-      { created_after: momentOf(10), created_before: momentOf(99_990) },
+      { created_after: timeOf(10), created_before: timeOf(99_990) },
       99_980,
       ALL,
     ],
     [
       'the last inactive between two moments',
-      { is_active: 'false', created_after: momentOf(10), created_before: momentOf(99_990) },
+      { is_active: 'false', created_after: timeOf(10), created_before: timeOf(99_990) },
       98_999,
       INACTIVE,
     ],
     ['of an email', { email: 'USER-5@example.com' }, undefined, EMAIL],
     [
       'of an email and all else',
-      { email: 'USER-5@example.com', is_active: 'true', created_after: momentOf(1) },
+      { email: 'USER-5@example.com', is_active: 'true', created_after: timeOf(1) },
       2,
       EMAIL,
     ],
@@ -146,8 +141,8 @@ describe.each([
 });
 
 test('the text of the statement depends on which parameters there are, and not on their values', async () => {
-  const one = await statementOf(queryOf({ ids: IDS.join(), created_after: momentOf(1), email: 'a@b' }, 5));
-  const other = await statementOf(queryOf({ ids: `${IDS[0]}`, created_after: momentOf(2), email: 'c@d' }, 6));
+  const one = await statementOf(queryOf({ ids: IDS.join(), created_after: timeOf(1), email: 'a@b' }, 5));
+  const other = await statementOf(queryOf({ ids: `${IDS[0]}`, created_after: timeOf(2), email: 'c@d' }, 6));
 
   expect(one.sql).toBe(other.sql);
   expect(one.sql).not.toContain('00000000');

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
-import { createOneAtATime } from '../../host/sockets/http-pipelining.ts';
+import { createRequestOrder } from '../../host/sockets/http-pipelining.ts';
 import { success } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
@@ -112,15 +112,15 @@ test('a caller who has sent all, and says so, is answered all of it', async ({ o
 test('probes that wait behind a request are not counted as requests that wait', async ({
   onTestFinished,
 }) => {
-  const oneAtATime = createOneAtATime();
+  const requestOrder = createRequestOrder();
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => {
     const previous = responses.at(-1);
     responses.push(response);
     const isInFlight = responses.length % 2 === 0;
     const serve = () => response.end('served');
-    if (oneAtATime.isToWaitFor(previous))
-      oneAtATime.follow(previous, { response, isInFlight, serve, drop() {} });
+    if (requestOrder.isToWaitFor(previous))
+      requestOrder.follow(previous, { response, isInFlight, serve, drop() {} });
   }).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -132,11 +132,11 @@ test('probes that wait behind a request are not counted as requests that wait', 
     const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     connection.send(Buffer.concat(Array.from({ length: 6 }, () => ask)));
     await until('all have been received', () => responses.length === 6);
-    expect(oneAtATime.waitingCount).toBe(3);
+    expect(requestOrder.waitingCount).toBe(3);
 
     if (way === 'gone') connection.abort();
     else responses[0]?.end('first');
-    await until('none waits', () => oneAtATime.waitingCount === 0);
+    await until('none waits', () => requestOrder.waitingCount === 0);
     connection.close();
   }
 });

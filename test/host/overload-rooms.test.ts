@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { createDoor } from '../../host/admission/admission.ts';
-import { createUnread } from '../../host/admission/paused-sockets.ts';
-import { createRoom } from '../../host/admission/queue-limit.ts';
+import { createAdmission } from '../../host/admission/admission.ts';
+import { createPausedSockets } from '../../host/admission/paused-sockets.ts';
+import { createQueueLimit } from '../../host/admission/queue-limit.ts';
 import { createRefusalBudget } from '../../host/admission/refusal-budget.ts';
 import { createRefusalCounts } from '../../host/admission/refusal-counts.ts';
 import { connectTo, written } from '../stage/connection.ts';
@@ -59,7 +59,7 @@ describe('the budget of refusals', () => {
 
 describe('the room at the door', () => {
   test('follows the pace, so that the last one who waits is let in within 0.6 seconds', () => {
-    const room = createRoom();
+    const room = createQueueLimit();
     for (let time = 0; time <= 10_000; time += 100) {
       room.onLetIn(100);
       room.measure(time);
@@ -68,7 +68,7 @@ describe('the room at the door', () => {
   });
 
   test('is a small one when nobody is let in any more, and as at first once all are', () => {
-    const room = createRoom();
+    const room = createQueueLimit();
     const { size } = room;
     for (let time = 0; time <= 10_000; time += 100) room.measure(time);
     expect(room.size).toBe(128);
@@ -113,7 +113,7 @@ async function untilReceived(url: string): Promise<void> {
 describe('from a connection left unread nothing is received until it is read again', () => {
   /** Three connections, of which two are left unread, the one to `/1` first, with a request each. */
   async function start(context: { onTestFinished(fn: () => unknown): void }) {
-    const unread = createUnread();
+    const unread = createPausedSockets();
     const received: string[] = [];
     const server = createServer(({ url = '', socket }, response) => {
       if (url !== '/probe') received.push(url);
@@ -155,7 +155,7 @@ describe('from a connection left unread nothing is received until it is read aga
 });
 
 test('a connection with several answers is left once', async (context) => {
-  const unread = createUnread();
+  const unread = createPausedSockets();
   const server = createServer((request, response) => {
     response.setHeader('Content-Length', 2).end('ok');
     if (request.url !== '/probe') response.once('close', () => unread.leave(request.socket));
@@ -186,8 +186,8 @@ describe('the door', () => {
     const letIn: ServerResponse[] = [];
     const received: string[] = [];
     let answered = 0;
-    const unread = createUnread();
-    const door = createDoor({
+    const unread = createPausedSockets();
+    const door = createAdmission({
       inFlight: () => received.length - answered,
       isDatabaseCrowded: () => letIn.length >= INSIDE,
       budget: createRefusalBudget(),
@@ -200,13 +200,13 @@ describe('the door', () => {
     };
     const server = createServer(({ url = '' }, response) => {
       if (url === '/probe') return void response.setHeader('Content-Length', 2).end('ok');
-      const isLetIn = door.letsIn(response, false);
+      const isLetIn = door.admits(response, false);
       received.push(url);
       if (isLetIn) letIn.push(response);
       else
         door.queue({
           response,
-          isHeavy: false,
+          isMemoryIntensive: false,
           serve: () => letIn.push(response),
           refuse: () => answer(response),
         });

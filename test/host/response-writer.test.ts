@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createResponseWriter } from '../../host/response-writer.ts';
-import { createUnsent } from '../../host/sockets/unflushed-responses.ts';
+import { createUnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
 
 /** More than the buffers of both sides hold. */
 const body = 'x'.repeat(30_000_000);
@@ -17,7 +17,7 @@ async function isWhole(reader: Socket): Promise<boolean> {
 }
 
 test('answers are waited for until they are sent, also those that are written meanwhile', async () => {
-  const responseWriter = createResponseWriter(createUnsent(3 * body.length));
+  const responseWriter = createResponseWriter(createUnflushedResponses(3 * body.length));
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => responses.push(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');

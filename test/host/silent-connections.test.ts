@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closeSilent } from '../../host/sockets/silent-connections.ts';
+import { closeSilentConnections } from '../../host/sockets/silent-connections.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
@@ -22,7 +22,7 @@ const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
 });
 
 beforeAll(async () => {
-  closeSilent(server, { isBusy: (socket) => long.has(socket), silence: SILENCE, period: 20 });
+  closeSilentConnections(server, { isBusy: (socket) => long.has(socket), silence: SILENCE, period: 20 });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createResponseWriter } from '../../host/response-writer.ts';
-import { createUnsent } from '../../host/sockets/unflushed-responses.ts';
+import { createUnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
 
 const END = 'the end';
 
@@ -15,7 +15,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
 const arrived: ServerResponse[] = [];
 const server = createServer((_request, response) => arrived.push(response));
-const responses = createResponseWriter(createUnsent(limit));
+const responses = createResponseWriter(createUnflushedResponses(limit));
 let port: number;
 
 beforeAll(async () => {

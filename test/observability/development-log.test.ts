@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { forPeople } from '../../lib/observability/pretty-line.ts';
+import { prettyLine } from '../../lib/observability/pretty-line.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { TERMINAL } from '../stage/terminal.ts';
@@ -65,7 +65,7 @@ test('what takes several lines is set in on each of them, and a code follows the
   const outer = { name: 'error', code: '42P01', message: 'four', stack: 'error: four\n    at five', cause };
   const event = { timestamp: '2026-01-02T03:04:05.678Z', level: 'error', event: 'app_error', cause: outer };
 
-  expect(forPeople(event)).toBe(
+  expect(prettyLine(event)).toBe(
     [
       '03:04:05.678 error   app_error',
       '  error: four',

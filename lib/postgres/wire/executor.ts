@@ -64,7 +64,7 @@ const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeou
 
 /**
  * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session, one
- * behind the other: one that is given up costs its neighbours nothing, because its answer is thrown away. With a depth of
+ * behind the other: one that is given up costs its siblings nothing, because its answer is thrown away. With a depth of
  * 1, a session whose statement is given up is closed, and PostgreSQL stops the statement.
  */
 export class Executor implements Way {

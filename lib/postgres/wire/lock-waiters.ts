@@ -1,5 +1,5 @@
 import { unavailable } from '../../http/problem.ts';
-import { fewAtOnce } from '../../semaphore.ts';
+import { createSemaphore } from '../../semaphore.ts';
 import { isLockTimeout } from '../faults.ts';
 import { LOCK_GRACE } from '../time-left.ts';
 import type { Executor } from './executor.ts';
@@ -24,8 +24,8 @@ const LONGEST_TRY = 200;
  * They take turns, whoever is to have the shortest first, so that nobody whose lock is free in a moment waits for those
  * whose locks are kept. (What may take long waits on, for it may have a key meanwhile, and would give it away.)
  */
-export function asideOf(executor: Executor, { most, mostWaiting }: Options): Way {
-  const turns = fewAtOnce(most, 'too many wait for locks');
+export function createLockWaiters(executor: Executor, { most, mostWaiting }: Options): Way {
+  const turns = createSemaphore(most, 'too many wait for locks');
 
   return {
     async send(text, values, deadline) {

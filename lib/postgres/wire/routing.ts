@@ -6,7 +6,7 @@ import type { Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
 import { timeLimitOf, type Ways } from '../statements.ts';
 import { Executor } from './executor.ts';
-import { asideOf } from './lock-waiters.ts';
+import { createLockWaiters } from './lock-waiters.ts';
 
 type Opened = { readonly ways: Ways; readonly executors: readonly Executor[] };
 
@@ -64,7 +64,7 @@ export function openWays(
       write,
       item: new Batcher(write, { ...options, areWrites: true, maxBatches: forWrites }),
       long,
-      aside: asideOf(long, { ...options, most: Math.ceil(forOthers / 3) }),
+      aside: createLockWaiters(long, { ...options, most: Math.ceil(forOthers / 3) }),
     },
     executors: [read, write, long],
   };

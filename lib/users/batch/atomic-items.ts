@@ -19,7 +19,7 @@ export function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): v
     const { email } = Object(sent) as { email?: unknown };
     if (typeof email !== 'string') continue;
     const isNamed = faults.some(({ path }) => path[0] === 'email');
-    const folded = surelyFolded(email);
+    const folded = asciiFold(email);
     if (earlier.has(folded) && !isNamed) refuse(index, ['email'], REPEATED);
     earlier.add(folded);
   }
@@ -33,7 +33,7 @@ export function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): v
  * An address with its ASCII letters in lower case. Two addresses that are equal in this form are equal for PostgreSQL,
  * too.
  */
-function surelyFolded(email: string): string {
+function asciiFold(email: string): string {
   return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
@@ -41,6 +41,6 @@ function surelyFolded(email: string): string {
  * An address in a form that is equal for nearly all addresses that PostgreSQL takes for one. Only the collation of the
  * column knows which these are, so what is stored is decided there.
  */
-export function nearlyFolded(email: string): string {
+export function approximateFold(email: string): string {
   return email.toUpperCase().toLowerCase();
 }

@@ -5,14 +5,14 @@ import { valuesNotAllowed } from '../../http/value-faults.ts';
 import type { Outcome } from '../../idempotency/carry-out-once.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import { emailsTaken } from '../refusals.ts';
-import type { KnownUser } from '../replayed-users.ts';
+import type { ReplayedUser } from '../replayed-users.ts';
 import { UserRead } from '../user.ts';
 import { userJson } from '../user-json.ts';
 import { personal, replayed, representation } from '../user-reply.ts';
 import { type BatchItem, faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
 
 /** A batch that was carried out, and the result of each item. */
-export type CreatedBatch = Outcome<readonly KnownUser[]> & {
+export type CreatedBatch = Outcome<readonly ReplayedUser[]> & {
   readonly batch: UserBatch;
   /** The path of the request. */
   readonly instance: string;

@@ -3,11 +3,11 @@ import type { Outcome } from '../../idempotency/carry-out-once.ts';
 import type { Fingerprint } from '../../idempotency/fingerprint.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import { violatesUnique } from '../../postgres/faults.ts';
-import { TIME_LEFT } from '../../postgres/time-left.ts';
-import { type KnownUser, readingKnownUsers } from '../replayed-users.ts';
+import { LOCK_TIMEOUT_PARAMETER } from '../../postgres/time-left.ts';
+import { type ReplayedUser, readingReplayedUsers } from '../replayed-users.ts';
 import { newUserId } from '../user-id.ts';
 import { userIn } from '../user-row.ts';
-import type { Writing } from '../write-context.ts';
+import type { WriteContext } from '../write-context.ts';
 import { type InsertItems, type Items, insertingItems } from './insert-items.ts';
 import { refusingBatchEmails } from './refuse-batch-emails.ts';
 import type { BatchItem, UserBatch } from './user-batch.ts';
@@ -15,10 +15,10 @@ import type { BatchItem, UserBatch } from './user-batch.ts';
 type Given = Parameters<InsertItems>[0];
 
 /** Stores the items of a batch, and resolves with the result of each. With a key, a batch is carried out once. */
-export function creatingBatch(writing: Writing) {
+export function creatingBatch(writing: WriteContext) {
   const { statements, carryOutOnce } = writing;
   const inserts = { atomic: insertsOf('atomic'), partial: insertsOf('partial') };
-  const readKnownUsers = readingKnownUsers(statements);
+  const readReplayedUsers = readingReplayedUsers(statements);
   const { refuseRepeatedEmails, refuseEmails } = refusingBatchEmails(statements);
 
   function insertsOf(mode: UserBatch['mode']) {
@@ -28,7 +28,7 @@ export function creatingBatch(writing: Writing) {
     };
   }
 
-  async function createBatch({ items, mode }: UserBatch, author: Author): Promise<readonly KnownUser[]> {
+  async function createBatch({ items, mode }: UserBatch, author: Author): Promise<readonly ReplayedUser[]> {
     const given = { ...itemsIn(items), ...author };
     if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
     return (await untilDecided(mode, inserts[mode].plain, given)) ?? [];
@@ -38,13 +38,13 @@ export function creatingBatch(writing: Writing) {
     { items, mode }: UserBatch,
     author: Author,
     fingerprint: Fingerprint,
-  ): Promise<Outcome<readonly KnownUser[]>> {
-    const given = { ...itemsIn(items), ...author, ...fingerprint, lock_timeout: TIME_LEFT };
+  ): Promise<Outcome<readonly ReplayedUser[]>> {
+    const given = { ...itemsIn(items), ...author, ...fingerprint, lock_timeout: LOCK_TIMEOUT_PARAMETER };
     // Refused whatever the state of the key.
     if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
     const outcome = await carryOutOnce(fingerprint, {
       write: () => untilDecided(mode, inserts[mode].keyed, given),
-      read: () => readKnownUsers(fingerprint.key),
+      read: () => readReplayedUsers(fingerprint.key),
     });
     if (mode === 'atomic' && outcome.created.includes('gone')) throw createdAndGone();
     return outcome;
@@ -55,7 +55,7 @@ export function creatingBatch(writing: Writing) {
     mode: UserBatch['mode'],
     insert: InsertItems,
     given: Given,
-  ): Promise<readonly KnownUser[] | undefined> {
+  ): Promise<readonly ReplayedUser[] | undefined> {
     // The time limit of the request's statements ends the loop.
     for (;;) {
       try {

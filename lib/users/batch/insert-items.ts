@@ -3,8 +3,8 @@ import { type Author, recorded } from '../../changes/recording.ts';
 import { type Claim, claimed } from '../../idempotency/claim.ts';
 import { type Prepared, prepare } from '../../postgres/prepared.ts';
 import { foldedEmail } from '../folded-email.ts';
-import type { Writing } from '../write-context.ts';
-import { type WrittenRow, writtenUsers } from '../write-returning.ts';
+import type { WriteContext } from '../write-context.ts';
+import { type WrittenRow, writeReturning } from '../write-returning.ts';
 import type { UserBatch } from './user-batch.ts';
 
 /** The items of a batch, one list per member. An item with refused values has no email. */
@@ -49,14 +49,14 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
 
 /** The statement for this mode. The order of the addresses prevents two batches from waiting for each other. */
 export function insertingItems(
-  { statements, engine }: Writing,
+  { statements, engine }: WriteContext,
   mode: UserBatch['mode'],
   { isKeyed }: { readonly isKeyed: boolean },
 ): InsertItems {
   return prepare<Given, WrittenRow>(statements, 'INSERT users', (given) => {
     const { before, rows, ids } = SOURCES[mode](given);
     const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
-    return writtenUsers(
+    return writeReturning(
       sql`insert into users (id, email, full_name)
         select source.id, source.email, source.full_name from ${source} order by source.folded`,
       {

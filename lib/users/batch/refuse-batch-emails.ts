@@ -3,14 +3,14 @@ import { prepare } from '../../postgres/prepared.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { foldedEmail } from '../folded-email.ts';
 import { emailsRepeated, emailsTaken } from '../refusals.ts';
-import { nearlyFolded } from './atomic-items.ts';
+import { approximateFold } from './atomic-items.ts';
 
 type Emails = readonly (string | null)[];
 type Verdict = { readonly is_repeated: boolean; readonly is_taken: boolean };
 
 /** Refuses an atomic batch for its emails, and names all of them. */
 export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
-  const judge = prepare<{ emails: Emails }, Verdict>(
+  const decide = prepare<{ emails: Emails }, Verdict>(
     statements,
     'SELECT users',
     ({ emails }) => sql`
@@ -24,7 +24,7 @@ export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
   );
 
   async function verdictsOn(emails: Emails): Promise<readonly Verdict[]> {
-    const verdicts = await judge({ emails });
+    const verdicts = await decide({ emails });
     const repeated = indexesWhere(verdicts, ({ is_repeated }) => is_repeated);
     if (repeated.length > 0) throw emailsRepeated(repeated);
     return verdicts;
@@ -33,7 +33,7 @@ export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
   return {
     /** Refuses emails that occur earlier in the batch. It asks the database only if there may be any. */
     async refuseRepeatedEmails(emails: Emails): Promise<void> {
-      if (new Set(emails.map((email) => email && nearlyFolded(email))).size < emails.length)
+      if (new Set(emails.map((email) => email && approximateFold(email))).size < emails.length)
         await verdictsOn(emails);
     },
     /** Refuses repeated emails, otherwise emails of existing users. Resolves if there are none, or no longer any. */

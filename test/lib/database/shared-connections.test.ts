@@ -176,10 +176,10 @@ describe('statements that share a connection', () => {
     const [sleep, read] = [nap('read'), echo()];
     const answeredBy = performance.now() + 100;
     const givenUp = withinRequest({ requestId: 'r', answeredBy }, () => sleep({ seconds: 0.6 }));
-    const neighbours = numbers(10).map((number) => read({ text: String(number) }));
+    const siblings = numbers(10).map((number) => read({ text: String(number) }));
 
     expect(await endsOf([givenUp])).toEqual([unavailable]);
-    expect(await Promise.all(neighbours)).toEqual(
+    expect(await Promise.all(siblings)).toEqual(
       numbers(10).map((number) => [{ text: String(number), at: expect.any(Number) }]),
     );
   });

@@ -8,7 +8,7 @@ afterEach(() => {
 });
 
 /** The moment in an id, in milliseconds since 1970 (RFC 9562 section 5.7). */
-const momentOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
 
 test('ids are UUIDs of version 7, each greater than the one before it', () => {
   const before = Date.now();
@@ -18,8 +18,8 @@ test('ids are UUIDs of version 7, each greater than the one before it', () => {
   expect(ids.filter((id) => !UUID_V7.test(id))).toEqual([]);
   expect([...ids].sort()).toEqual(ids);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(momentOf(ids[0] ?? '')).toBeGreaterThanOrEqual(before);
-  expect(momentOf(ids.at(-1) ?? '')).toBeLessThanOrEqual(after);
+  expect(timeOf(ids[0] ?? '')).toBeGreaterThanOrEqual(before);
+  expect(timeOf(ids.at(-1) ?? '')).toBeLessThanOrEqual(after);
 });
 
 test('ids go on growing when the clock is set back', () => {
@@ -30,7 +30,7 @@ test('ids go on growing when the clock is set back', () => {
   const ids = [before, newUserId(), newUserId()];
 
   expect([...ids].sort()).toEqual(ids);
-  expect(ids.map(momentOf)).toEqual(ids.map(() => Date.parse('2036-01-01T00:00:00Z')));
+  expect(ids.map(timeOf)).toEqual(ids.map(() => Date.parse('2036-01-01T00:00:00Z')));
 });
 
 test('the random bits of no two ids are alike', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { momentText } from '../../../lib/json/iso-time.ts';
+import { isoTime } from '../../../lib/json/iso-time.ts';
 import { userJson } from '../../../lib/users/user-json.ts';
 import { representation } from '../../../lib/users/user-reply.ts';
 import { anyMoment, anyUser } from '../../stage/any-user.ts';
@@ -8,7 +8,7 @@ import { anyMoment, anyUser } from '../../stage/any-user.ts';
 test('a moment is written as Date writes it', () => {
   void fc.assert(
     fc.property(anyMoment, (milliseconds) => {
-      expect(momentText(milliseconds)).toBe(new Date(milliseconds).toISOString());
+      expect(isoTime(milliseconds)).toBe(new Date(milliseconds).toISOString());
     }),
     { numRuns: 5000 },
   );
@@ -17,7 +17,7 @@ test('a moment is written as Date writes it', () => {
 test('moments whose minutes are kept in one place do not meet', () => {
   const minutes = [0, 256, 512, 1, 257, 0].flatMap((minute) => [minute, minute]);
   const moments = minutes.map((minute, place) => minute * 60_000 + place);
-  expect(moments.map(momentText)).toEqual(moments.map((moment) => new Date(moment).toISOString()));
+  expect(moments.map(isoTime)).toEqual(moments.map((moment) => new Date(moment).toISOString()));
 });
 
 test('a user is written as JSON.stringify writes it, to the byte, whatever its texts hold', () => {
