@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Author, FIELD_BITS, recordedByEach } from '../changes/recording.ts';
+import { type Author, recordedByEach } from '../changes/recording.ts';
 import type { Preconditions } from '../http/preconditions.ts';
 import { prepare } from '../postgres/prepared.ts';
 import { type BatchItemOf, batchValues, toBatchItem } from './batch-values.ts';
@@ -31,6 +31,7 @@ const values = {
 } as const;
 
 /** On the right of `=` in `set`, columns have their values from before the update. */
+const FIELD_BITS = { email: 1, full_name: 2, is_active: 4 };
 const changed = sql`${sql.lit(FIELD_BITS.email)} * (users.email is distinct from ${values.email})::int
   + ${sql.lit(FIELD_BITS.full_name)} * (users.full_name is distinct from ${values.full_name})::int
   + ${sql.lit(FIELD_BITS.is_active)} * (users.is_active is distinct from ${values.is_active})::int`;
