@@ -1,5 +1,5 @@
-import type { RawBuilder } from 'kysely';
-import type { Engine } from '../postgres/engines.ts';
+import { type Migration, migrate } from '../postgres/index.ts';
+import type { Settings } from '../settings/settings.ts';
 import { users } from './0001-users.ts';
 import { inactiveUsers } from './0002-inactive-users.ts';
 import { idempotencyKeys } from './0003-idempotency-keys.ts';
@@ -7,16 +7,7 @@ import { userChanges } from './0004-user-changes.ts';
 import { feedHead } from './0005-feed-head.ts';
 import type { MigrationName } from './names.ts';
 
-/** Sends one statement, and resolves with its rows. */
-export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
-
-/**
- * One statement or a few, outside of a transaction. Each leaves alone what is there already, because it may be sent again
- * after any failure, and suits the version of the service that still runs beside it.
- */
-export type Migration = (send: SendSql, engine: Engine) => Promise<void>;
-
-/** What each migration does, in their order. */
+/** The migrations, in their order. */
 export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0001-users': users,
   '0002-inactive-users': inactiveUsers,
@@ -24,3 +15,8 @@ export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0004-user-changes': userChanges,
   '0005-feed-head': feedHead,
 };
+
+/** Runs the migrations that have not run yet. @throws the fault that ended the run; the next run continues there */
+export function runMigrations(postgres: Settings['postgres'], signal?: AbortSignal): Promise<void> {
+  return migrate(postgres, migrations, signal);
+}
