@@ -57,7 +57,7 @@ export type Field = {
   readonly schema: z.ZodType;
 } & (GeneratedField | RequiredField | DefaultField | OptionalField);
 
-export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz';
+type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz';
 
 /** The service sets the field, and callers never do. */
 type GeneratedField = { readonly onCreate: 'generated' };
@@ -126,14 +126,21 @@ export const fields = Object.entries<Field>(FIELDS).map(([name, field]) => ({
 }));
 
 /** The fields that a create can set. */
-export const createdFields = fields.filter(
-  (field) => field.onCreate === 'required' || field.onCreate === 'optional',
-);
+export const createdFields = fields
+  .filter((field) => field.onCreate === 'required' || field.onCreate === 'optional')
+  .map((field) => ({ ...field, name: field.name as CreatedName }));
 
 /** The fields that an update can set. */
 export const updatedFields = fields
   .filter((field) => field.onCreate !== 'generated')
-  .map((field) => ({ ...field, changeBit: 1 << field.changeNumber }));
+  .map((field) => ({ ...field, name: field.name as UpdatedName, changeBit: 1 << field.changeNumber }));
+
+/** The SQL types of some fields, by their names. */
+export function sqlTypesOf<Name extends FieldName>(
+  some: readonly { readonly name: Name; readonly sqlType: SqlType }[],
+): Record<Name, SqlType> {
+  return Object.fromEntries(some.map(({ name, sqlType }) => [name, sqlType])) as Record<Name, SqlType>;
+}
 
 /** Whether responses leave the field out if it is null. */
 export function isOmittedIfNull(field: Field): boolean {

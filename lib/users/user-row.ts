@@ -11,12 +11,12 @@ export const userColumnNames = sql.join([...fields.map(({ name }) => sql.ref(nam
 /** The columns of a user. */
 export const userColumns = sql.join([...fields.map(columnOf), sql.ref('users.version')]);
 
-/** The user in a row. Other columns are ignored. */
+const times = fields.filter(({ sqlType }) => sqlType === 'timestamptz').map(({ name }) => name);
+
+/** The user in a row. */
 export function userIn(row: UserRow): User {
-  const user: Partial<Record<keyof User, unknown>> = {};
-  for (const { name, sqlType } of fields)
-    user[name] = sqlType === 'timestamptz' ? Number(row[name]) : row[name];
-  user.version = row.version;
+  const user: Record<string, unknown> = { ...row };
+  for (const name of times) user[name] = Number(row[name]);
   return user as User;
 }
 

@@ -47,11 +47,6 @@ export const UserUpdate = z
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
-/** The fields that an update sets. Null clears `full_name`, and leaves the others unchanged: they cannot be null. */
-export function fieldsToSet({ email = null, full_name, is_active = null }: UserUpdate) {
-  return { email, is_active, full_name: full_name ?? null, sets_full_name: full_name !== undefined };
-}
-
 /** A user, as in responses. */
 export const UserRead = z.object(shapeOf(fields, memberOfResponse)).meta({ id: 'UserRead' });
 
