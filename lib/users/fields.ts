@@ -103,7 +103,8 @@ type ReservedName =
   | ('actor' | 'among' | 'changed' | 'created' | 'except' | 'folded' | 'key' | 'lock_timeout' | 'moment')
   | ('position' | 'request' | 'request_id' | 'sets' | 'user_ids' | 'version');
 
-type FieldTable = Readonly<Record<string, Field>> & { readonly [Name in ReservedName]?: never };
+/** A table of fields. */
+export type FieldTable = Readonly<Record<string, Field>> & { readonly [Name in ReservedName]?: never };
 
 export type FieldName = keyof typeof FIELDS;
 

@@ -98,5 +98,5 @@ function memberOfResponse(field: Field): z.ZodType {
 
 function namesOfCleared(): string {
   const names = updatedFields.flatMap(({ name, nullOnUpdate }) => (nullOnUpdate === 'clears' ? [name] : []));
-  return names.map((name) => `\`${name}\``).join(' and ');
+  return new Intl.ListFormat('en').format(names.map((name) => `\`${name}\``));
 }
