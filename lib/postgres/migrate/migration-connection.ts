@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import type { SendSql } from '../../migrations/index.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { engineOf } from '../engines.ts';
 import { abandon, clientConfig } from '../hosts/connection.ts';
@@ -7,6 +6,7 @@ import { closeDeadConnections } from '../hosts/dead-connections.ts';
 import { Hosts } from '../hosts/hosts.ts';
 import { Session } from '../hosts/session.ts';
 import { compile } from '../prepared.ts';
+import type { SendSql } from './migration.ts';
 
 /** In milliseconds. */
 const CONNECT_TIME_LIMIT = 2000;

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type Migration, migrations, type SendSql } from '../../migrations/index.ts';
+import { migrations } from '../../migrations/index.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type Engine, engineOf } from '../engines.ts';
 import { isInTheWay, isMissingTable } from '../faults.ts';
+import type { Migration, SendSql } from './migration.ts';
 import { connectForMigrations } from './migration-connection.ts';
 
 /** In milliseconds. */
