@@ -10,21 +10,7 @@ import { startPostgres } from '../../host/development/postgres.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
 import { startContainer } from './postgres-container.ts';
-
-/** How to reach the PostgreSQL that the tests run against, and a database to connect to for administration. */
-export interface PostgresServer {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-}
-
-declare module 'vitest' {
-  interface ProvidedContext {
-    postgres: PostgresServer;
-  }
-}
+import type { PostgresServer } from './postgres-server.ts';
 
 const temporary = join(tmpdir(), 'user-management-test-postgres-');
 
