@@ -1,6 +1,5 @@
 import { maintaining } from '../lib/cleanup.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
-import { askingForWrites } from '../lib/postgres/takes-writes.ts';
 import type { Service } from '../lib/service.ts';
 
 /** In milliseconds. Instances that start together do not clean up together. */
@@ -13,14 +12,13 @@ const INTERVAL = 600_000;
  */
 export function startCleanupLoop({ settings, log, database }: Service): { stop(): void } {
   const maintain = maintaining(database.statements, settings.changesRetention);
-  const takesWrites = askingForWrites(database.statements);
   const failures = createFailureLog(log, 'maintenance_failed');
   const stopped = new AbortController();
   let timer = setTimeout(run, FIRST.earliest + Math.random() * (FIRST.latest - FIRST.earliest)).unref();
 
   async function run(): Promise<void> {
     try {
-      if (await takesWrites()) await maintain(stopped.signal);
+      if (await database.statements.acceptsWrites()) await maintain(stopped.signal);
       failures.succeeded();
     } catch (cause) {
       failures.failed(cause);

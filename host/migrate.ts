@@ -1,4 +1,4 @@
-import { runMigrations } from '../lib/postgres/migrate/run-migrations.ts';
+import { runMigrations } from '../lib/migrations/index.ts';
 import { readSettings } from '../lib/settings/settings.ts';
 
 // Runs the pending migrations once, and reports the result by the exit code: for deployments with

@@ -1,5 +1,5 @@
+import { runMigrations } from '../lib/migrations/index.ts';
 import { createFailureLog } from '../lib/observability/failures.ts';
-import { runMigrations } from '../lib/postgres/migrate/run-migrations.ts';
 import type { Service } from '../lib/service.ts';
 
 /** In milliseconds, between two runs; doubled after each failure. */
@@ -15,7 +15,7 @@ export function startMigrationLoop({ settings, log }: Service): { stop(): void }
 
   async function attempt(): Promise<void> {
     try {
-      await runMigrations(settings.postgres, { signal: stopping.signal });
+      await runMigrations(settings.postgres, stopping.signal);
       log.info('database_migrated');
     } catch (cause) {
       if (stopping.signal.aborted) return;

@@ -1,5 +1,5 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
-import type { Endpoint, Route, StatementKind } from '../lib/http/endpoint.ts';
+import type { Endpoint, FirstStatement, Route } from '../lib/http/endpoint.ts';
 import type { Handler } from '../lib/http/gateway.ts';
 import { unmatched } from '../lib/http/unmatched.ts';
 import type { Service } from '../lib/service.ts';
@@ -13,7 +13,7 @@ export type Match = {
   /** Few memory-intensive requests are served at once. */
   readonly isMemoryIntensive: boolean;
   /** A request that needs no statement is admitted as a list is. */
-  readonly statementKind: StatementKind;
+  readonly firstStatement: FirstStatement;
 };
 
 /** Finds the handler. There always is one. */
@@ -33,7 +33,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
     params: {},
     isProbe: false,
     isMemoryIntensive: false,
-    statementKind: 'read',
+    firstStatement: 'list',
   } as const;
   const known = new Set(endpoints.flatMap(({ route }) => methodsOf(route)));
   for (const [path, group] of Map.groupBy(endpoints, ({ route }) => route.path)) {
@@ -43,7 +43,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
         handler: bind(service),
         isProbe: route.kind === 'probe',
         isMemoryIntensive: route.isMemoryIntensive ?? false,
-        statementKind: route.statementKind ?? noMatch.statementKind,
+        firstStatement: route.firstStatement ?? noMatch.firstStatement,
       };
       for (const method of methodsOf(route)) lacking.delete(method);
       router.on(methodsOf(route), patternOf(path), () => {}, store);
@@ -54,8 +54,8 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   return (method, path) => {
     const found = router.find(method as 'GET', path);
     if (!found || hasEmptySegment(found.params)) return noMatch;
-    const { handler, isProbe, isMemoryIntensive, statementKind } = found.store as Omit<Match, 'params'>;
-    return { handler, isProbe, isMemoryIntensive, statementKind, params: found.params };
+    const { handler, isProbe, isMemoryIntensive, firstStatement } = found.store as Omit<Match, 'params'>;
+    return { handler, isProbe, isMemoryIntensive, firstStatement, params: found.params };
   };
 }
 

@@ -92,8 +92,8 @@ export function createHttpServer({
   }
 
   function admit(handler: Handler, event: RequestEvent, response: ServerResponse, match: Match): void {
-    const { isMemoryIntensive, statementKind } = match;
-    const kind = typeof statementKind === 'function' ? statementKind(event.headers) : statementKind;
+    const { isMemoryIntensive, firstStatement } = match;
+    const kind = typeof firstStatement === 'function' ? firstStatement(event.headers) : firstStatement;
     const door = admissions.for(kind);
     if (!event.inFlight || door.admits(response, isMemoryIntensive))
       void answer(handler, event, response, door);

@@ -5,7 +5,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../lib/http/problem.ts';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
-import type { Readiness } from '../lib/postgres/readiness.ts';
+import type { Readiness } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
 import type { Admissions } from './admission/admission.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';

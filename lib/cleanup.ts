@@ -3,8 +3,7 @@ import { expiringChanges } from './changes/expiry.ts';
 import { numberingChanges } from './changes/numbering.ts';
 import { settlingSequence } from './changes/settling.ts';
 import { expiringKeys } from './idempotency/expiry.ts';
-import { openDatabase } from './postgres/database.ts';
-import type { Statements } from './postgres/statements.ts';
+import { openDatabase, type Statements } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** Milliseconds between two steps, in which PostgreSQL serves other statements. */
@@ -14,7 +13,7 @@ const PAUSE = 50;
  * Deletes expired rows in small steps: idempotency keys after 24 hours, changes after their retention. Several
  * instances may do so at the same time.
  */
-export function maintaining(statements: Pick<Statements, 'run'>, retention: number) {
+export function maintaining(statements: Statements, retention: number) {
   const expireKeys = expiringKeys(statements);
   const expireChanges = expiringChanges(statements);
   const numberChanges = numberingChanges(statements);

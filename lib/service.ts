@@ -2,13 +2,11 @@ import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts
 import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
 import { type Changes, changesOver } from './changes/changes.ts';
 import { carryingOutOnce } from './idempotency/carry-out-once.ts';
+import { latestMigration } from './migrations/names.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
-import { type Database, openDatabase } from './postgres/database.ts';
-import { engineOf } from './postgres/engines.ts';
-import { Hosts } from './postgres/hosts/hosts.ts';
-import { createReadiness, type Readiness } from './postgres/readiness.ts';
+import { createReadiness, type Database, openDatabase, type Readiness } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 import { type UserRepository, userRepository } from './users/user-repository.ts';
 
@@ -55,8 +53,8 @@ export type Services = {
 export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
-export function composeProbes(base: BaseService, hosts = new Hosts(base.settings.postgres)): ProbeService {
-  return { ...base, readiness: createReadiness(base.settings.postgres, hosts) };
+export function composeProbes(base: BaseService, hosts?: Database['hosts']): ProbeService {
+  return { ...base, readiness: createReadiness(base.settings.postgres, latestMigration, hosts) };
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */
@@ -74,8 +72,7 @@ export const composeChanges = (base: BaseService): ChangeService => withChanges(
 function composeProtected(base: BaseService): ProtectedService {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
-  const hosts = new Hosts(postgres);
-  const database = openDatabase(postgres, hosts, tracing);
+  const database = openDatabase(postgres, tracing);
   const keySet = createKeySet({
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,
@@ -83,22 +80,16 @@ function composeProtected(base: BaseService): ProtectedService {
     onRefresh: refreshLog(log),
   });
   const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
-  return { ...composeProbes(base, hosts), verifyToken, tokenCache: counts, keySet, database };
+  return { ...composeProbes(base, database.hosts), verifyToken, tokenCache: counts, keySet, database };
 }
 
 function withUsers(service: ProtectedService): UserService {
-  const { settings, database } = service;
-  const { statements } = database;
-  const engine = engineOf(settings.postgres);
+  const { statements } = service.database;
   const idempotency = { replays: 0 };
   const countReplay = () => {
     idempotency.replays += 1;
   };
-  const users = userRepository({
-    statements,
-    carryOutOnce: carryingOutOnce(statements.remainingTime, countReplay, engine),
-    engine,
-  });
+  const users = userRepository({ statements, carryOutOnce: carryingOutOnce(statements, countReplay) });
   return { ...service, users, idempotency };
 }
 

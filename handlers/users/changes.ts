@@ -16,7 +16,7 @@ export const listChanges = endpoint(
     path: '/api/v1/users/changes',
     waits: true,
     role: 'users.read',
-    statementKind: 'long',
+    firstStatement: 'single',
     query: ChangesQuery,
     success: 200,
     reply: changesReply,

@@ -19,7 +19,7 @@ export const createUsers = endpoint(
     method: 'POST',
     path: '/api/v1/users/batch',
     role: 'users.write',
-    statementKind: 'long',
+    firstStatement: 'single',
     headers: IdempotencyHeaders,
     body: UserBatch,
     isMemoryIntensive: true,

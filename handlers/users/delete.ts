@@ -18,7 +18,7 @@ export const deleteUser = endpoint(
     path: '/api/v1/users/{user_id}',
     siblings: NEIGHBOURS_OF_USER,
     role: 'users.write',
-    statementKind: 'write',
+    firstStatement: 'batched-write',
     params: UserPath,
     conditional: 'writing',
     success: 204,

@@ -17,7 +17,7 @@ export const getUser = endpoint(
     path: '/api/v1/users/{user_id}',
     siblings: NEIGHBOURS_OF_USER,
     role: 'users.read',
-    statementKind: 'lookup',
+    firstStatement: 'batched-read',
     params: UserPath,
     conditional: 'reading',
     success: 200,

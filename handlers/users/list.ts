@@ -14,7 +14,7 @@ export const listUsers = endpoint(
     method: 'GET',
     path: '/api/v1/users/',
     role: 'users.read',
-    statementKind: 'read',
+    firstStatement: 'list',
     query: UserListQuery,
     success: 200,
     reply: userListReply,

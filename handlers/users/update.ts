@@ -18,7 +18,7 @@ export const updateUser = endpoint(
     path: '/api/v1/users/{user_id}',
     siblings: NEIGHBOURS_OF_USER,
     role: 'users.write',
-    statementKind: 'item',
+    firstStatement: 'batched-write',
     params: UserPath,
     body: UserUpdate,
     conditional: 'writing',

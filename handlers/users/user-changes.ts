@@ -16,7 +16,7 @@ export const listUserChanges = endpoint(
     method: 'GET',
     path: '/api/v1/users/{user_id}/changes',
     role: 'users.read',
-    statementKind: 'long',
+    firstStatement: 'single',
     params: UserPath,
     query: UserChangesQuery,
     acrossPathAndQuery: cursorOfUser,

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Database } from '../../lib/postgres/database.ts';
-import type { Kind } from '../../lib/postgres/statements.ts';
+import type { Database, StatementKind } from '../../lib/postgres/index.ts';
 import { createAdmissionQueue } from './admission-queue.ts';
 import { createMemoryIntensiveLimit } from './memory-intensive-limit.ts';
 import { createPausedSockets, type PausedSockets } from './paused-sockets.ts';
@@ -67,7 +66,7 @@ const PERIOD = 100;
 /** The admissions of one instance: one for each executor. */
 export type Admissions = {
   /** The admission to the executor of statements of this kind. */
-  for(kind: Kind): Admission;
+  for(kind: StatementKind): Admission;
   readAll(): void;
 };
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
 import { listenFault } from '../listen-fault.ts';

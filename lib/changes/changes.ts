@@ -1,5 +1,5 @@
 import type { WaitUncounted } from '../http/long-poll-wait.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Statements } from '../postgres/index.ts';
 import { createSemaphore } from '../semaphore.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { prepare } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Statements } from '../postgres/index.ts';
 import { type ChangeRow, changeColumns, idOf } from './change.ts';
 import { isHead } from './head.ts';
 
@@ -15,11 +14,8 @@ type Span = { readonly from: ChangeRow; readonly to: ChangeRow };
  * change whose time lies in the future, because a clock was wrong, has no known age. It is deleted together with an old
  * change after it. Each step resolves with whether there may be more to delete.
  */
-export function expiringChanges(
-  statements: Pick<Statements, 'run'>,
-): (days: number) => () => Promise<boolean> {
-  const read = prepare<{ after: string; days: number }, AgedRow>(
-    statements,
+export function expiringChanges(statements: Statements): (days: number) => () => Promise<boolean> {
+  const read = statements.single<{ after: string; days: number }, AgedRow>(
     'SELECT user_changes',
     ({ after, days }) => sql`
       select ${changeColumns}, case when time > now() then 'future'
@@ -27,8 +23,7 @@ export function expiringChanges(
       from user_changes where position > ${after}::bigint order by position limit ${sql.lit(STEP)}`,
   );
   // The same statement moves `expired`. A reader therefore gets either the change or 410.
-  const remove = prepare<{ from: string; to: string; id: string }, unknown>(
-    statements,
+  const remove = statements.single<{ from: string; to: string; id: string }, unknown>(
     'DELETE user_changes',
     ({ from, to, id }) => sql`
       with deleted as (

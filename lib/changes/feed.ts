@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { unavailable } from '../http/problem.ts';
-import { isMissingColumn, isReadOnly } from '../postgres/faults.ts';
-import { prepare } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Statements } from '../postgres/index.ts';
+import { isMissingColumn, isReadOnly } from '../postgres/index.ts';
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';
@@ -42,11 +41,10 @@ export type Feed = {
 type Rows = readonly [ReadRow, ...ReadRow[]];
 
 /** The feed in PostgreSQL. */
-export function changeFeed(statements: Pick<Statements, 'run'>): Feed {
+export function changeFeed(statements: Statements): Feed {
   const select = selectingChanges(statements);
   const number = numberingChanges(statements);
-  const resume = prepare<{ identity: string }, unknown>(
-    statements,
+  const resume = statements.single<{ identity: string }, unknown>(
     'UPDATE user_changes_head',
     ({ identity }) => sql`update user_changes_head
       set position = position + 1, expired = position + 1, expired_id = (position + 1) || '-' || ${identity}::text,

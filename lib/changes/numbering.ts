@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { prepare } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Statements } from '../postgres/index.ts';
 import { headRow, isHead, unnumbered } from './head.ts';
 
 /** Maximum number of changes that one statement numbers, so that it is short, and reads an index instead of sorting. */
@@ -19,9 +18,8 @@ const MOST_LATE = 5000;
  * that began after another was answered comes after it. Because it is one statement, a client that disappears leaves no
  * lock behind.
  */
-export function numberingChanges(statements: Pick<Statements, 'run'>): () => Promise<boolean> {
-  const number = prepare<Record<string, never>, { found: string }>(
-    statements,
+export function numberingChanges(statements: Statements): () => Promise<boolean> {
+  const number = statements.single<Record<string, never>, { found: string }>(
     'UPDATE user_changes_head',
     () => sql`
       with candidate as materialized (

@@ -9,6 +9,9 @@ export type Author = {
   readonly request_id: string;
 };
 
+/** The SQL types of an author. */
+export const AUTHOR_TYPES = { actor: 'text', request_id: 'text' } as const;
+
 /** The current request and its caller, as the author of a write. */
 export function authorOf({ subject }: ServicePrincipal): Author {
   return { actor: subject, request_id: currentRequest()?.requestId ?? '' };

@@ -1,6 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Prepared, prepare } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Run, Statements } from '../postgres/index.ts';
 import { type ChangeRow, changeColumns } from './change.ts';
 import { headRow, unnumbered } from './head.ts';
 
@@ -43,8 +42,8 @@ export const LOOKED_AT = 2000;
  * before the page and the last one that the page covers. The cursors before and after the page contain their
  * identities.
  */
-export function selectingChanges(statements: Pick<Statements, 'run'>): Prepared<Reading, ReadRow> {
-  const ofAll = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
+export function selectingChanges(statements: Statements): Run<Reading, ReadRow> {
+  const ofAll = statements.single<Reading, ReadRow>('SELECT user_changes', (given) => {
     const last = sql`head.start + ${sql.lit(LOOKED_AT)}`;
     return select(given, {
       isKnown: sql`true`,
@@ -55,7 +54,7 @@ export function selectingChanges(statements: Pick<Statements, 'run'>): Prepared<
         order by position limit ${given.limit}::bigint + 2`,
     });
   });
-  const ofUser = prepare<Reading, ReadRow>(statements, 'SELECT user_changes', (given) => {
+  const ofUser = statements.single<Reading, ReadRow>('SELECT user_changes', (given) => {
     const isOfUser = sql`user_id = ${given.userId}::uuid`;
     // Each part can use one index only (both columns, or positions), whatever PostgreSQL's statistics of the tables
     // are.

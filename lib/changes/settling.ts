@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { prepare } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Statements } from '../postgres/index.ts';
 import { headRow, isHead } from './head.ts';
 
 /** A write that began earlier can no longer be acknowledged, because a statement takes at most 600 s. */
@@ -12,9 +11,8 @@ const LONGEST_WRITE = sql`interval '15 minutes'`;
  * of them, because the sequence was set back or the change was committed even later, it is settled from the beginning
  * again.
  */
-export function settlingSequence(statements: Pick<Statements, 'run'>): () => Promise<void> {
-  const settle = prepare<Record<string, never>, unknown>(
-    statements,
+export function settlingSequence(statements: Statements): () => Promise<void> {
+  const settle = statements.single<Record<string, never>, unknown>(
     'UPDATE user_changes_head',
     () => sql`
       with past as materialized (

@@ -1,15 +1,13 @@
 import { sql } from 'kysely';
-import { prepare } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Statements } from '../postgres/index.ts';
 import { headRow, unnumbered } from './head.ts';
 
 /** Number of the changes without a position, and age of the oldest one in seconds. */
 export type Unnumbered = { readonly count: number; readonly age: number };
 
 /** Reads these figures from PostgreSQL, which reads all changes without a position. */
-export function askingForUnnumbered(statements: Pick<Statements, 'run'>): () => Promise<Unnumbered> {
-  const ask = prepare<Record<string, never>, { count: string; age: number }>(
-    statements,
+export function askingForUnnumbered(statements: Statements): () => Promise<Unnumbered> {
+  const ask = statements.single<Record<string, never>, { count: string; age: number }>(
     'SELECT user_changes_unnumbered',
     () => sql`
       select count(*), greatest(coalesce(extract(epoch from clock_timestamp() - min(time)), 0), 0)::float8 as age

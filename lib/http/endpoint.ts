@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Role, ServicePrincipal } from '../auth/principal.ts';
-import type { Kind } from '../postgres/statements.ts';
+import type { StatementKind } from '../postgres/index.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { type WaitUncounted, waitUncounted as waitWithoutHost } from './long-poll-wait.ts';
@@ -52,11 +52,11 @@ export type Route = RequestSchemas &
  * user.
  */
 type Access =
-  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly statementKind: StatementKind }
-  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly statementKind?: undefined };
+  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly firstStatement: FirstStatement }
+  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly firstStatement?: undefined };
 
 /** The kind of the first statement of a route's requests; for some routes a header field decides. */
-export type StatementKind = Kind | ((headers: GatewayEvent['headers']) => Kind);
+export type FirstStatement = StatementKind | ((headers: GatewayEvent['headers']) => StatementKind);
 
 /** The request as an endpoint's function gets it. The values have passed the schemas of its route. */
 type RequestOf<R extends Route> = {

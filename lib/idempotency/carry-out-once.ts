@@ -1,5 +1,4 @@
-import type { Engine } from '../postgres/engines.ts';
-import { ranOutOfTime, waitedFor } from '../postgres/faults.ts';
+import type { Statements } from '../postgres/index.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import { createKeyQueue } from './key-queue.ts';
 import { keyInUse, keyReused } from './refusals.ts';
@@ -24,22 +23,16 @@ export type CarryOutOnce = <Created>(
   keyed: KeyedWrite<Created>,
 ) => Promise<Outcome<Created>>;
 
-/**
- * The requests with a key of one instance. `remainingTime` is the number of milliseconds that the current request has for
- * statements.
- */
-export function carryingOutOnce(
-  remainingTime: () => number,
-  onReplay: () => void,
-  { limitsLockWaits }: Pick<Engine, 'limitsLockWaits'>,
-): CarryOutOnce {
+/** The requests with a key of one instance. */
+export function carryingOutOnce(statements: Statements, onReplay: () => void): CarryOutOnce {
   const inTurn = createKeyQueue();
+  const remainingTime = () => statements.remainingTime();
 
   return (fingerprint, { write, read }) =>
     inTurn(fingerprint.key.toString('base64'), remainingTime, async () => {
       // The time limit of the request's statements ends the loop.
       for (;;) {
-        const created = await write().catch((fault) => refuseKeyInUse(fault, limitsLockWaits));
+        const created = await write().catch((fault) => refuseKeyInUse(fault, statements));
         if (created !== undefined) return { created, isReplay: false };
         const known = await read();
         // The key has expired, and was deleted between the two statements.
@@ -51,11 +44,7 @@ export function carryingOutOnce(
     });
 }
 
-/**
- * The key is the cause only if the time limit was reached while another transaction held the key. If the engine does
- * not report what the statement waited for, the key may be the cause.
- */
-function refuseKeyInUse(fault: unknown, isTold: boolean): never {
-  const isKey = isTold ? waitedFor(fault, 'idempotency_keys') : ranOutOfTime(fault);
-  throw isKey ? keyInUse(fault) : fault;
+/** The key is the cause only if the time limit was reached while another transaction held the key. */
+function refuseKeyInUse(fault: unknown, statements: Statements): never {
+  throw statements.waitedFor(fault, 'idempotency_keys') ? keyInUse(fault) : fault;
 }

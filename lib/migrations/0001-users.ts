@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SendSql } from '../postgres/migrate/migration.ts';
+import type { SendSql } from '../postgres/index.ts';
 
 /** The table of users. The unique index decides who has an address, in any case. */
 export async function users(send: SendSql): Promise<void> {

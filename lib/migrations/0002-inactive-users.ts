@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { createIndexConcurrently } from '../postgres/migrate/concurrent-index.ts';
-import type { SendSql } from '../postgres/migrate/migration.ts';
+import type { SendSql } from '../postgres/index.ts';
+import { createIndexConcurrently } from '../postgres/index.ts';
 
 /** The order of the list over inactive users alone, who are few: a page of them must not cost what lies between them. */
 export function inactiveUsers(send: SendSql): Promise<void> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SendSql } from '../postgres/migrate/migration.ts';
+import type { SendSql } from '../postgres/index.ts';
 
 /** Which keys were used within the last 24 hours, by digests only, and the users that they created. */
 export async function idempotencyKeys(send: SendSql): Promise<void> {

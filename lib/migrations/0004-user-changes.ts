@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import type { Engine } from '../postgres/engines.ts';
-import type { SendSql } from '../postgres/migrate/migration.ts';
+import type { Engine, SendSql } from '../postgres/index.ts';
 
 /** The columns that a change has with and without a position. */
 const change = sql`user_id uuid not null, version bigint not null, type smallint not null, changed smallint not null,

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import type { Engine } from '../postgres/engines.ts';
-import type { SendSql } from '../postgres/migrate/migration.ts';
+import type { Engine, SendSql } from '../postgres/index.ts';
 
 /** The identity of each change, and what the head of the feed has to know beside positions. */
 export async function feedHead(

@@ -1,4 +1,5 @@
-import type { Migration } from '../postgres/migrate/migration.ts';
+import { type Migration, migrate } from '../postgres/index.ts';
+import type { Settings } from '../settings/settings.ts';
 import { users } from './0001-users.ts';
 import { inactiveUsers } from './0002-inactive-users.ts';
 import { idempotencyKeys } from './0003-idempotency-keys.ts';
@@ -6,7 +7,7 @@ import { userChanges } from './0004-user-changes.ts';
 import { feedHead } from './0005-feed-head.ts';
 import type { MigrationName } from './names.ts';
 
-/** What each migration does, in their order. */
+/** The migrations, in their order. */
 export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0001-users': users,
   '0002-inactive-users': inactiveUsers,
@@ -14,3 +15,8 @@ export const migrations: Readonly<Record<MigrationName, Migration>> = {
   '0004-user-changes': userChanges,
   '0005-feed-head': feedHead,
 };
+
+/** Runs the migrations that have not run yet. @throws the fault that ended the run; the next run continues there */
+export function runMigrations(postgres: Settings['postgres'], signal?: AbortSignal): Promise<void> {
+  return migrate(postgres, migrations, signal);
+}

@@ -1,9 +1,8 @@
 import { unavailable } from '../http/problem.ts';
-import { latestMigration } from '../migrations/names.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isMissingTable } from './faults.ts';
 import { abandon, clientConfig } from './hosts/connection.ts';
-import type { Hosts } from './hosts/hosts.ts';
+import { Hosts } from './hosts/hosts.ts';
 import type { Session } from './hosts/session.ts';
 
 /** Whether the database is connected and has the tables that this version needs. */
@@ -17,13 +16,16 @@ const TIME_LIMIT = 950;
 
 const NOT_MIGRATED = Symbol('not migrated');
 
-const isMigrated = {
-  text: 'select from kysely_migration where name = $1',
-  values: [latestMigration],
-};
-
-/** Asks over a connection of its own, which no load on the pool can keep from it. One question at a time. */
-export function createReadiness(settings: Settings['postgres'], hosts: Hosts): Readiness {
+/**
+ * Asks on a connection of its own, which no load on the other connections delays, one question at a time. The schema has
+ * the tables that this version needs when its latest migration is recorded.
+ */
+export function createReadiness(
+  settings: Settings['postgres'],
+  latestMigration: string,
+  hosts = new Hosts(settings),
+): Readiness {
+  const isMigrated = { text: 'select from kysely_migration where name = $1', values: [latestMigration] };
   let session: Promise<Session> | undefined;
   let asking: Promise<void> | undefined;
 

@@ -1,128 +1,121 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Problem } from '../http/problem.ts';
-import { currentRequest, type RequestScope } from '../http/request-scope.ts';
-import type { WithinDatabaseSpan } from '../observability/database-span.ts';
+import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
-import { isLockTimeout, isReadOnly, isStalePlan, problemOfFault } from './faults.ts';
-import type { Hosts } from './hosts/hosts.ts';
-import { type Retry, retryAfter } from './retry.ts';
-import type { StatementText } from './wire/pipeline.ts';
-import type { Row } from './wire/row-reader.ts';
-import type { Way } from './wire/way.ts';
+import { engineOf } from './engines.ts';
+import { ranOutOfTime, waitedFor } from './faults.ts';
+import { LOCK_TIMEOUT_PARAMETER } from './lock-timeout.ts';
+import { prepare, type Run, type Values } from './prepare.ts';
+import { Sender } from './sender.ts';
+import type { ReceivedRow } from './wire/row-reader.ts';
+
+/** A row of a list as PostgreSQL sent it, in binary. `lib/json` writes it without reading its values. */
+export type ListRow = ReceivedRow;
 
 /**
- * What a statement does to others on its connection: `read` and `write` are short and share connections with their
- * like, of `lookup`s and `item`s one statement answers, or writes, many; `long` may take its time, or wait for others
- * for long, and has a connection for itself.
+ * The statements of the service. Each method takes a statement of one kind, written with kysely, and returns a function
+ * that sends it. The statement is compiled when it is first sent: to compile it each time would cost a fifth of a
+ * request. `summary` is the operation and the table, as spans show it.
  */
-export type Kind = 'read' | 'lookup' | 'write' | 'item' | 'long';
+type SenderOptions = ConstructorParameters<typeof Sender> extends [unknown, ...infer Rest] ? Rest : never;
 
-/**
- * How a statement is sent: by its kind, and `aside` once it has waited for a lock where others share its connection.
- */
-type WayName = Kind | 'aside';
+export class Statements extends Sender {
+  readonly #limitsLockWaits: boolean;
+  readonly #readAcceptsWrites = this.single<Values, { accepts_writes: boolean }>(
+    'SELECT',
+    () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
+  );
 
-/** A statement, and what spans call it: its operation and its table (OpenTelemetry, `db.query.summary`). */
-export type NamedStatement = {
-  readonly text: StatementText & { readonly summary: string; readonly kind: Kind };
-  readonly values: readonly unknown[];
-};
+  constructor(settings: Settings['postgres'], ...options: SenderOptions) {
+    super(settings, ...options);
+    this.#limitsLockWaits = engineOf(settings).limitsLockWaits;
+  }
 
-type Text = NamedStatement['text'];
+  /** A read of one row by its `id`. One statement reads the ids of many requests; `ids` is of type `uuid[]`. */
+  batchedRead<Row>(
+    summary: string,
+    write: (ids: RawBuilder<unknown>) => RawBuilder<Row>,
+  ): (id: string) => Promise<Row | undefined> {
+    type Given = { readonly ids: readonly string[] };
+    const run = prepare<Given, Row>(this, { summary, kind: 'batched-read' }, ({ ids }) =>
+      write(sql`${ids}::uuid[]`),
+    );
+    return (id) => run({ ids: [id] }).then(firstOf);
+  }
 
-/** Runs single statements. */
-export type Statements = {
-  /** @throws {Problem} service_unavailable_error when PostgreSQL does not answer in time */
-  run(statement: NamedStatement): Promise<readonly Row[]>;
-  /** How many were sent again, by reason. */
-  readonly retried: Readonly<Record<Retry['reason'], number>>;
-  /** Milliseconds that are left for the statements of the current request; its time begins with its first statement. */
-  remainingTime(): number;
-  /** How many wait for a connection; those that gather to be one statement count each. */
-  readonly waitingCount: number;
-  /** Gives up all that is running, and whatever comes later: each rejects as unavailable; PostgreSQL stops it. */
-  cancel(): void;
-};
+  /**
+   * A write of one row. One statement carries out the writes of many requests, and returns the `id` of each row. `given`
+   * is a common table expression with a row for each request. Its columns have the names and SQL types of `types`, and
+   * are not lists. If the statement returns no row with the id, the function resolves with undefined.
+   */
+  batchedWrite<Given extends { readonly id: string }, Row>(
+    summary: string,
+    types: { readonly [Name in keyof Given]: string },
+    write: (given: RawBuilder<unknown>) => RawBuilder<Row>,
+  ): (values: Given) => Promise<Row | undefined> {
+    const columns = Object.entries<string>(types);
+    const run = prepare<Values, Row>(this, { summary, kind: 'batched-write' }, (lists) =>
+      write(givenRows(columns, lists)),
+    );
+    return (values) => run(asLists(values)).then(firstOf);
+  }
 
-/** All of them, by their names. */
-export type Ways = Readonly<Record<WayName, Way>>;
+  /**
+   * A read of many rows, which are not read but left as they came. A read that takes PostgreSQL long (`isLong`) is sent
+   * on a connection of its own.
+   */
+  list<Given extends Values>(
+    summary: string,
+    write: (given: Given) => RawBuilder<unknown>,
+  ): (values: Given, isLong: boolean) => Promise<readonly ListRow[]> {
+    const short = prepare<Given, ListRow>(this, { summary, kind: 'list', isBinary: true }, write);
+    const long = prepare<Given, ListRow>(this, { summary, kind: 'single', isBinary: true }, write);
+    return (values, isLong) => (isLong ? long : short)(values);
+  }
 
-/** In milliseconds, how much longer than PostgreSQL's own limit we wait: it answers first, unless it cannot. */
-const GRACE = 250;
+  /** Any other statement. It has a connection of its own. */
+  single<Given extends Values, Row>(
+    summary: string,
+    write: (given: Given) => RawBuilder<Row>,
+  ): Run<Given, Row> {
+    return prepare<Given, Row>(this, { summary, kind: 'single' }, write);
+  }
 
-/** Maximum number of times that a statement is prepared again. Its columns may change each time. */
-const MOST_PREPARED = 3;
+  /**
+   * A source of one row for a `single` statement: while the statement runs, no wait for a lock reaches the request's time
+   * limit. Undefined if the engine has no such limit. It works behind poolers, because it ends with the statement.
+   */
+  get lockWaitLimit(): RawBuilder<unknown> | undefined {
+    if (!this.#limitsLockWaits) return undefined;
+    return sql`(select set_config('lock_timeout', ${LOCK_TIMEOUT_PARAMETER}::text, true)) as limited`;
+  }
 
-/** The time that a request's statements have together: a little more than PostgreSQL gives to one; in milliseconds. */
-export function timeLimitOf({ statementTimeout }: Settings['postgres']): number {
-  return statementTimeout * 1000 + GRACE;
+  /**
+   * Whether a statement reached its time limit while it waited for a row of this table that another transaction had
+   * written. If the engine does not report what it waited for, any time limit may be such a wait.
+   */
+  waitedFor(fault: unknown, table: string): boolean {
+    return this.#limitsLockWaits ? waitedFor(fault, table) : ranOutOfTime(fault);
+  }
+
+  /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */
+  async acceptsWrites(): Promise<boolean> {
+    const [row] = await this.#readAcceptsWrites({});
+    return row?.accepts_writes === true;
+  }
 }
 
-/** Statements on these ways. */
-export function createStatements(
-  ways: Ways,
-  settings: Settings['postgres'],
-  hosts: Pick<Hosts, 'onReadOnly'>,
-  withinSpan?: WithinDatabaseSpan,
-): Statements {
-  const all = [...new Set(Object.values(ways))];
-  const retried = { connection_lost: 0, deadlock: 0, serialization_failure: 0 };
-  const timeLimit = timeLimitOf(settings);
+function firstOf<Row>([row]: readonly Row[]): Row | undefined {
+  return row;
+}
 
-  /** Nothing is made for further attempts before the first has failed. */
-  function run({ text, values }: NamedStatement): Promise<readonly Row[]> {
-    const deadline = deadlineOf(currentRequest());
-    return send(text.kind, text, values, deadline).catch((fault) => sendAgain(fault, text, values, deadline));
-  }
+/** Each value as a list of one. A batch has lists with an entry for each request. */
+function asLists(values: Values): Values {
+  const lists: Record<string, readonly [unknown]> = {};
+  for (const name in values) lists[name] = [values[name]];
+  return lists;
+}
 
-  function send(name: WayName, text: Text, values: readonly unknown[], deadline: number) {
-    const way = ways[name];
-    return withinSpan
-      ? withinSpan(text, () => way.send(text, values, deadline))
-      : way.send(text, values, deadline);
-  }
-
-  /** Repeats the statement while that may help. @throws the problem for the last fault */
-  async function sendAgain(first: unknown, text: Text, values: readonly unknown[], deadline: number) {
-    let [fault, attempts, prepared] = [first, 1, 0];
-    let name: WayName = text.kind;
-    for (;;) {
-      if (isStalePlan(fault) && prepared < MOST_PREPARED) prepared += 1;
-      // Other statements wait behind it on this connection, so it moves to a connection for waits.
-      else if (name !== 'long' && name !== 'aside' && isLockTimeout(fault)) name = 'aside';
-      else {
-        if (isReadOnly(fault)) hosts.onReadOnly();
-        const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
-        if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
-        attempts += 1;
-        retried[retry.reason] += 1;
-        if (retry.pause > 0) await sleep(retry.pause);
-      }
-      try {
-        return await send(name, text, values, deadline);
-      } catch (again) {
-        // A statement that was not sent again, or not answered, fails because of the lock that it waited for.
-        if (!(again instanceof Problem && isLockTimeout(fault))) fault = again;
-      }
-    }
-  }
-
-  /** The statements of one request share one time limit, which begins with the first. */
-  function deadlineOf(request: RequestScope | undefined): number {
-    if (!request) return performance.now() + timeLimit;
-    request.statementsUntil ??= Math.min(performance.now() + timeLimit, request.answeredBy);
-    return request.statementsUntil;
-  }
-
-  return {
-    run,
-    retried,
-    get waitingCount() {
-      return all.reduce((total, way) => total + way.waitingCount, 0);
-    },
-    remainingTime: () => deadlineOf(currentRequest()) - performance.now(),
-    cancel() {
-      for (const way of all) way.cancel();
-    },
-  };
+function givenRows(columns: readonly (readonly [string, string])[], lists: Values): RawBuilder<unknown> {
+  const names = sql.join(columns.map(([name]) => sql.ref(name)));
+  const values = sql.join(columns.map(([name, type]) => sql`${lists[name]}::${sql.raw(type)}[]`));
+  return sql`given as materialized (select * from unnest(${values}) as given (${names}))`;
 }

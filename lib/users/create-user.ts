@@ -1,13 +1,10 @@
 import { sql } from 'kysely';
-import { type Author, recorded, recordedByEach } from '../changes/recording.ts';
+import { AUTHOR_TYPES, type Author, recorded, recordedByEach } from '../changes/recording.ts';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
-import { type Claim, claimed } from '../idempotency/claim.ts';
+import { claimed } from '../idempotency/claim.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
-import { violatesUnique } from '../postgres/faults.ts';
-import { prepare } from '../postgres/prepared.ts';
-import { LOCK_TIMEOUT_PARAMETER } from '../postgres/time-left.ts';
-import { type BatchItemOf, batchValues, toBatchItem } from './batch-values.ts';
+import { violatesUnique } from '../postgres/index.ts';
 import { foldedEmail } from './folded-email.ts';
 import { emailTaken } from './refusals.ts';
 import { readingReplayedUsers } from './replayed-users.ts';
@@ -20,11 +17,11 @@ import { type WrittenRow, writeReturning } from './write-returning.ts';
 type Given = UserCreate & Author & { readonly id: string };
 
 /** Stores one user. With a key, a create is carried out once, however often it is sent. */
-export function creatingUser({ statements, carryOutOnce, engine }: WriteContext) {
-  const insert = prepare<BatchItemOf<Given>, WrittenRow>(
-    statements,
+export function creatingUser({ statements, carryOutOnce }: WriteContext) {
+  const insert = statements.batchedWrite<Given, WrittenRow>(
     'INSERT users',
-    (item) =>
+    { id: 'uuid', email: 'text', full_name: 'text', ...AUTHOR_TYPES },
+    (given) =>
       // The order of the addresses prevents two statements from waiting for each other. If two items have one address,
       // the first one wins. `on conflict` names no index, because CockroachDB accepts no expression there, and
       // generated ids do not collide.
@@ -33,16 +30,15 @@ export function creatingUser({ statements, carryOutOnce, engine }: WriteContext)
           select given.id, given.email, given.full_name from given
           order by ${foldedEmail(sql.ref('given.email'))}
           on conflict do nothing`,
-        { before: [batchValues(item, ['id', 'email', 'full_name'])], record: recordedByEach('created') },
+        { before: [given], record: recordedByEach('created') },
       ),
-    'item',
   );
-  const insertOnce = prepare<Given & Claim, WrittenRow>(statements, 'INSERT users', (given) =>
+  const insertOnce = statements.single<Given & Fingerprint, WrittenRow>('INSERT users', (given) =>
     writeReturning(
       sql`insert into users (id, email, full_name)
         select ${given.id}::uuid, ${given.email}::text, ${given.full_name}::text from claimed`,
       {
-        before: [claimed(given, sql`array[${given.id}::uuid]`, engine)],
+        before: [claimed(given, sql`array[${given.id}::uuid]`, statements)],
         record: recorded('created', given),
         isKeyed: true,
       },
@@ -51,7 +47,7 @@ export function creatingUser({ statements, carryOutOnce, engine }: WriteContext)
   const readReplayedUsers = readingReplayedUsers(statements);
 
   async function createUser(user: UserCreate, author: Author): Promise<User> {
-    const [row] = await insert(toBatchItem({ ...user, ...author, id: newUserId() }));
+    const row = await insert({ ...user, ...author, id: newUserId() });
     if (!row) throw emailTaken();
     return userIn(row as UserRow);
   }
@@ -61,13 +57,7 @@ export function creatingUser({ statements, carryOutOnce, engine }: WriteContext)
     author: Author,
     fingerprint: Fingerprint,
   ): Promise<Outcome<User>> {
-    const given = {
-      ...user,
-      ...author,
-      ...fingerprint,
-      id: newUserId(),
-      lock_timeout: LOCK_TIMEOUT_PARAMETER,
-    };
+    const given = { ...user, ...author, ...fingerprint, id: newUserId() };
     const { created, isReplay } = await carryOutOnce(fingerprint, {
       async write() {
         const [row] = await insertOnce(given).catch(refuseTakenEmail);

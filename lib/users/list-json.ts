@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { literalOfTimestamp, pieceOf } from '../json/json-literal.ts';
 import { JsonPage } from '../json/json-writer.ts';
-import type { ReceivedRow } from '../postgres/wire/row-reader.ts';
+import type { ListRow } from '../postgres/index.ts';
 import type { Position } from './list-cursor.ts';
 
 /** The columns of a user on a page, in binary. */
@@ -33,19 +33,19 @@ const page = new JsonPage();
  * the rows, without objects for users and without strings for fields. For a list of 100 this takes the server a sixth
  * less. PostgreSQL, which formats no times and no numbers, takes a third less.
  */
-export function usersJson(rows: readonly ReceivedRow[]): string {
+export function usersJson(rows: readonly ListRow[]): string {
   page.begin();
   page.piece(BEGIN);
   for (let at = 0; at < rows.length; at += 1) {
     if (at > 0) page.piece(NEXT);
-    writeUser(rows[at] as ReceivedRow);
+    writeUser(rows[at] as ListRow);
   }
   page.piece(END);
   return page.take();
 }
 
 /** The position of a page that ends with this row. */
-export function positionOf({ bytes, at }: ReceivedRow): Position {
+export function positionOf({ bytes, at }: ListRow): Position {
   const id = at + LENGTH;
   const email = id + UUID;
   const isActive = afterText(bytes, afterText(bytes, email));
@@ -53,7 +53,7 @@ export function positionOf({ bytes, at }: ReceivedRow): Position {
   return { created_at: timestampIn(bytes, createdAt), id: bytes.toString('hex', id, email) };
 }
 
-function writeUser({ bytes, at }: ReceivedRow): void {
+function writeUser({ bytes, at }: ListRow): void {
   const id = at + LENGTH;
   page.piece(ID);
   page.uuid(bytes, id);

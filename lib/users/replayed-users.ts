@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Known } from '../idempotency/carry-out-once.ts';
 import { keptSince } from '../idempotency/claim.ts';
-import { prepare } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
+import type { Statements } from '../postgres/index.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
 
@@ -15,9 +14,8 @@ export type ReplayedUser = User | 'gone' | 'refused';
 type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
 
 /** Reads the record of a key: one entry per item of its request, in their order. */
-export function readingReplayedUsers(statements: Pick<Statements, 'run'>) {
-  const select = prepare<{ key: Buffer }, Row>(
-    statements,
+export function readingReplayedUsers(statements: Statements) {
+  const select = statements.single<{ key: Buffer }, Row>(
     'SELECT idempotency_keys',
     ({ key }) => sql`
       select held.request, item.created, ${userColumns}

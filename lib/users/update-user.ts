@@ -1,25 +1,25 @@
 import { sql } from 'kysely';
-import { type Author, FIELD_BITS, recordedByEach } from '../changes/recording.ts';
+import { AUTHOR_TYPES, type Author, FIELD_BITS, recordedByEach } from '../changes/recording.ts';
 import type { Preconditions } from '../http/preconditions.ts';
-import { prepare } from '../postgres/prepared.ts';
-import { type BatchItemOf, batchValues, toBatchItem } from './batch-values.ts';
 import { refuseTakenEmail } from './create-user.ts';
 import { fieldsToSet, type User, type UserUpdate } from './user.ts';
 import { type UserRow, userIn } from './user-row.ts';
 import type { WriteContext } from './write-context.ts';
-import { isOfVersions, type Versions, versionsFor } from './write-preconditions.ts';
+import { isOfGivenVersions, VERSION_TYPES, type VersionTexts, versionTexts } from './write-preconditions.ts';
 import { type WrittenRow, writeReturning } from './write-returning.ts';
 
-/**
- * Null leaves `email` and `is_active` unchanged. A list of versions is one text, because PostgreSQL requires all lists
- * within a list to have the same length.
- */
-type Given = Author &
-  ReturnType<typeof fieldsToSet> & { readonly [List in keyof Versions]: string | null } & {
-    readonly id: string;
-  };
+/** Null leaves `email` and `is_active` unchanged. */
+type Given = Author & ReturnType<typeof fieldsToSet> & VersionTexts & { readonly id: string };
 
-const NAMES = ['id', 'email', 'full_name', 'sets_full_name', 'is_active', 'among', 'except'] as const;
+const TYPES = {
+  id: 'uuid',
+  email: 'text',
+  full_name: 'text',
+  sets_full_name: 'boolean',
+  is_active: 'boolean',
+  ...VERSION_TYPES,
+  ...AUTHOR_TYPES,
+} as const;
 
 /** Strictly later than before, also if the clock stands still or was set back. */
 const laterThanBefore = sql`greatest(clock_timestamp(), users.updated_at + interval '1 millisecond')`;
@@ -41,17 +41,13 @@ const changed = sql`${sql.lit(FIELD_BITS.email)} * (users.email is distinct from
  * undefined if the user does not exist, or has another version.
  */
 export function updatingUser({ statements }: WriteContext) {
-  const update = prepare<BatchItemOf<Given>, WrittenRow>(
-    statements,
-    'UPDATE users',
-    (item) =>
-      writeReturning(
-        sql`update users set email = ${values.email}, full_name = ${values.full_name}, is_active = ${values.is_active},
+  const update = statements.batchedWrite<Given, WrittenRow>('UPDATE users', TYPES, (given) =>
+    writeReturning(
+      sql`update users set email = ${values.email}, full_name = ${values.full_name}, is_active = ${values.is_active},
         updated_at = ${laterThanBefore}, version = version + 1, changed = ${changed}
-      from given where users.id = given.id and ${isOfVersions({ among: sql`given.among`, except: sql`given.except` })}`,
-        { before: [batchValues(item, NAMES)], record: recordedByEach('updated') },
-      ),
-    'item',
+      from given where users.id = given.id and ${isOfGivenVersions}`,
+      { before: [given], record: recordedByEach('updated') },
+    ),
   );
 
   return async (
@@ -60,11 +56,8 @@ export function updatingUser({ statements }: WriteContext) {
     preconditions: Preconditions,
     author: Author,
   ): Promise<User | undefined> => {
-    const { among, except } = versionsFor(preconditions);
-    const versions = { among: among && `{${among}}`, except: except && `{${except}}` };
-    const [row] = await update(toBatchItem({ id, ...fieldsToSet(fields), ...versions, ...author })).catch(
-      refuseTakenEmail,
-    );
+    const given = { id, ...fieldsToSet(fields), ...versionTexts(preconditions), ...author };
+    const row = await update(given).catch(refuseTakenEmail);
     return row && userIn(row as UserRow);
   };
 }

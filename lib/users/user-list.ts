@@ -1,7 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Prepared, prepareBinary } from '../postgres/prepared.ts';
-import type { Statements } from '../postgres/statements.ts';
-import type { ReceivedRow } from '../postgres/wire/row-reader.ts';
+import type { ListRow, Statements } from '../postgres/index.ts';
 import { foldedEmail } from './folded-email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
 import { pageColumns, positionOf } from './list-json.ts';
@@ -9,7 +7,7 @@ import { LARGEST_SKIP, type UserListQuery } from './list-query.ts';
 import { timestampRange } from './rfc3339.ts';
 
 /** The rows of a page of the list, and the query of the next one; undefined at the end. */
-export type UserPage = { readonly rows: readonly ReceivedRow[]; readonly next: string | undefined };
+export type UserPage = { readonly rows: readonly ListRow[]; readonly next: string | undefined };
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type Given = ReturnType<typeof valuesOf>;
@@ -21,35 +19,31 @@ const LARGEST_SHORT_SKIP = 2000;
 const LARGEST_SHORT_PAGE = 100;
 
 /** Reads a page and one further user, whose presence shows that there is a next page. */
-export function listingUsers(statements: Pick<Statements, 'run'>) {
-  const known = {
-    read: new Map<string, Prepared<Given, ReceivedRow>>(),
-    long: new Map<string, Prepared<Given, ReceivedRow>>(),
-  };
+export function listingUsers(statements: Statements) {
+  const known = new Map<string, ReturnType<typeof prepareFor>>();
 
-  function prepareFor(words: string, kind: keyof typeof known): Prepared<Given, ReceivedRow> {
-    const write = (given: Given) => selectUsers(new Set(words.split(' ')), given);
-    const select = prepareBinary(statements, 'SELECT users', write, kind);
-    known[kind].set(words, select);
+  function prepareFor(words: string) {
+    const select = statements.list<Given>('SELECT users', (given) =>
+      selectUsers(new Set(words.split(' ')), given),
+    );
+    known.set(words, select);
     return select;
   }
 
   return async (query: UserListQuery): Promise<UserPage> => {
     const values = valuesOf(query);
     const words = statementKey(query, values);
-    const kind = kindOf(query);
-    const select = known[kind].get(words) ?? prepareFor(words, kind);
-    const found = await select(values);
+    const select = known.get(words) ?? prepareFor(words);
+    const found = await select(values, isLong(query));
     if (found.length <= query.limit) return { rows: found, next: undefined };
     const rows = found.slice(0, query.limit);
-    return { rows, next: nextQuery(query, positionOf(rows.at(-1) as ReceivedRow)) };
+    return { rows, next: nextQuery(query, positionOf(rows.at(-1) as ListRow)) };
   };
 }
 
 /** PostgreSQL reads all rows that `skip` passes over, and all rows between two active users. */
-function kindOf({ limit, skip, is_active }: UserListQuery): 'read' | 'long' {
-  const isLong = limit > LARGEST_SHORT_PAGE || skip > LARGEST_SHORT_SKIP || is_active === 'true';
-  return isLong ? 'long' : 'read';
+function isLong({ limit, skip, is_active }: UserListQuery): boolean {
+  return limit > LARGEST_SHORT_PAGE || skip > LARGEST_SHORT_SKIP || is_active === 'true';
 }
 
 /** The key of the statement's text: the order, the filter `is_active`, and the names of the present values. */

@@ -3,7 +3,6 @@ import type { Author } from '../changes/recording.ts';
 import { type Preconditions, preconditionFailed } from '../http/preconditions.ts';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { fingerprint } from '../idempotency/fingerprint.ts';
-import { prepare } from '../postgres/prepared.ts';
 import { creatingBatch } from './batch/create-batch.ts';
 import { type UserBatch, valuesOf } from './batch/user-batch.ts';
 import { creatingUser } from './create-user.ts';
@@ -50,15 +49,13 @@ export function userRepository(writing: WriteContext): UserRepository {
   const { createBatch, createBatchOnce } = creatingBatch(writing);
   const updateUser = updatingUser(writing);
   const deleteUser = deletingUser(writing);
-  const select = prepare<{ ids: readonly [string] }, UserRow>(
-    writing.statements,
+  const select = writing.statements.batchedRead<UserRow>(
     'SELECT users',
-    ({ ids }) => sql`select ${userColumns} from users where id = any(${ids}::uuid[])`,
-    'lookup',
+    (ids) => sql`select ${userColumns} from users where id = any(${ids})`,
   );
 
   async function get(id: string): Promise<User> {
-    const [row] = await select({ ids: [id] });
+    const row = await select(id);
     if (!row) throw noSuchUser();
     return userIn(row);
   }

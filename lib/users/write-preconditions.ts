@@ -1,29 +1,34 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { EntityTags, Preconditions } from '../http/preconditions.ts';
 
-/** The versions that a statement may write: those in `among` and not in `except`. Null means no restriction. */
-export type Versions = {
-  readonly among: readonly string[] | null;
-  readonly except: readonly string[] | null;
-};
+/**
+ * The versions that a statement may write: those in `among` and not in `except`. Null means no restriction. Each is one
+ * text, an array of PostgreSQL, because an array of arrays requires all of them to have the same length.
+ */
+export type VersionTexts = { readonly among: string | null; readonly except: string | null };
+
+/** The SQL types of the versions. */
+export const VERSION_TYPES = { among: 'text', except: 'text' } as const;
 
 /** The entity tag of a user is its version, a bigint of PostgreSQL. Any other tag belongs to no version. */
 const VERSION_TAG = /^"([1-9]\d{0,17})"$/;
 
+const NO_VERSION = '{}';
+
 /** The preconditions of a write as versions. `If-None-Match: *` allows no version. */
-export function versionsFor({ ifMatch = '*', ifNoneMatch = [] }: Preconditions): Versions {
+export function versionTexts({ ifMatch = '*', ifNoneMatch = [] }: Preconditions): VersionTexts {
   return {
-    among: ifNoneMatch === '*' ? [] : ifMatch === '*' ? null : versionsIn(ifMatch),
+    among: ifNoneMatch === '*' ? NO_VERSION : ifMatch === '*' ? null : versionsIn(ifMatch),
     except: ifNoneMatch.length === 0 ? null : versionsIn(ifNoneMatch),
   };
 }
 
-/** The condition that a row has such a version. */
-export function isOfVersions({ among, except }: Record<keyof Versions, unknown>): RawBuilder<boolean> {
-  return sql`(${among}::bigint[] is null or version = any(${among}::bigint[]))
-    and (${except}::bigint[] is null or version <> all(${except}::bigint[]))`;
-}
+/** The condition that a row of `users` has one of the versions of its row in `given`. */
+export const isOfGivenVersions: RawBuilder<boolean> = sql`
+  (given.among is null or version = any(given.among::bigint[]))
+  and (given.except is null or version <> all(given.except::bigint[]))`;
 
-function versionsIn(tags: EntityTags): readonly string[] {
-  return tags === '*' ? [] : tags.flatMap((tag) => VERSION_TAG.exec(tag)?.[1] ?? []);
+function versionsIn(tags: EntityTags): string {
+  const versions = tags === '*' ? [] : tags.flatMap((tag) => VERSION_TAG.exec(tag)?.[1] ?? []);
+  return `{${versions}}`;
 }

@@ -6,11 +6,11 @@ import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
-import { prepare } from '../../lib/postgres/prepared.ts';
 import { administer } from '../stage/administration.ts';
 import type { UserBody } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
 /** Half a second before and after the times of the user, which have all their digits. */

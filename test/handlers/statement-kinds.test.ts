@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
-import type { Kind, Statements } from '../../lib/postgres/statements.ts';
+import type { StatementKind } from '../../lib/postgres/index.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 
@@ -15,15 +15,15 @@ const cases = endpoints
   });
 
 let composition: Awaited<ReturnType<typeof startComposition>>;
-let sent: Kind[];
+let sent: StatementKind[];
 
 beforeAll(async () => {
   composition = await startComposition();
-  const statements = composition.service.database.statements as { run: Statements['run'] };
-  const { run } = statements;
-  statements.run = (statement) => {
-    sent.push(statement.text.kind);
-    return run(statement);
+  const { statements } = composition.service.database;
+  const run = statements.run.bind(statements);
+  statements.run = (text, values) => {
+    sent.push(text.kind);
+    return run(text, values);
   };
 });
 
@@ -37,8 +37,8 @@ test.each(cases)(
     sent = [];
     await composition.call(endpoint, name, { id });
 
-    const { statementKind } = endpoint.route;
+    const { firstStatement } = endpoint.route;
     const { headers } = await eventOf(name);
-    expect(sent[0]).toBe(typeof statementKind === 'function' ? statementKind(headers) : statementKind);
+    expect(sent[0]).toBe(typeof firstStatement === 'function' ? firstStatement(headers) : firstStatement);
   },
 );

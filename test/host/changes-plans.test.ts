@@ -3,13 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expiringChanges } from '../../lib/changes/expiry.ts';
 import { numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
-import type { Statement } from '../../lib/postgres/prepared.ts';
-import type { Statements } from '../../lib/postgres/statements.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { plansOver } from '../stage/plans.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
+import { statementSentBy } from '../stage/statements.ts';
 
 const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 /** So many users and changes; each hundredth change is one of the first user, every other one of "busy". */
@@ -42,23 +41,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What is sent to PostgreSQL. */
-async function statementOf(
-  send: (statements: Pick<Statements, 'run'>) => Promise<unknown>,
-): Promise<Statement> {
-  const sent: Statement[] = [];
-  await send({
-    run: async ({ text, values }) => {
-      sent.push({ sql: text.sql, parameters: values });
-      return [];
-    },
-  });
-  expect(sent).toHaveLength(1);
-  return sent[0] as Statement;
-}
-
 const reading = (given: Partial<Reading>) =>
-  statementOf((statements) =>
+  statementSentBy((statements) =>
     selectingChanges(statements)({
       after: undefined,
       limit: 100,
@@ -110,8 +94,8 @@ describe.each(['known', 'named'] as const)('of 100,000 changes, with values that
   });
 
   test('numbering with nothing to number, and a step of maintenance with nothing too old, read a handful of pages', async () => {
-    const number = await statementOf((statements) => numberingChanges(statements)());
-    const expire = await statementOf((statements) => expiringChanges(statements)(30)());
+    const number = await statementSentBy((statements) => numberingChanges(statements)());
+    const expire = await statementSentBy((statements) => expiringChanges(statements)(30)());
 
     expect((await plans[kind](number)).pages).toBeLessThanOrEqual(8);
     const cost = await plans[kind](expire);

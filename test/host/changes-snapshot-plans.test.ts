@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
 import { askingForUnnumbered } from '../../lib/changes/unnumbered.ts';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
-import type { Statement } from '../../lib/postgres/prepared.ts';
-import type { Statements } from '../../lib/postgres/statements.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
+import type { Statement } from '../../lib/postgres/prepare.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
+import { statementsRunBy } from '../stage/statements.ts';
 
 const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 
@@ -27,12 +27,10 @@ let snapshot: pg.Client;
 /** The statements are prepared once, as on a connection of the service, before there is anything to read. */
 const prepared = new Map<string, string>();
 
-const statements: Pick<Statements, 'run'> = {
-  async run({ text: { sql: text, name }, values }) {
-    prepared.set(text, name);
-    return (await client.query({ text, name, values: [...values] })).rows;
-  },
-};
+const statements = statementsRunBy(async ({ sql: text, name }, values) => {
+  prepared.set(text, name);
+  return (await client.query({ text, name, values: [...values] })).rows;
+});
 
 const select = selectingChanges(statements);
 const number = numberingChanges(statements);
@@ -89,9 +87,9 @@ async function pagesOf(look: () => Promise<unknown>): Promise<number> {
   const sent: Statement[] = [];
   const run = statements.run;
   Object.assign(statements, {
-    run: (statement: Parameters<typeof run>[0]) => {
-      sent.push({ sql: statement.text.sql, parameters: statement.values });
-      return run(statement);
+    run: (text: { readonly sql: string }, values: readonly unknown[]) => {
+      sent.push({ sql: text.sql, parameters: values });
+      return run(text as never, values);
     },
   });
   await look();

@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
-import type { Statement } from '../../lib/postgres/prepared.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
@@ -9,6 +8,7 @@ import { listingUsers } from '../../lib/users/user-list.ts';
 import { plansOver } from '../stage/plans.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
+import { statementSentBy } from '../stage/statements.ts';
 
 const BEGIN = Date.parse('2026-01-01T00:00:00Z');
 const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
@@ -47,19 +47,9 @@ function queryOf(parameters: Readonly<Record<string, string>>, after?: number): 
   return UserListQuery.parse({ limit: '10', ...selection, ...cursor });
 }
 
-/** What the list sends to PostgreSQL for a query. */
-async function statementOf(query: UserListQuery): Promise<Statement> {
-  const sent: Statement[] = [];
-  const list = listingUsers({
-    run: async ({ text, values }) => {
-      sent.push({ sql: text.sql, parameters: values });
-      return [];
-    },
-  });
-  await list(query);
-  expect(sent).toHaveLength(1);
-  return sent[0] as Statement;
-}
+/** The statement that the list sends for a query. */
+const statementOf = (query: UserListQuery) =>
+  statementSentBy((statements) => listingUsers(statements)(query));
 
 const ALL = 'users_created_at_id_idx';
 const INACTIVE = 'users_inactive_created_at_id_idx';

@@ -1,8 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
-import { migrations } from '../../lib/migrations/index.ts';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, probe, refusal } from '../stage/answers.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { accept } from '../accept/accept.ts';
 import { startFunctions } from '../parity/ways.ts';

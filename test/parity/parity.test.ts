@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { functions } from '../../infra/functions.ts';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { apiGateway } from '../stage/api-gateway.ts';

@@ -1,7 +1,7 @@
 import { createUser } from '../../handlers/users/create.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { createEventLog } from '../../lib/observability/event-log.ts';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
 import { composeService } from '../../lib/service.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { type Answer, answerOfResult, freshAddress, type UserBody } from './answers.ts';

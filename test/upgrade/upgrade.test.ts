@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { answerOf, freshAddress, type UserBody } from '../stage/answers.ts';

@@ -1,12 +1,11 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
 import { engineOf } from '../engines.ts';
 import { abandon, clientConfig } from '../hosts/connection.ts';
 import { closeDeadConnections } from '../hosts/dead-connections.ts';
 import { Hosts } from '../hosts/hosts.ts';
 import { Session } from '../hosts/session.ts';
-import { compile } from '../prepared.ts';
-import type { SendSql } from './migration.ts';
+import { compile } from '../prepare.ts';
 
 /** In milliseconds. */
 const CONNECT_TIME_LIMIT = 2000;
@@ -32,6 +31,9 @@ const SESSION = {
   tcp_keepalives_interval: '2',
   tcp_keepalives_count: '2',
 };
+
+/** Sends one statement, and resolves with its rows. */
+export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
 
 /** The connection of one run of the migrations. */
 export type MigrationConnection = {

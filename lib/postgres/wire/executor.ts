@@ -3,7 +3,7 @@ import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
 import { HostChanged, type Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
-import { lockTimeoutIn, withTimeLeft } from '../time-left.ts';
+import { lockTimeoutIn, withTimeLeft } from '../lock-timeout.ts';
 import { Pipeline, type StatementText, type ToSend } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';

@@ -1,7 +1,7 @@
 import { unavailable } from '../../http/problem.ts';
 import { createSemaphore } from '../../semaphore.ts';
 import { isLockTimeout } from '../faults.ts';
-import { LOCK_GRACE } from '../time-left.ts';
+import { LOCK_GRACE } from '../lock-timeout.ts';
 import type { Executor } from './executor.ts';
 import { outOfTime, type Way } from './way.ts';
 

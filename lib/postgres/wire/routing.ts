@@ -4,11 +4,11 @@ import { engineOf } from '../engines.ts';
 import { clientConfig, SESSION } from '../hosts/connection.ts';
 import type { Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
-import { timeLimitOf, type Ways } from '../statements.ts';
+import { type Executors, timeLimitOf } from '../sender.ts';
 import { Executor } from './executor.ts';
 import { createLockWaiters } from './lock-waiters.ts';
 
-type Opened = { readonly ways: Ways; readonly executors: readonly Executor[] };
+type Opened = { readonly executors: Executors; readonly pools: readonly Executor[] };
 
 /** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
 const LOCK_TIMEOUT = 20;
@@ -27,7 +27,7 @@ const READS_ON_THEIR_WAY = 64;
 const WRITES_ON_THEIR_WAY = 3;
 
 /** Opens the executors: reads share a session, writes a third of them; each statement of the other kinds has one to itself. */
-export function openWays(
+export function openExecutors(
   settings: Settings['postgres'],
   hosts: Hosts,
   watch: (session: Session) => void,
@@ -44,29 +44,28 @@ export function openWays(
   };
   // Without a limit on waits for locks one that waits would hold up the others.
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
-    const way = executor(poolSize, 1);
+    const all = executor(poolSize, 1);
     return {
-      ways: { read: way, lookup: way, write: way, item: way, long: way, aside: way },
-      executors: [way],
+      executors: { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all },
+      pools: [all],
     };
   }
   const forWrites = Math.floor((poolSize - FOR_READS) / 3);
   const forOthers = poolSize - FOR_READS - forWrites;
   const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
-  const read = executor(FOR_READS, READS_ON_THEIR_WAY, session);
+  const list = executor(FOR_READS, READS_ON_THEIR_WAY, session);
   // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
   const write = executor(forWrites, WRITES_ON_THEIR_WAY, { ...session, enable_seqscan: 'off' });
-  const long = executor(forOthers, 1);
+  const single = executor(forOthers, 1);
   return {
-    ways: {
-      read,
-      lookup: new Batcher(read, { ...options, areWrites: false, maxBatches: 1 }),
-      write,
-      item: new Batcher(write, { ...options, areWrites: true, maxBatches: forWrites }),
-      long,
-      aside: createLockWaiters(long, { ...options, most: Math.ceil(forOthers / 3) }),
+    executors: {
+      'batched-read': new Batcher(list, { ...options, areWrites: false, maxBatches: 1 }),
+      'batched-write': new Batcher(write, { ...options, areWrites: true, maxBatches: forWrites }),
+      list,
+      single,
+      'lock-waiters': createLockWaiters(single, { ...options, most: Math.ceil(forOthers / 3) }),
     },
-    executors: [read, write, long],
+    pools: [list, write, single],
   };
 
   function executor(maxSessions: number, depth: number, session = SESSION): Executor {

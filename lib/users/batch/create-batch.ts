@@ -2,8 +2,7 @@ import type { Author } from '../../changes/recording.ts';
 import type { Outcome } from '../../idempotency/carry-out-once.ts';
 import type { Fingerprint } from '../../idempotency/fingerprint.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
-import { violatesUnique } from '../../postgres/faults.ts';
-import { LOCK_TIMEOUT_PARAMETER } from '../../postgres/time-left.ts';
+import { violatesUnique } from '../../postgres/index.ts';
 import { type ReplayedUser, readingReplayedUsers } from '../replayed-users.ts';
 import { newUserId } from '../user-id.ts';
 import { userIn } from '../user-row.ts';
@@ -40,7 +39,7 @@ export function creatingBatch(writing: WriteContext) {
     author: Author,
     fingerprint: Fingerprint,
   ): Promise<Outcome<readonly ReplayedUser[]>> {
-    const given = { ...itemsIn(items), ...author, ...fingerprint, lock_timeout: LOCK_TIMEOUT_PARAMETER };
+    const given = { ...itemsIn(items), ...author, ...fingerprint };
     // Refused whatever the state of the key.
     if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
     const outcome = await carryOutOnce(fingerprint, {

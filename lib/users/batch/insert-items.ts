@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Author, recorded } from '../../changes/recording.ts';
-import { type Claim, claimed } from '../../idempotency/claim.ts';
-import { type Prepared, prepare } from '../../postgres/prepared.ts';
+import { claimed } from '../../idempotency/claim.ts';
+import type { Fingerprint } from '../../idempotency/fingerprint.ts';
+import type { Run } from '../../postgres/index.ts';
 import { foldedEmail } from '../folded-email.ts';
 import type { WriteContext } from '../write-context.ts';
 import { type WrittenRow, writeReturning } from '../write-returning.ts';
@@ -15,9 +16,9 @@ export type Items = {
 };
 
 /** Stores items by one statement. */
-export type InsertItems = Prepared<Items & Author & Partial<Claim>, WrittenRow>;
+export type InsertItems = Run<Items & Author & Partial<Fingerprint>, WrittenRow>;
 
-type Given = Items & Author & Claim;
+type Given = Items & Author & Fingerprint;
 /** The source of the rows, and the ids that will be stored, one entry per item. */
 type Source = {
   readonly before: readonly RawBuilder<unknown>[];
@@ -49,18 +50,18 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
 
 /** The statement for this mode. The order of the addresses prevents two batches from waiting for each other. */
 export function insertingItems(
-  { statements, engine }: WriteContext,
+  { statements }: WriteContext,
   mode: UserBatch['mode'],
   { isKeyed }: { readonly isKeyed: boolean },
 ): InsertItems {
-  return prepare<Given, WrittenRow>(statements, 'INSERT users', (given) => {
+  return statements.single<Given, WrittenRow>('INSERT users', (given) => {
     const { before, rows, ids } = SOURCES[mode](given);
     const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
     return writeReturning(
       sql`insert into users (id, email, full_name)
         select source.id, source.email, source.full_name from ${source} order by source.folded`,
       {
-        before: isKeyed ? [...before, claimed(given, ids, engine)] : before,
+        before: isKeyed ? [...before, claimed(given, ids, statements)] : before,
         record: recorded('created', given),
         isKeyed,
       },

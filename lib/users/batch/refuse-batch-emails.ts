@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { prepare } from '../../postgres/prepared.ts';
-import type { Statements } from '../../postgres/statements.ts';
+import type { Statements } from '../../postgres/index.ts';
 import { foldedEmail } from '../folded-email.ts';
 import { emailsRepeated, emailsTaken } from '../refusals.ts';
 import { approximateFold } from './atomic-items.ts';
@@ -9,9 +8,8 @@ type Emails = readonly (string | null)[];
 type Verdict = { readonly is_repeated: boolean; readonly is_taken: boolean };
 
 /** Refuses an atomic batch for its emails, and names all of them. */
-export function refusingBatchEmails(statements: Pick<Statements, 'run'>) {
-  const decide = prepare<{ emails: Emails }, Verdict>(
-    statements,
+export function refusingBatchEmails(statements: Statements) {
+  const decide = statements.single<{ emails: Emails }, Verdict>(
     'SELECT users',
     ({ emails }) => sql`
       select row_number() over (partition by folded order by position) > 1 as is_repeated,

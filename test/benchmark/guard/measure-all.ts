@@ -1,4 +1,4 @@
-import { runMigrations } from '../../../lib/postgres/migrate/run-migrations.ts';
+import { runMigrations } from '../../../lib/migrations/index.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';

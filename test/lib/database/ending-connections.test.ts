@@ -1,15 +1,14 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../../lib/postgres/database.ts';
-import { Hosts } from '../../../lib/postgres/hosts/hosts.ts';
 import type { Session } from '../../../lib/postgres/hosts/session.ts';
-import { prepare } from '../../../lib/postgres/prepared.ts';
-import type { Kind } from '../../../lib/postgres/statements.ts';
+import type { StatementKind as Kind } from '../../../lib/postgres/index.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { startProxy } from '../../stage/proxy.ts';
 import { environmentOf } from '../../stage/service.ts';
+import { prepare } from '../../stage/statements.ts';
 import { startIssuer } from '../../stage/tokens.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -37,25 +36,24 @@ afterAll(async () => {
 });
 
 const ID = '00000000-0000-7000-8000-000000000001';
-const kinds: readonly Kind[] = ['read', 'lookup', 'write', 'item', 'long'];
+const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single'];
 
 /** A database behind the proxy, and the sessions that it has opened. */
 function open() {
   const clients: Session[] = [];
-  class FollowedHosts extends Hosts {
-    override get Session() {
-      return class extends super.Session {
-        constructor(...options: ConstructorParameters<Hosts['Session']>) {
-          super(...options);
-          clients.push(this);
-        }
-      };
-    }
-  }
   const { postgres } = readSettings(
     environmentOf({ ...database, host: proxy.host, port: proxy.port }, issuer),
   );
-  return { opened: openDatabase(postgres, new FollowedHosts(postgres)), clients };
+  const opened = openDatabase(postgres);
+  const { Session: Opened } = opened.hosts;
+  class Followed extends Opened {
+    constructor(...options: ConstructorParameters<typeof Opened>) {
+      super(...options);
+      clients.push(this);
+    }
+  }
+  Object.defineProperty(opened.hosts, 'Session', { value: Followed });
+  return { opened, clients };
 }
 
 /** How a session ends: with a message of PostgreSQL, or without a word. */

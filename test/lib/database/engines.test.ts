@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { runMigrations } from '../../../lib/postgres/migrate/run-migrations.ts';
+import { runMigrations } from '../../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { freshAddress } from '../../stage/answers.ts';

@@ -3,11 +3,11 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { withinRequest } from '../../../lib/http/request-scope.ts';
 import { type Database, openDatabase } from '../../../lib/postgres/database.ts';
-import { prepare } from '../../../lib/postgres/prepared.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { environmentOf } from '../../stage/service.ts';
+import { prepare } from '../../stage/statements.ts';
 import { startIssuer } from '../../stage/tokens.ts';
 import { until } from '../../stage/until.ts';
 
@@ -48,7 +48,7 @@ function writingNotes(seconds = 0) {
       on conflict (id) do update
         set note = notes.note || excluded.note, writes = notes.writes + 1, transaction = pg_current_xact_id()
       returning id, note`,
-    'item',
+    'batched-write',
   );
   return (number: number, note: string) => write({ id: [idOf(number)], note: [note] });
 }

@@ -3,12 +3,11 @@ import { Kysely, PostgresDialect, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { migrations } from '../../../lib/migrations/index.ts';
+import { migrations, runMigrations } from '../../../lib/migrations/index.ts';
 import { latestMigration } from '../../../lib/migrations/names.ts';
 import { engineOf } from '../../../lib/postgres/engines.ts';
+import { type Migration, migrate } from '../../../lib/postgres/index.ts';
 import { createIndexConcurrently } from '../../../lib/postgres/migrate/concurrent-index.ts';
-import type { Migration } from '../../../lib/postgres/migrate/migration.ts';
-import { runMigrations } from '../../../lib/postgres/migrate/run-migrations.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { hold, holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../../stage/locks.ts';
@@ -95,7 +94,7 @@ test('of many instances that start at once one migrates, and the others wait unt
     await nameIndex(send, engineOf(made.settings));
   };
   const known = { ...migrations, '9001-slow': slow };
-  await Promise.all(Array.from({ length: 8 }, () => runMigrations(made.settings, { known })));
+  await Promise.all(Array.from({ length: 8 }, () => migrate(made.settings, known)));
 
   expect(runs).toBe(1);
   expect(await recorded(made)).toEqual(Object.keys(known).map((name) => ({ name, count: 1 })));
@@ -139,7 +138,7 @@ test('an index that a broken attempt has left is made anew', async () => {
       "SELECT indisvalid, indisunique FROM pg_index WHERE indexrelid = 'users_full_name_idx'::regclass",
     );
   const left = await validity();
-  await runMigrations(made.settings, { known: withNameIndex });
+  await migrate(made.settings, withNameIndex);
 
   expect(left).toEqual([{ indisvalid: false, indisunique: true }]);
   expect(await validity()).toEqual([{ indisvalid: true, indisunique: false }]);
@@ -147,9 +146,9 @@ test('an index that a broken attempt has left is made anew', async () => {
 
 test('an index is made concurrently while instances of the first version come and go', async () => {
   const made = await emptyDatabase();
-  await runMigrations(made.settings, { known: ofFirstVersion });
+  await migrate(made.settings, ofFirstVersion);
   const writer = await hold(made.database, 'LOCK TABLE users IN ROW EXCLUSIVE MODE');
-  const running = runMigrations(made.settings, { known: withNameIndex });
+  const running = migrate(made.settings, withNameIndex);
   await untilUnderWay(1, made.database);
   // The index waits for the writer; those of the first version must wait for nobody but each other.
   const outcomes = await Promise.all([migrateAsFirstVersion(made), migrateAsFirstVersion(made)]);
@@ -166,7 +165,7 @@ test('instances of the first version and of this one may start at once with an e
     'the first version has migrated',
     async () => (await migrateAsFirstVersion(made)) === undefined,
   );
-  const run = () => runMigrations(made.settings, { known: ofFirstVersion });
+  const run = () => migrate(made.settings, ofFirstVersion);
   await Promise.all([old, run(), run()]);
 
   expect(await recorded(made)).toEqual([{ name: '0001-users', count: 1 }]);
@@ -178,7 +177,7 @@ test('no write waits behind a change of the table that waits itself', async () =
   const addColumn: Migration = async (send) => {
     await send(sql`alter table users add column if not exists note text`);
   };
-  const running = runMigrations(made.settings, { known: { ...migrations, '9001-note': addColumn } });
+  const running = migrate(made.settings, { ...migrations, '9001-note': addColumn });
   await untilUnderWay(1, made.database);
   // Without a limit it would wait until the reader is gone.
   await made.admin.query("INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'ada@example.com')");
@@ -195,7 +194,7 @@ test('a run is given up where it waits, when it is told to', async () => {
   const lock = await holdMigrations(database);
   onTestFinished(lock.release);
   const stopping = new AbortController();
-  const running = runMigrations(settings, { signal: stopping.signal });
+  const running = runMigrations(settings, stopping.signal);
   await Promise.all([
     expect(running).rejects.toThrow(),
     untilMigrationsAreAskedFor(database).then(() => stopping.abort()),
@@ -230,6 +229,6 @@ test('a run that does not get to the server leaves nothing behind that waits for
   await proxy.refuse();
 
   for (let count = 0; count < 3; count += 1)
-    await expect(runMigrations(away, { signal })).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await expect(runMigrations(away, signal)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

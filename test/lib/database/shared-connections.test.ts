@@ -4,12 +4,12 @@ import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { withinRequest } from '../../../lib/http/request-scope.ts';
 import { type Database, openDatabase } from '../../../lib/postgres/database.ts';
-import { prepare, prepareBinary } from '../../../lib/postgres/prepared.ts';
-import type { Kind } from '../../../lib/postgres/statements.ts';
+import type { StatementKind as Kind } from '../../../lib/postgres/index.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { environmentOf } from '../../stage/service.ts';
+import { prepare, prepareBinary } from '../../stage/statements.ts';
 import { startIssuer } from '../../stage/tokens.ts';
 import { until } from '../../stage/until.ts';
 
@@ -36,17 +36,12 @@ function statement<Values extends Record<string, unknown>>(
   kind: Kind,
   write: (given: Values) => RawBuilder<unknown>,
 ) {
-  return prepare<Values, unknown>(
-    opened.statements,
-    kind === 'write' ? 'UPDATE items' : 'SELECT items',
-    write,
-    kind,
-  );
+  return prepare<Values, unknown>(opened.statements, 'SELECT items', write, kind);
 }
 
 const echo = () =>
   statement<{ text: string }>(
-    'read',
+    'list',
     ({ text }) => sql`select ${text}::text as text, pg_backend_pid() as at`,
   );
 const nap = (kind: Kind) =>
@@ -76,7 +71,7 @@ async function terminate(part: string): Promise<void> {
 
 describe('statements that share a connection', () => {
   test('get each its own answer, or its own error', async () => {
-    const divide = statement<{ by: number }>('read', ({ by }) => sql`select 12 / ${by}::int as quotient`);
+    const divide = statement<{ by: number }>('list', ({ by }) => sql`select 12 / ${by}::int as quotient`);
 
     expect(await endsOf([4, 3, 0, 2, 1].map((by) => divide({ by })))).toEqual([
       [{ quotient: 3 }],
@@ -88,7 +83,7 @@ describe('statements that share a connection', () => {
   });
 
   test('of which some cannot be prepared fail by themselves, and are prepared as soon as they can be', async () => {
-    const [read, count] = [echo(), statement('read', () => sql`select count(*)::int as count from later`)];
+    const [read, count] = [echo(), statement('list', () => sql`select count(*)::int as count from later`)];
     const answered = (text: string) => [{ text, at: expect.any(Number) }];
     const ends = await endsOf([
       read({ text: 'one' }),
@@ -113,7 +108,7 @@ describe('statements that share a connection', () => {
 
   test('carry any text and any bytes, of any length, or null', async () => {
     const same = statement<{ text: string | null; bytes: Buffer; list: readonly string[] }>(
-      'read',
+      'list',
       ({ text, bytes, list }) =>
         sql`select ${text}::text as text, ${bytes}::bytea as bytes, ${list}::text[] as list, true as yes, 7 as seven`,
     );
@@ -143,7 +138,7 @@ describe('statements that share a connection', () => {
       'SELECT items',
       ({ number }) =>
         sql`select ${number}::int, repeat('ö', ${number}::int), null from generate_series(1, 100)`,
-      'read',
+      'list',
     );
     const read = echo();
     const answers = numbers(60).map(async (number) => {
@@ -173,7 +168,7 @@ describe('statements that share a connection', () => {
   });
 
   test('are answered when one before them was given up, each with its own', async () => {
-    const [sleep, read] = [nap('read'), echo()];
+    const [sleep, read] = [nap('list'), echo()];
     const answeredBy = performance.now() + 100;
     const givenUp = withinRequest({ requestId: 'r', answeredBy }, () => sleep({ seconds: 0.6 }));
     const siblings = numbers(10).map((number) => read({ text: String(number) }));
@@ -185,7 +180,7 @@ describe('statements that share a connection', () => {
   });
 
   test('that read are sent once more when it dies with 50 of them', async () => {
-    const [sleep, read] = [nap('read'), echo()];
+    const [sleep, read] = [nap('list'), echo()];
     const first = sleep({ seconds: 0.5 });
     const others = numbers(50).map((number) => read({ text: String(number) }));
     const ended = endsOf([first, ...others]);
@@ -197,57 +192,18 @@ describe('statements that share a connection', () => {
     ]);
   });
 
-  test('that write are 503 when it dies, and are never sent again', async () => {
-    const write = statement<{ item: string }>(
-      'write',
-      ({ item }) => sql`with slept as materialized (select pg_sleep(0.05))
-        insert into written select ${item}::text from slept returning item`,
-    );
-    const ended = endsOf(numbers(50).map((number) => write({ item: String(number) })));
-    await terminate('insert into written');
-    const ends = await ended;
-    const acknowledged = ends.flatMap((end) => (Array.isArray(end) ? end.map(({ item }) => item) : []));
-    const refused = ends.filter((end) => !Array.isArray(end));
-    const stored = (await admin.query('SELECT item FROM written')).map(({ item }) => item);
-
-    expect(refused.length).toBeGreaterThan(0);
-    expect(refused).toEqual(refused.map(() => unavailable));
-    expect(new Set(stored).size).toBe(stored.length);
-    expect(stored).toEqual(expect.arrayContaining(acknowledged));
-  });
-
   test('do not wait for one that takes long', async () => {
-    const [sleep, read] = [nap('long'), echo()];
+    const [sleep, read] = [nap('single'), echo()];
     const ended: string[] = [];
-    const long = numbers(8).map(() => sleep({ seconds: 0.3 }).then(() => ended.push('long')));
+    const long = numbers(8).map(() => sleep({ seconds: 0.3 }).then(() => ended.push('single')));
     const short = numbers(50).map((number) => read({ text: String(number) }).then(() => ended.push('short')));
     await Promise.all([...long, ...short]);
 
-    expect(ended).toEqual([...short.map(() => 'short'), ...long.map(() => 'long')]);
-  });
-
-  test('do not wait for writes that wait for a lock, which go on when they have it', async () => {
-    await admin.query('INSERT INTO items SELECT number FROM generate_series(0, 99) AS number');
-    const update = statement<{ id: number }>(
-      'write',
-      ({ id }) => sql`update items set note = note + 1 where id = ${id}::int returning id, note`,
-    );
-    const other = await administer(database.name);
-    await other.query('BEGIN');
-    await other.query('UPDATE items SET note = 100 WHERE id = 0');
-    const waiting = numbers(4).map(() => update({ id: 0 }));
-    const others = await Promise.all(numbers(40).map((number) => update({ id: number + 1 })));
-    await other.query('COMMIT');
-    await other.end();
-
-    expect(others).toEqual(numbers(40).map((number) => [{ id: number + 1, note: 1 }]));
-    expect((await Promise.all(waiting)).flat().sort(byNote)).toEqual(
-      [101, 102, 103, 104].map((note) => ({ id: 0, note })),
-    );
+    expect(ended).toEqual([...short.map(() => 'short'), ...long.map(() => 'single')]);
   });
 
   test('are refused when too many wait', async () => {
-    const sleep = nap('read');
+    const sleep = nap('list');
     const ends = await endsOf(numbers(500).map(() => sleep({ seconds: 0.01 })));
 
     expect(ends.filter((end) => !Array.isArray(end)).length).toBeGreaterThan(0);
@@ -274,7 +230,7 @@ describe('lookups', () => {
   /** Counts the statements in `sent`. */
   const lookUp = () => {
     const select = statement<{ ids: readonly [string] }>(
-      'lookup',
+      'batched-read',
       ({ ids }) => sql`with one as materialized (select nextval('sent'))
         select named.id, named.name from one, named
         where named.id = any(array(select checked(id) from unnest(${ids}::uuid[]) as id))`,
@@ -337,7 +293,7 @@ describe('lookups', () => {
       short.statements,
       'SELECT named',
       ({ ids }) => sql`select checked(id) as id from unnest(${ids}::uuid[]) as id`,
-      'lookup',
+      'batched-read',
     );
     const read = (id: string) => select({ ids: [id] });
     await read(uuid(1));
@@ -394,17 +350,13 @@ describe('lookups', () => {
 });
 
 describe('a statement that is prepared', () => {
-  const kinds: readonly Kind[] = ['read', 'write', 'long'];
+  const kinds: readonly Kind[] = ['list', 'single'];
 
   test.each(kinds)('is prepared anew when a migration has changed its columns: %s', async (kind) => {
     await admin.query(`CREATE TABLE changed_${kind} (value int)`);
     await admin.query(`INSERT INTO changed_${kind} VALUES (1)`);
     const table = sql.raw(`changed_${kind}`);
-    const read = statement(kind, () =>
-      kind === 'write'
-        ? sql`update ${table} set value = value returning value`
-        : sql`select value from ${table}`,
-    );
+    const read = statement(kind, () => sql`select value from ${table}`);
     const before = await Promise.all(numbers(20).map(() => read({})));
     await admin.query(`ALTER TABLE changed_${kind} ALTER value TYPE text`);
     const after = await Promise.all(numbers(20).map(() => read({})));
@@ -424,7 +376,3 @@ describe('a statement that is prepared', () => {
     expect(await Promise.all(numbers(20).map(() => read({})))).toEqual(numbers(20).map(() => [{ one: 1 }]));
   });
 });
-
-function byNote(one: unknown, other: unknown): number {
-  return (one as { note: number }).note - (other as { note: number }).note;
-}

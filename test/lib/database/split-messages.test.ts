@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../../lib/postgres/database.ts';
-import { prepare } from '../../../lib/postgres/prepared.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { messagesThrough, READY_FOR_QUERY } from '../../faults/postgres-messages.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { startProxy } from '../../stage/proxy.ts';
 import { environmentOf } from '../../stage/service.ts';
+import { prepare } from '../../stage/statements.ts';
 import { startIssuer } from '../../stage/tokens.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -67,7 +67,7 @@ test.each(cases)(
       opened.statements,
       'SELECT numbers',
       ({ most }) => sql`select number from generate_series(1, ${most}::int) as number`,
-      'read',
+      'list',
     );
 
     expect(await count({ most: 3 })).toEqual([{ number: 1 }, { number: 2 }, { number: 3 }]);

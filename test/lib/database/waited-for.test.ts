@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../../lib/postgres/database.ts';
-import { prepare } from '../../../lib/postgres/prepared.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { untilUnderWay } from '../../stage/locks.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { inDatabase } from '../../stage/rows.ts';
 import { environmentOf } from '../../stage/service.ts';
+import { prepare } from '../../stage/statements.ts';
 import { startIssuer } from '../../stage/tokens.ts';
 import { until } from '../../stage/until.ts';
 
@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 /** Takes until `release()`, for however many ids at once. */
-function holding(kind: 'lookup' | 'item') {
+function holding(kind: 'batched-read' | 'batched-write') {
   const hold = prepare<{ ids: readonly [string] }, { id: string }>(
     opened.statements,
     'SELECT ids',
@@ -55,7 +55,7 @@ const waitedFor = (count: number) =>
 
 describe('among those that wait for a connection', () => {
   test('are lookups that gather while one is on its way', async () => {
-    const hold = holding('lookup');
+    const hold = holding('batched-read');
     const first = hold(0);
     await untilUnderWay(1, database);
     const gathered = numbers(5).map((number) => hold(number + 1));
@@ -69,7 +69,7 @@ describe('among those that wait for a connection', () => {
   });
 
   test('are writes that gather while all connections for writes have one', async () => {
-    const hold = holding('item');
+    const hold = holding('batched-write');
     const sent: Promise<unknown>[] = [];
     for (const number of numbers(3)) {
       sent.push(hold(number));

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../../lib/postgres/database.ts';
-import { prepare } from '../../../lib/postgres/prepared.ts';
-import type { Kind } from '../../../lib/postgres/statements.ts';
+import type { StatementKind as Kind } from '../../../lib/postgres/index.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { hold, untilUnderWay } from '../../stage/locks.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { inDatabase } from '../../stage/rows.ts';
 import { environmentOf } from '../../stage/service.ts';
+import { prepare } from '../../stage/statements.ts';
 import { startIssuer } from '../../stage/tokens.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -42,7 +42,7 @@ const needing = (kind: Kind) =>
   );
 
 test('short statements wait for a kept lock in turns, for a little longer each time', async () => {
-  const read = needing('read');
+  const read = needing('list');
   const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
   const waiting = Array.from({ length: 5 }, () => read({}));
   await untilUnderWay(2, database, 10, 30);
@@ -55,14 +55,14 @@ test('short statements wait for a kept lock in turns, for a little longer each t
 });
 
 test('no connection keeps the limit of such a wait', async () => {
-  const read = needing('long');
+  const read = needing('single');
   const five = await Promise.all(Array.from({ length: 5 }, () => read({})));
 
   expect(five.flat()).toEqual(Array(5).fill({ limit: 0, count: '0' }));
 });
 
 test('whose turn does not come fails for the lock that he has waited for', async () => {
-  const read = needing('read');
+  const read = needing('list');
   const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
   const faults = await Promise.all(Array.from({ length: 12 }, () => read({}).catch((fault) => fault)));
   await table.release();

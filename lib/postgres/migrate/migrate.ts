@@ -1,33 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { migrations } from '../../migrations/index.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type Engine, engineOf } from '../engines.ts';
 import { isInTheWay, isMissingTable } from '../faults.ts';
-import type { Migration, SendSql } from './migration.ts';
-import { connectForMigrations } from './migration-connection.ts';
+import { connectForMigrations, type SendSql } from './migration-connection.ts';
 
 /** In milliseconds. */
 const POLL = 250;
 const LONGEST_STRUGGLE = 10_000;
 
+/**
+ * One statement or a few, outside of a transaction. Each changes nothing that exists already, because it may be sent
+ * again after any failure, and suits the previous version of the service, which still runs beside it.
+ */
+export type Migration = (send: SendSql, engine: Engine) => Promise<void>;
+
 type Migrations = Readonly<Record<string, Migration>>;
 
-type Options = {
-  readonly known?: Migrations;
-  /** Ends the run, wherever it is. */
-  readonly signal?: AbortSignal;
-};
-
 /**
- * Runs the migrations that have not run yet. Of many instances one does it, and the others look again and again:
- * nobody waits within a statement. Migrations that this version does not know are those of a later one, and stay.
+ * Runs the migrations that have not run yet, in their order, until `signal`. One of several instances runs them; the
+ * others ask again and again, so that none of them waits within a statement. Recorded migrations that are not in the
+ * list belong to a later version, and are ignored.
  *
- * @throws whatever stopped it; the next run goes on from there
+ * @throws the fault that ended the run; the next run continues there
  */
-export async function runMigrations(
+export async function migrate(
   postgres: Settings['postgres'],
-  { known = migrations, signal }: Options = {},
+  known: Migrations,
+  signal?: AbortSignal,
 ): Promise<void> {
   const { send, lock, close } = await connectForMigrations(postgres, signal);
   try {

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../http/problem.ts';
+import { currentRequest, type RequestScope } from '../http/request-scope.ts';
+import type { WithinDatabaseSpan } from '../observability/database-span.ts';
+import type { Settings } from '../settings/settings.ts';
+import { isLockTimeout, isReadOnly, isStalePlan, problemOfFault } from './faults.ts';
+import type { Hosts } from './hosts/hosts.ts';
+import { type Retry, retryAfter } from './retry.ts';
+import type { StatementText } from './wire/pipeline.ts';
+import type { Row } from './wire/row-reader.ts';
+import type { Way } from './wire/way.ts';
+
+/**
+ * What a statement means for the other statements of its connection. The statements of all requests share connections,
+ * except those of the kind `single`, which may take long or wait for locks, and have a connection each. One statement
+ * carries out many statements of the kinds `batched-read` and `batched-write`. A `list` is a short read of many rows.
+ */
+export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single';
+
+/** A statement that waited for a lock while others waited behind it is sent by `lock-waiters`. */
+type ExecutorName = StatementKind | 'lock-waiters';
+
+/** The executor of each kind of statement. */
+export type Executors = Readonly<Record<ExecutorName, Way>>;
+
+/** A statement as it is sent. Its summary, the operation and the table, is `db.query.summary` of its span. */
+export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
+
+/** In milliseconds. PostgreSQL's own time limit is shorter, so that PostgreSQL responds first if it can. */
+const GRACE = 250;
+
+/** Maximum number of times that a statement is prepared again. Its columns may change each time. */
+const MAX_PREPARED = 3;
+
+/** The time limit of all statements of one request together, in milliseconds: a little more than PostgreSQL's own. */
+export function timeLimitOf({ statementTimeout }: Settings['postgres']): number {
+  return statementTimeout * 1000 + GRACE;
+}
+
+/** Sends single statements within the request's time limit. It alone decides whether a statement is sent again. */
+export class Sender {
+  /** Number of statements that were sent again, by reason. */
+  readonly retried: Record<Retry['reason'], number> = {
+    connection_lost: 0,
+    deadlock: 0,
+    serialization_failure: 0,
+  };
+  readonly #executors: Executors;
+  readonly #hosts: Pick<Hosts, 'onReadOnly'>;
+  readonly #timeLimit: number;
+  readonly #withinSpan: WithinDatabaseSpan | undefined;
+
+  constructor(
+    settings: Settings['postgres'],
+    executors: Executors,
+    hosts: Pick<Hosts, 'onReadOnly'>,
+    withinSpan?: WithinDatabaseSpan,
+  ) {
+    this.#executors = executors;
+    this.#hosts = hosts;
+    this.#timeLimit = timeLimitOf(settings);
+    this.#withinSpan = withinSpan;
+  }
+
+  /**
+   * Resolves with the rows. Nothing is created for further attempts before the first one has failed.
+   *
+   * @throws {Problem} service_unavailable_error if PostgreSQL does not respond in time; otherwise PostgreSQL's error
+   */
+  run(text: KindText, values: readonly unknown[]): Promise<readonly Row[]> {
+    const deadline = this.#deadlineOf(currentRequest());
+    return this.#send(text.kind, text, values, deadline).catch((fault) =>
+      this.#sendAgain(fault, text, values, deadline),
+    );
+  }
+
+  /** Milliseconds that the statements of the current request have left. Its time begins with its first statement. */
+  remainingTime(): number {
+    return this.#deadlineOf(currentRequest()) - performance.now();
+  }
+
+  /** Number of statements that wait for a connection. Statements that wait to be batched count each. */
+  get waitingCount(): number {
+    return this.#eachExecutor().reduce((total, executor) => total + executor.waitingCount, 0);
+  }
+
+  /** Cancels all statements, also those that come later. Each of them is refused as unavailable. */
+  cancel(): void {
+    for (const executor of this.#eachExecutor()) executor.cancel();
+  }
+
+  #eachExecutor(): Way[] {
+    return [...new Set(Object.values(this.#executors))];
+  }
+
+  #send(name: ExecutorName, text: KindText, values: readonly unknown[], deadline: number) {
+    const executor = this.#executors[name];
+    return this.#withinSpan
+      ? this.#withinSpan(text, () => executor.send(text, values, deadline))
+      : executor.send(text, values, deadline);
+  }
+
+  /** Repeats the statement while that may help. @throws the problem for the last fault */
+  async #sendAgain(first: unknown, text: KindText, values: readonly unknown[], deadline: number) {
+    let [fault, attempts, prepared] = [first, 1, 0];
+    let name: ExecutorName = text.kind;
+    for (;;) {
+      if (isStalePlan(fault) && prepared < MAX_PREPARED) prepared += 1;
+      // Other statements wait behind it on this connection, so it moves to a connection for waits.
+      else if (name !== 'single' && name !== 'lock-waiters' && isLockTimeout(fault)) name = 'lock-waiters';
+      else {
+        if (isReadOnly(fault)) this.#hosts.onReadOnly();
+        const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
+        if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
+        attempts += 1;
+        this.retried[retry.reason] += 1;
+        if (retry.pause > 0) await sleep(retry.pause);
+      }
+      try {
+        return await this.#send(name, text, values, deadline);
+      } catch (again) {
+        // A statement that was not sent again, or got no response, fails because of the lock that it waited for.
+        if (!(again instanceof Problem && isLockTimeout(fault))) fault = again;
+      }
+    }
+  }
+
+  #deadlineOf(request: RequestScope | undefined): number {
+    if (!request) return performance.now() + this.#timeLimit;
+    request.statementsUntil ??= Math.min(performance.now() + this.#timeLimit, request.answeredBy);
+    return request.statementsUntil;
+  }
+}

@@ -1,0 +1,52 @@
+import type { RawBuilder } from 'kysely';
+import { prepare as prepareText, type Run, type Statement } from '../../lib/postgres/prepare.ts';
+import type { StatementKind } from '../../lib/postgres/sender.ts';
+import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
+
+/** Statements that `run` carries out instead of the engine. */
+export function statementsRunBy(run: Statements['run']): Statements {
+  const { postgres } = readSettings({
+    SVC_OAUTH_ISSUER: 'https://issuer.test',
+    SVC_OAUTH_JWKS_URI: 'https://issuer.test/jwks',
+    SVC_OAUTH_AUDIENCE: 'users',
+    SVC_POSTGRES_HOST: '127.0.0.1',
+    SVC_POSTGRES_PASSWORD: 'secret',
+  });
+  return Object.assign(new Statements(postgres, {} as never, { onReadOnly() {} }), { run });
+}
+
+/** The one statement that a function sends. */
+export async function statementSentBy(
+  send: (statements: Statements) => Promise<unknown>,
+): Promise<Statement> {
+  const sent: Statement[] = [];
+  await send(
+    statementsRunBy(async (text, values) => {
+      sent.push({ sql: text.sql, parameters: values });
+      return [];
+    }),
+  );
+  if (sent.length !== 1) throw new Error(`${sent.length} statements were sent`);
+  return sent[0] as Statement;
+}
+
+/** A statement of any kind, for the tests of the engine. Batched statements take lists of one value. */
+export function prepare<Given, Row>(
+  statements: Statements,
+  summary: string,
+  write: (given: Given) => RawBuilder<unknown>,
+  kind: StatementKind = 'single',
+): Run<Given, Row> {
+  return prepareText(statements, { summary, kind }, write);
+}
+
+/** The same with rows as PostgreSQL sent them. */
+export function prepareBinary<Given>(
+  statements: Statements,
+  summary: string,
+  write: (given: Given) => RawBuilder<unknown>,
+  kind: StatementKind,
+): Run<Given, ListRow> {
+  return prepareText(statements, { summary, kind, isBinary: true }, write);
+}
