@@ -19,7 +19,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { delimiter, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -36,23 +36,21 @@ const own = environment.npm_node_execpath ?? process.execPath;
 const isToBeBuilt = process.argv.includes('--built');
 const hasSources = existsSync(join(root, 'host', 'main.ts'));
 
+/** What must be true before the script runs, and what makes it true. */
+const steps = [[hasPackages, install], ...(isToBeBuilt ? [[isBuilt, build]] : [])];
+
 try {
-  if (!isPrepared()) await alone(prepare);
+  if (!steps.every(([isDone]) => isDone())) await alone(carryOut);
 } catch (error) {
   say(`\n${error.message}\n`);
   process.exitCode = 1;
 }
 
-function isPrepared() {
-  return hasPackages() && (!isToBeBuilt || isBuilt());
+async function carryOut() {
+  for (const [isDone, make] of steps) if (!isDone()) await make();
 }
 
-async function prepare() {
-  if (!hasPackages()) await install();
-  if (isToBeBuilt && !isBuilt()) build();
-}
-
-/** A build needs no packages except the runtime. */
+/** Whether the packages are there. A folder with a build and no sources needs the runtime only. */
 function hasPackages() {
   if (isToBeBuilt && !hasSources) return majorOf('node') >= 24;
   return missingPackages().length === 0 && linkRuntime();
@@ -127,7 +125,7 @@ function linkRuntime() {
 
 /** NaN for a program that does not exist or does not run here. */
 function majorOf(program) {
-  const { stdout } = spawnSync(program, ['--version'], withPrograms({ encoding: 'utf8' }));
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return Number.parseInt(stdout?.slice(1), 10);
 }
 
@@ -163,13 +161,8 @@ function changedAt(path) {
 function build() {
   if (!hasSources) throw new Error('There is neither dist/host/main.mjs nor a source to build it from.');
   say('Building dist/\n');
-  const { status } = spawnSync('node', ['esbuild.config.mjs'], withPrograms({ stdio: 'inherit' }));
+  const { status } = spawnSync(runtime, ['esbuild.config.mjs'], { cwd: root, stdio: 'inherit' });
   if (status !== 0) throw new Error('The build failed: see its words above.');
-}
-
-function withPrograms(options) {
-  const path = `${programs}${delimiter}${environment.PATH}`;
-  return { ...options, cwd: root, env: { ...environment, PATH: path } };
 }
 
 /** Prevents two npm scripts that start at once from installing at the same time. */
