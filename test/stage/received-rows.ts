@@ -1,8 +1,8 @@
-import type { ReceivedRow } from '../../lib/postgres/wire/row-reader.ts';
+import type { ListRow } from '../../lib/postgres/index.ts';
 import type { User } from '../../lib/users/user.ts';
 
 /** The rows of a page as PostgreSQL sends them in binary, behind so many bytes that came before. */
-export function rowsOf(users: readonly User[], before = 0): readonly ReceivedRow[] {
+export function rowsOf(users: readonly User[], before = 0): readonly ListRow[] {
   const rows = users.map(({ id, email, full_name, is_active, created_at, updated_at }) =>
     Buffer.concat([
       field(Buffer.from(id.replaceAll('-', ''), 'hex')),
