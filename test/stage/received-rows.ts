@@ -1,4 +1,4 @@
-import type { ReceivedRow } from '../../lib/postgres/wire/row-reader.ts';
+import type { ListRow } from '../../lib/postgres/index.ts';
 import { type Field, fields } from '../../lib/users/fields.ts';
 import type { User } from '../../lib/users/user.ts';
 
@@ -10,7 +10,7 @@ const BYTES: Readonly<Record<Field['sqlType'], (value: never) => Buffer>> = {
 };
 
 /** The rows of a page as PostgreSQL sends them in binary, behind so many bytes that came before. */
-export function rowsOf(users: readonly User[], before = 0): readonly ReceivedRow[] {
+export function rowsOf(users: readonly User[], before = 0): readonly ListRow[] {
   const rows = users.map((user) =>
     Buffer.concat(
       fields.map(({ name, sqlType }) =>

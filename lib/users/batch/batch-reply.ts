@@ -9,7 +9,8 @@ import type { ReplayedUser } from '../replayed-users.ts';
 import { UserRead } from '../user.ts';
 import { userJson } from '../user-json.ts';
 import { personal, replayed } from '../user-reply.ts';
-import { type BatchItem, faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
+import type { BatchItem } from './batch-item.ts';
+import { faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
 
 /** A batch that was carried out, and the result of each item. */
 export type CreatedBatch = Outcome<readonly ReplayedUser[]> & {

@@ -8,9 +8,10 @@ import { type ReplayedUser, readingReplayedUsers } from '../replayed-users.ts';
 import { newUserId } from '../user-id.ts';
 import { userIn } from '../user-row.ts';
 import type { WriteContext } from '../write-context.ts';
+import type { BatchItem } from './batch-item.ts';
 import { type InsertItems, type Items, insertingItems } from './insert-items.ts';
 import { refusingBatchEmails } from './refuse-batch-emails.ts';
-import type { BatchItem, UserBatch } from './user-batch.ts';
+import type { UserBatch } from './user-batch.ts';
 
 type Given = Parameters<InsertItems>[0];
 

@@ -4,18 +4,11 @@ import { detailOf, pointerTo } from '../../http/value-faults.ts';
 import { keyedValues } from '../keyed-values.ts';
 import { UserCreate } from '../user.ts';
 import { refuseItemsOfAtomic } from './atomic-items.ts';
+import type { BatchItem, ItemFault } from './batch-item.ts';
 
 /** Maximum number of items in a batch. */
 export const LARGEST_BATCH = 100;
 const SIZE = `must have 1 to ${LARGEST_BATCH} items`;
-
-/** An item of a batch, checked by itself: the user to create, or the faults of its values. */
-export type BatchItem = { readonly sent: unknown } & (
-  | { readonly user: UserCreate; readonly faults?: never }
-  | { readonly user?: never; readonly faults: readonly ItemFault[] }
-);
-
-type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
 
 const Item = z
   .unknown()

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ReceivedRow } from '../../../lib/postgres/wire/row-reader.ts';
+import type { ListRow } from '../../../lib/postgres/index.ts';
 import { positionOf, usersJson } from '../../../lib/users/list-json.ts';
 import type { User } from '../../../lib/users/user.ts';
 import { anyUser, nullFields, representation } from '../../stage/any-user.ts';
@@ -63,7 +63,7 @@ describe('a page of users', () => {
   });
 
   test('has nothing of one that could not be written', () => {
-    const [infinite] = rowsOf([{ ...ada, email: 'grace@example.com' }]) as [ReceivedRow];
+    const [infinite] = rowsOf([{ ...ada, email: 'grace@example.com' }]) as [ListRow];
     infinite.bytes.fill(0x7f, infinite.bytes.length - 8);
 
     expect(() => usersJson([infinite])).toThrow(RangeError);
@@ -73,7 +73,7 @@ describe('a page of users', () => {
   test('ends at the moment and the id of its last user, to the millisecond', () => {
     void fc.assert(
       fc.property(anyStored, (user) => {
-        const [row] = rowsOf([user]) as [ReceivedRow];
+        const [row] = rowsOf([user]) as [ListRow];
         expect(positionOf(row)).toEqual({ created_at: user.created_at, id: user.id.replaceAll('-', '') });
       }),
       { numRuns: 2000 },
