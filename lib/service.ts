@@ -1,5 +1,5 @@
-import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts';
-import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
+import { KeySet, type KeySetOptions } from './auth/key-set.ts';
+import { TokenVerifier } from './auth/token-verifier.ts';
 import { type Changes, changesOver } from './changes/changes.ts';
 import { carryingOutOnce } from './idempotency/carry-out-once.ts';
 import type { EventLog } from './observability/event-log.ts';
@@ -24,8 +24,7 @@ export type ProbeService = BaseService & { readonly readiness: Readiness };
 
 /** Everything that protected routes are checked with, and that their host starts and stops. */
 export type ProtectedService = ProbeService & {
-  readonly verifyToken: VerifyToken;
-  readonly tokenCache: TokenCacheCounts;
+  readonly tokenVerifier: TokenVerifier;
   readonly keySet: KeySet;
   readonly database: Database;
 };
@@ -76,14 +75,14 @@ function composeProtected(base: BaseService): ProtectedService {
   const { oauth, postgres } = settings;
   const hosts = new Hosts(postgres);
   const database = openDatabase(postgres, hosts, tracing);
-  const keySet = createKeySet({
+  const keySet = new KeySet({
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,
     refreshEvery: oauth.jwksRefresh * 1000,
     onRefresh: refreshLog(log),
   });
-  const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
-  return { ...composeProbes(base, hosts), verifyToken, tokenCache: counts, keySet, database };
+  const tokenVerifier = new TokenVerifier(oauth, keySet);
+  return { ...composeProbes(base, hosts), tokenVerifier, keySet, database };
 }
 
 function withUsers(service: ProtectedService): UserService {

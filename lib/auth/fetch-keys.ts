@@ -1,5 +1,5 @@
 import type { Algorithm } from '../settings/setting-forms.ts';
-import { type UsableKey, usableKeys } from './usable-keys.ts';
+import { importUsableKeys, type UsableKey } from './token-rules.ts';
 
 const TIME_LIMIT = 3000;
 const SIZE_LIMIT = 256 * 1024;
@@ -23,7 +23,7 @@ export async function fetchKeys(
     await response.body?.cancel();
     throw new Error(`the key server answered ${response.status}`);
   }
-  const keys = await usableKeys(parsed(await textWithin(SIZE_LIMIT, response)), accepted);
+  const keys = await importUsableKeys(parsed(await textWithin(SIZE_LIMIT, response)), accepted);
   if (keys.length === 0) throw new Error('the key server answered without a usable key');
   return keys;
 }

@@ -111,10 +111,10 @@ export function endpoint<const R extends Route>(
 }
 
 /** The checks, in the order in which a request is refused. The router, or API Gateway, has checked path and method. */
-function checksOf(route: Route, { settings, verifyToken }: ProtectedService): Middleware[] {
+function checksOf(route: Route, { settings, tokenVerifier }: ProtectedService): Middleware[] {
   return [
     pathParameters(route.path),
-    ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role, settings.oauth.rolesClaim)]),
+    ...(route.role === 'public' ? [] : [authenticate(tokenVerifier, route.role, settings.oauth.rolesClaim)]),
     ...(route.conditional === 'writing' && settings.requireIfMatch ? [demandPrecondition()] : []),
     ...(route.body ? [demandJson(route.method), receiveBody(settings.bodyLimit)] : []),
     validate(route),
