@@ -2,7 +2,6 @@ import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
 import { logServed } from '../observability/request-served.ts';
 import type { BaseService } from '../service.ts';
-import { atOnce } from './at-once.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
 import { DEADLINE_MARGIN, refuseAtDeadline, timeUntilDeadline, withDeadline } from './middleware/deadline.ts';
 import { head } from './middleware/head.ts';
@@ -25,7 +24,10 @@ export type Pipeline = {
   readonly answer: Answer;
 };
 
-/** The one middy stack: what every response needs, around the checks and the answer. */
+/**
+ * The one middy stack: what every response needs, around the checks and the answer. middy's own runner creates an
+ * AbortController for each request. A runner without it and without promises saved 4 % of a read at most, and was removed.
+ */
 export function serve({ settings, log, tracing }: BaseService, pipeline: Pipeline): Handler {
   const { route, checks = [], answer } = pipeline;
   const header = settings.requestIdHeader;
@@ -36,7 +38,6 @@ export function serve({ settings, log, tracing }: BaseService, pipeline: Pipelin
   const stack = middy(answer as never, {
     timeoutEarlyInMillis: DEADLINE_MARGIN,
     timeoutEarlyResponse: refuseAtDeadline,
-    executionMode: atOnce as never,
   });
   const outer = [head(), requestId(header), noSniffing(), httpErrorHandler({ logger: false }), problems(log)];
   stack.use([...outer, ...checks.map(withDeadline)] as never);
