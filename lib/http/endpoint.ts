@@ -1,6 +1,5 @@
 import type * as z from 'zod';
-import type { Role, ServicePrincipal } from '../auth/principal.ts';
-import type { Kind } from '../postgres/statements.ts';
+import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { type WaitUncounted, waitUncounted as waitWithoutHost } from './long-poll-wait.ts';
@@ -11,52 +10,13 @@ import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { pathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
-import { type RequestSchemas, validate } from './middleware/validate.ts';
+import { validate } from './middleware/validate.ts';
 import { refuseWith, serve } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, preconditionsIn } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
-import { type SiblingRoutes, withSiblingRoutes } from './sibling-routes.ts';
-
-/** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
-export type Route = RequestSchemas &
-  Access & {
-    /** Its name in the documentation, and the name of its function bundle. */
-    readonly operationId: string;
-    readonly summary: string;
-    readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-    /** A parameter is a segment in braces. A trailing slash makes no difference. */
-    readonly path: `/${string}`;
-    /** For a path that ends in a parameter: other paths at this place, which a gateway may not know. */
-    readonly siblings?: SiblingRoutes;
-    /** An orchestrator calls a probe. A probe is not counted as a request in flight, and has no span. */
-    readonly kind: 'operation' | 'probe';
-    /**
-     * Whether `If-Match` and `If-None-Match` are evaluated (RFC 9110 section 13): those of a read against the `ETag` of
-     * its reply, those of a write by the statement that writes.
-     */
-    readonly conditional?: 'reading' | 'writing';
-    /** Whether a request needs many times the memory of its body. Few such requests are served at once. */
-    readonly isMemoryIntensive?: true;
-    /** Whether a request may wait for changes. A waiting request is not in flight. */
-    readonly waits?: true;
-    readonly success: 200 | 201 | 204;
-    // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
-    readonly reply: Reply<any>;
-    /** The functions that make its own refusals. Those of its checks are not listed. */
-    readonly problems: readonly (() => Problem)[];
-  };
-
-/**
- * The role that a caller needs, and the part of the service that the route needs. A route without a token reaches no
- * user.
- */
-type Access =
-  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly statementKind: StatementKind }
-  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly statementKind?: undefined };
-
-/** The kind of the first statement of a route's requests; for some routes a header field decides. */
-export type StatementKind = Kind | ((headers: GatewayEvent['headers']) => Kind);
+import type { Route } from './route.ts';
+import { withSiblingRoutes } from './sibling-routes.ts';
 
 /** The request as an endpoint's function gets it. The values have passed the schemas of its route. */
 type RequestOf<R extends Route> = {

@@ -1,11 +1,11 @@
 import type { BaseService } from '../service.ts';
 import { allowOf, methodNotAllowed } from './allow.ts';
-import type { Route } from './endpoint.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { acceptPatch } from './middleware/media-type.ts';
 import { serve } from './middleware-stack.ts';
 import { isMatch, segmentsOf, withoutSlash } from './path.ts';
 import { noSuchPath } from './refusals.ts';
+import type { Route } from './route.ts';
 
 /**
  * Responds to requests that no endpoint serves. A path that cannot be decoded is 400, and an unknown path is 404. On a

@@ -1,6 +1,5 @@
 import { missingRole } from '../auth/principal.ts';
 import { methodNotAllowed } from '../http/allow.ts';
-import type { Route } from '../http/endpoint.ts';
 import { encodedBody, notDeclaredAsJson } from '../http/middleware/media-type.ts';
 import { bodyTooLarge } from '../http/middleware/receive-body.ts';
 import type { RequestSchemas } from '../http/middleware/validate.ts';
@@ -15,6 +14,7 @@ import {
   requestTooSlow,
   undecodablePath,
 } from '../http/refusals.ts';
+import type { Route } from '../http/route.ts';
 import { valuesNotAllowed } from '../http/value-faults.ts';
 import { faultsOf } from './value-faults.ts';
 

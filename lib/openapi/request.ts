@@ -1,6 +1,6 @@
 import type { oas31, ZodOpenApiParameters, ZodOpenApiRequestBodyObject } from 'zod-openapi';
-import type { Route } from '../http/endpoint.ts';
 import { mediaTypesOf } from '../http/middleware/media-type.ts';
+import type { Route } from '../http/route.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 import { exampleOf } from './example.ts';
 
