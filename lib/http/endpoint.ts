@@ -11,7 +11,7 @@ import type { Middleware, RequestContext } from './middleware/middleware.ts';
 import { pathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { validate } from './middleware/validate.ts';
-import { refuseWith, serve } from './middleware-stack.ts';
+import { createHandler, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, preconditionsIn } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, replyHeaders } from './reply.ts';
@@ -44,23 +44,23 @@ export type Endpoint<Needs = Service> = { readonly route: Route; bind(service: N
  */
 export function endpoint<const R extends Route>(
   route: R,
-  answer: (request: RequestOf<R>, service: Services[R['needs']]) => Value<R> | Promise<Value<R>>,
+  respond: (request: RequestOf<R>, service: Services[R['needs']]) => Value<R> | Promise<Value<R>>,
 ): Endpoint<Services[R['needs']]> {
   return {
     route,
     bind(service) {
-      const resultOf = resultsOf(route);
-      const handler = serve(service, {
+      const toResult = createResultWriter(route);
+      const handler = createHandler(service, {
         route,
         // Only a public route is bound to less than the whole service, and it requires no token.
-        checks: checksOf(route, service as ProtectedService),
-        answer(event, context) {
-          const request = requestOf<R>(route, event, context);
+        checks: listChecks(route, service as ProtectedService),
+        respond(event, context) {
+          const request = readRequest<R>(route, event, context);
           const { accept } = event.headers;
-          const value = answer(request, service);
+          const value = respond(request, service);
           return value instanceof Promise
-            ? value.then((settled) => resultOf(settled, request.preconditions, accept))
-            : resultOf(value, request.preconditions, accept);
+            ? value.then((settled) => toResult(settled, request.preconditions, accept))
+            : toResult(value, request.preconditions, accept);
         },
       });
       const { path, siblings } = route;
@@ -70,62 +70,68 @@ export function endpoint<const R extends Route>(
   };
 }
 
-/** The checks, in the order in which a request is refused. The router, or API Gateway, has checked path and method. */
-function checksOf(route: Route, { settings, tokenVerifier }: ProtectedService): Middleware[] {
+/**
+ * The checks in the order of the specification, each with its refusal. Before them, the router or API Gateway has checked
+ * path (404) and method (405). After them, the database checks an expired cursor (410), existence (404), preconditions
+ * (412) and conflicts (409).
+ */
+function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService): Middleware[] {
+  const { role, method, path } = route;
+  const isProtected = role !== 'public';
+  const needsIfMatch = route.conditional === 'writing' && settings.requireIfMatch;
   return [
-    pathParameters(route.path),
-    ...(route.role === 'public' ? [] : [authenticate(tokenVerifier, route.role, settings.oauth.rolesClaim)]),
-    ...(route.conditional === 'writing' && settings.requireIfMatch ? [demandPrecondition()] : []),
-    ...(route.body ? [demandJson(route.method), receiveBody(settings.bodyLimit)] : []),
-    validate(route),
+    pathParameters(path), // 400
+    ...(isProtected ? [authenticate(tokenVerifier, role, settings.oauth.rolesClaim)] : []), // 401, 403
+    ...(needsIfMatch ? [demandPrecondition()] : []), // 428
+    ...(route.body ? [demandJson(method), receiveBody(settings.bodyLimit)] : []), // 415, 413
+    validate(route), // 422
   ];
 }
 
-function requestOf<R extends Route>(
+function readRequest<R extends Route>(
   { conditional, waits }: Route,
   event: GatewayEvent,
   context: RequestContext,
 ): RequestOf<R> {
   const { values, principal } = context;
-  const preconditions = conditional ? preconditionsIn(event.headers) : NO_PRECONDITIONS;
   const isHead = event.requestContext.http.method === 'HEAD';
-  const waitUncounted = waits && !isHead ? waitUncountedOf(event, context) : undefined;
   return {
     path: event.rawPath,
     headers: values?.headers,
     params: values?.params,
     query: values?.query,
     body: values?.body,
-    waitUncounted,
-    preconditions,
+    waitUncounted: waits && !isHead ? createWait(event, context) : undefined,
+    preconditions: conditional ? preconditionsIn(event.headers) : NO_PRECONDITIONS,
     principal,
   } as RequestOf<R>;
 }
 
-/** In milliseconds: the time that a function needs for its response after a wait. */
-const WAIT_MARGIN = 500;
+/** The time that a function needs for its response after a wait. */
+const WAIT_MARGIN_MS = 500;
 
 /** The wait of a function ends before its time is up. */
-function waitUncountedOf(event: GatewayEvent, context: RequestContext): WaitUncounted {
-  const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN, 0);
+function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted {
+  const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN_MS, 0);
   return (milliseconds, wait) => {
-    const most = Math.min(milliseconds, left);
-    return event.waitUncounted ? event.waitUncounted(most, wait) : waitWithoutHost(most, wait);
+    const limit = Math.min(milliseconds, left);
+    return event.waitUncounted ? event.waitUncounted(limit, wait) : waitWithoutHost(limit, wait);
   };
 }
 
-function resultsOf({ success, reply, conditional }: Route) {
-  const headersOf = replyHeaders(reply);
+/** Creates a function that turns the value of an endpoint into its result. */
+function createResultWriter({ success, reply, conditional }: Route) {
+  const writeHeaders = replyHeaders(reply);
   return (value: unknown, preconditions: Preconditions, accept: string | undefined): GatewayResult => {
-    const headers = headersOf(value, accept);
+    const headers = writeHeaders(value, accept);
     if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
-      return notModified(headers);
+      return toNotModified(headers);
     const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;
     return { statusCode, headers, body: reply.write(value), isBase64Encoded: false };
   };
 }
 
 /** The headers of a 200 without those that describe its content (RFC 9110 section 15.4.5). */
-function notModified({ 'Content-Type': _, ...headers }: Record<string, string>): GatewayResult {
+function toNotModified({ 'Content-Type': _, ...headers }: Record<string, string>): GatewayResult {
   return { statusCode: 304, headers, body: '', isBase64Encoded: false };
 }

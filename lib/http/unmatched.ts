@@ -2,7 +2,7 @@ import type { BaseService } from '../service.ts';
 import { allowOf, methodNotAllowed } from './allow.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { acceptPatch } from './middleware/media-type.ts';
-import { serve } from './middleware-stack.ts';
+import { createHandler } from './middleware-stack.ts';
 import { isMatch, segmentsOf, withoutSlash } from './path.ts';
 import { noSuchPath } from './refusals.ts';
 import type { Route } from './route.ts';
@@ -14,7 +14,7 @@ import type { Route } from './route.ts';
 export function unmatched(routes: readonly Route[]) {
   const resources = resourcesOf(routes);
 
-  async function answer({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
+  async function respond({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
     const segments = segmentsOf(rawPath);
     const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
     if (!resource) throw noSuchPath();
@@ -25,7 +25,7 @@ export function unmatched(routes: readonly Route[]) {
 
   return {
     route: { operationId: 'unmatched' },
-    bind: (service: BaseService): Handler => serve(service, { answer }),
+    bind: (service: BaseService): Handler => createHandler(service, { respond }),
   };
 }
 
