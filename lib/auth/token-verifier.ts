@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { type Problem, unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { KeySet } from './key-set.ts';
-import { principalOf, type ServicePrincipal } from './principal.ts';
+import { readPrincipal, type ServicePrincipal } from './principal.ts';
 import {
   demandClaims,
   demandStrictForm,
@@ -86,7 +86,7 @@ export class TokenVerifier {
     const header = readHeader(token, this.#settings.algorithms);
     const { keys, generation } = await this.#keySet.findKeys(header);
     const claims = demandClaims(await this.#verifyByOne(keys, token));
-    const principal = principalOf(claims, this.#settings.rolesClaim);
+    const principal = readPrincipal(claims, this.#settings.rolesClaim);
     this.#forgetTokensOfOldKeys();
     // jose takes its time, in which another key set may have come.
     if (generation === this.#generation) this.#verified.set(token, { principal, exp: claims.exp });

@@ -1,4 +1,4 @@
-import { missingRole } from '../auth/principal.ts';
+import { refuseMissingRole } from '../auth/principal.ts';
 import { methodNotAllowed } from '../http/allow.ts';
 import { encodedBody, notDeclaredAsJson } from '../http/middleware/media-type.ts';
 import { bodyTooLarge } from '../http/middleware/receive-body.ts';
@@ -24,7 +24,7 @@ import { faultsOf } from './value-faults.ts';
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
   return byStatus([
     ...[undecodablePath(), notHttp(), needsOneHost(), requestTooSlow(), headerFieldsTooLarge()],
-    ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
+    ...(route.role === 'public' ? [] : [unauthorized(''), refuseMissingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
     ...(route.body ? refusalsOfBody(route.method, bodyLimit) : []),
     ...(hasValues(route) ? [valuesNotAllowed(faultsOf(route))] : []),

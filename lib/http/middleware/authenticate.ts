@@ -1,4 +1,4 @@
-import { bearerTokenOf } from '../../auth/bearer-token.ts';
+import { readBearerToken } from '../../auth/bearer-token.ts';
 import { demandRole, type Role, type ServicePrincipal } from '../../auth/principal.ts';
 import type { TokenVerifier } from '../../auth/token-verifier.ts';
 import type { Middleware, RequestContext } from './middleware.ts';
@@ -7,7 +7,7 @@ import type { Middleware, RequestContext } from './middleware.ts';
 export function authenticate(tokenVerifier: TokenVerifier, role: Role, rolesClaim: string): Middleware {
   return {
     before({ event, context }) {
-      const proven = tokenVerifier.verify(bearerTokenOf(event.headers.authorization));
+      const proven = tokenVerifier.verify(readBearerToken(event.headers.authorization));
       if (proven instanceof Promise) return proven.then((principal) => admit(principal, context));
       return admit(proven, context);
     },
