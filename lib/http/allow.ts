@@ -1,7 +1,7 @@
 import { Problem } from './problem.ts';
 
 /** The header `Allow` of a resource with these methods (RFC 9110 section 10.2.1). HEAD is allowed wherever GET is. */
-export function allowOf(declared: readonly string[]): string {
+export function formatAllow(declared: readonly string[]): string {
   const methods = declared.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return [...methods, 'OPTIONS'].join(', ');
 }

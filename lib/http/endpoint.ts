@@ -4,17 +4,17 @@ import type { ProtectedService, Service, Services } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { type WaitUncounted, waitUncounted as waitWithoutHost } from './long-poll-wait.ts';
 import { authenticate } from './middleware/authenticate.ts';
-import { timeUntilDeadline } from './middleware/deadline.ts';
+import { getTimeUntilDeadline } from './middleware/deadline.ts';
 import { demandPrecondition } from './middleware/demand-precondition.ts';
 import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
-import { pathParameters } from './middleware/path-parameters.ts';
+import { findPathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
-import { validate } from './middleware/validate.ts';
+import { validateValues } from './middleware/validate.ts';
 import { createHandler, refuseWith } from './middleware-stack.ts';
-import { isUnmodified, NO_PRECONDITIONS, type Preconditions, preconditionsIn } from './preconditions.ts';
+import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
-import { type Reply, replyHeaders } from './reply.ts';
+import { createHeaderWriter, type Reply } from './reply.ts';
 import type { Route } from './route.ts';
 import { withSiblingRoutes } from './sibling-routes.ts';
 
@@ -80,11 +80,11 @@ function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService)
   const isProtected = role !== 'public';
   const needsIfMatch = route.conditional === 'writing' && settings.requireIfMatch;
   return [
-    pathParameters(path), // 400
+    findPathParameters(path), // 400
     ...(isProtected ? [authenticate(tokenVerifier, role, settings.oauth.rolesClaim)] : []), // 401, 403
     ...(needsIfMatch ? [demandPrecondition()] : []), // 428
     ...(route.body ? [demandJson(method), receiveBody(settings.bodyLimit)] : []), // 415, 413
-    validate(route), // 422
+    validateValues(route), // 422
   ];
 }
 
@@ -102,7 +102,7 @@ function readRequest<R extends Route>(
     query: values?.query,
     body: values?.body,
     waitUncounted: waits && !isHead ? createWait(event, context) : undefined,
-    preconditions: conditional ? preconditionsIn(event.headers) : NO_PRECONDITIONS,
+    preconditions: conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS,
     principal,
   } as RequestOf<R>;
 }
@@ -112,7 +112,7 @@ const WAIT_MARGIN_MS = 500;
 
 /** The wait of a function ends before its time is up. */
 function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted {
-  const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN_MS, 0);
+  const left = Math.max(getTimeUntilDeadline(context) - WAIT_MARGIN_MS, 0);
   return (milliseconds, wait) => {
     const limit = Math.min(milliseconds, left);
     return event.waitUncounted ? event.waitUncounted(limit, wait) : waitWithoutHost(limit, wait);
@@ -121,7 +121,7 @@ function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted
 
 /** Creates a function that turns the value of an endpoint into its result. */
 function createResultWriter({ success, reply, conditional }: Route) {
-  const writeHeaders = replyHeaders(reply);
+  const writeHeaders = createHeaderWriter(reply);
   return (value: unknown, preconditions: Preconditions, accept: string | undefined): GatewayResult => {
     const headers = writeHeaders(value, accept);
     if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))

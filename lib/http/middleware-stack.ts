@@ -3,12 +3,17 @@ import httpErrorHandler from '@middy/http-error-handler';
 import { logServed } from '../observability/request-served.ts';
 import type { BaseService } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
-import { DEADLINE_MARGIN, refuseAtDeadline, timeUntilDeadline, withDeadline } from './middleware/deadline.ts';
-import { head } from './middleware/head.ts';
+import {
+  DEADLINE_MARGIN_MS,
+  endAtDeadline,
+  getTimeUntilDeadline,
+  refuseAtDeadline,
+} from './middleware/deadline.ts';
+import { respondToHead } from './middleware/head.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
-import { noSniffing } from './middleware/no-sniffing.ts';
-import { problems } from './middleware/problems.ts';
-import { requestId, requestIdOf } from './middleware/request-id.ts';
+import { forbidSniffing } from './middleware/no-sniffing.ts';
+import { writeProblems } from './middleware/problems.ts';
+import { addRequestId, chooseRequestId } from './middleware/request-id.ts';
 import type { Problem } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
 
@@ -37,7 +42,7 @@ export function createHandler(service: BaseService, pipeline: Pipeline): Handler
   const serve = observe(service, pipeline.route, createStack(service, pipeline));
   return (event, invocation) => {
     const context = createContext(invocation);
-    const requestId = requestIdOf(event.headers[field]);
+    const requestId = chooseRequestId(event.headers[field]);
     return withinRequest({ requestId, answeredBy: readDeadline(context) }, serve, event, context);
   };
 }
@@ -53,16 +58,16 @@ export function refuseWith(service: BaseService, problem: Problem): Handler {
  */
 function createStack({ settings, log }: BaseService, { checks = [], respond }: Pipeline): Serve {
   const stack = middy(respond as never, {
-    timeoutEarlyInMillis: DEADLINE_MARGIN,
+    timeoutEarlyInMillis: DEADLINE_MARGIN_MS,
     timeoutEarlyResponse: refuseAtDeadline,
   });
   stack.use([
-    head(),
-    requestId(settings.requestIdHeader),
-    noSniffing(),
+    respondToHead(),
+    addRequestId(settings.requestIdHeader),
+    forbidSniffing(),
     httpErrorHandler({ logger: false }),
-    problems(log),
-    ...checks.map(withDeadline),
+    writeProblems(log),
+    ...checks.map(endAtDeadline),
   ] as never);
   return stack as unknown as Serve;
 }
@@ -95,6 +100,6 @@ function createContext(invocation: Invocation | undefined): RequestContext {
  * rest.
  */
 function readDeadline(context: RequestContext): number {
-  const left = timeUntilDeadline(context);
+  const left = getTimeUntilDeadline(context);
   return left === Number.POSITIVE_INFINITY ? left : performance.now() + left;
 }

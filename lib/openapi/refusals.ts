@@ -4,7 +4,7 @@ import { encodedBody, notDeclaredAsJson } from '../http/middleware/media-type.ts
 import { bodyTooLarge } from '../http/middleware/receive-body.ts';
 import type { RequestSchemas } from '../http/middleware/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';
-import { asProblem, type Problem, unauthorized, unavailable } from '../http/problem.ts';
+import { type Problem, toProblem, unauthorized, unavailable } from '../http/problem.ts';
 import {
   bodyBrokenOff,
   headerFieldsTooLarge,
@@ -31,7 +31,7 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
     ...route.problems.map((refusal) => refusal()),
     // PostgreSQL, or the identity provider's keys, can be unavailable.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
-    asProblem(undefined),
+    toProblem(undefined),
   ]);
 }
 

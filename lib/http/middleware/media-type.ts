@@ -5,13 +5,13 @@ import type { Middleware } from './middleware.ts';
 const JSON_MEDIA_TYPE = /^application\/(?:[\w!#$&^.+-]+\+)?json$/i;
 
 /** The preferred media types of a body. Each is JSON. PATCH takes a merge patch (RFC 7396). */
-export function mediaTypesOf(method: string): readonly string[] {
+export function listMediaTypes(method: string): readonly string[] {
   return ['application/json', ...(method === 'PATCH' ? ['application/merge-patch+json'] : [])];
 }
 
 /** The header `Accept-Patch` of a resource with these methods, if PATCH is one of them (RFC 5789 section 3.1). */
-export function acceptPatch(methods: readonly string[]): Readonly<Record<string, string>> {
-  return methods.includes('PATCH') ? { 'Accept-Patch': mediaTypesOf('PATCH').join(', ') } : {};
+export function formatAcceptPatch(methods: readonly string[]): Readonly<Record<string, string>> {
+  return methods.includes('PATCH') ? { 'Accept-Patch': listMediaTypes('PATCH').join(', ') } : {};
 }
 
 /** Refuses a body that is not declared as JSON, or that has a content encoding. */
@@ -36,5 +36,5 @@ export function encodedBody(method: string): Problem {
 }
 
 function unsupported(detail: string, method: string): Problem {
-  return new Problem('unsupported_media_type_error', { detail, headers: acceptPatch([method]) });
+  return new Problem('unsupported_media_type_error', { detail, headers: formatAcceptPatch([method]) });
 }
