@@ -7,7 +7,7 @@ export function formatAllow(declared: readonly string[]): string {
 }
 
 /** The refusal of another method on a known path. `allow` lists the allowed ones (RFC 9110 section 15.5.6). */
-export function methodNotAllowed(allow: string): Problem {
+export function refuseMethod(allow: string): Problem {
   return new Problem('method_not_allowed_error', {
     detail: `This resource supports only these methods: ${allow}.`,
     headers: { Allow: allow },

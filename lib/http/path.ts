@@ -1,4 +1,4 @@
-import { undecodablePath } from './refusals.ts';
+import { refuseUndecodablePath } from './refusals.ts';
 
 /**
  * Characters other than those of a path in RFC 3986 section 3.3. `%` stays, because it belongs to an escape or looks
@@ -22,7 +22,7 @@ export function splitPath(path: string): readonly string[] {
   try {
     return removeTrailingSlash(path).split('/').map(decodeURIComponent);
   } catch {
-    throw undecodablePath();
+    throw refuseUndecodablePath();
   }
 }
 

@@ -1,4 +1,4 @@
-import { formatAllow, methodNotAllowed } from './allow.ts';
+import { formatAllow, refuseMethod } from './allow.ts';
 import type { Handler } from './gateway.ts';
 import { parsePathParameters } from './path.ts';
 import type { Problem } from './problem.ts';
@@ -20,10 +20,7 @@ export function withSiblingRoutes(
   refuse: (problem: Problem) => Handler,
 ): Handler {
   const refusing = new Map(
-    Object.entries(siblings).map(([name, { methods }]) => [
-      name,
-      refuse(methodNotAllowed(formatAllow(methods))),
-    ]),
+    Object.entries(siblings).map(([name, { methods }]) => [name, refuse(refuseMethod(formatAllow(methods)))]),
   );
   return (event, invocation) => {
     const name = findLastValue(event.pathParameters ?? readParameters(path, event.rawPath));

@@ -1,10 +1,10 @@
 import type { BaseService } from '../service.ts';
-import { formatAllow, methodNotAllowed } from './allow.ts';
+import { formatAllow, refuseMethod } from './allow.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { formatAcceptPatch } from './middleware/media-type.ts';
 import { createHandler } from './middleware-stack.ts';
 import { isPathMatch, removeTrailingSlash, splitPath } from './path.ts';
-import { noSuchPath } from './refusals.ts';
+import { refuseUnknownPath } from './refusals.ts';
 import type { Route } from './route.ts';
 
 /**
@@ -17,8 +17,8 @@ export function unmatched(routes: readonly Route[]) {
   async function respond({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
     const segments = splitPath(rawPath);
     const resource = resources.find((candidate) => isPathMatch(candidate.segments, segments));
-    if (!resource) throw noSuchPath();
-    if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
+    if (!resource) throw refuseUnknownPath();
+    if (requestContext.http.method !== 'OPTIONS') throw refuseMethod(resource.allow);
     const headers = { Allow: resource.allow, ...resource.acceptPatch };
     return { statusCode: 204, headers, body: '', isBase64Encoded: false };
   }

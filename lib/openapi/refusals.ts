@@ -1,18 +1,18 @@
 import { refuseMissingRole } from '../auth/principal.ts';
-import { methodNotAllowed } from '../http/allow.ts';
-import { encodedBody, notDeclaredAsJson } from '../http/middleware/media-type.ts';
-import { bodyTooLarge } from '../http/middleware/receive-body.ts';
+import { refuseMethod } from '../http/allow.ts';
+import { refuseEncodedBody, refuseMediaType } from '../http/middleware/media-type.ts';
+import { refuseLargeBody } from '../http/middleware/receive-body.ts';
 import type { RequestSchemas } from '../http/middleware/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';
 import { type Problem, toProblem, unauthorized, unavailable } from '../http/problem.ts';
 import {
-  bodyBrokenOff,
-  headerFieldsTooLarge,
-  needsOneHost,
-  noSuchPath,
-  notHttp,
-  requestTooSlow,
-  undecodablePath,
+  refuseHostHeader,
+  refuseIncompleteBody,
+  refuseInvalidHttp,
+  refuseLargeHeaderFields,
+  refuseSlowRequest,
+  refuseUndecodablePath,
+  refuseUnknownPath,
 } from '../http/refusals.ts';
 import type { Route } from '../http/route.ts';
 import { valuesNotAllowed } from '../http/value-faults.ts';
@@ -23,7 +23,13 @@ import { faultsOf } from './value-faults.ts';
  */
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
   return byStatus([
-    ...[undecodablePath(), notHttp(), needsOneHost(), requestTooSlow(), headerFieldsTooLarge()],
+    ...[
+      refuseUndecodablePath(),
+      refuseInvalidHttp(),
+      refuseHostHeader(),
+      refuseSlowRequest(),
+      refuseLargeHeaderFields(),
+    ],
     ...(route.role === 'public' ? [] : [unauthorized(''), refuseMissingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
     ...(route.body ? refusalsOfBody(route.method, bodyLimit) : []),
@@ -36,12 +42,12 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
 }
 
 function refusalsOfBody(method: string, limit: number): readonly Problem[] {
-  return [bodyBrokenOff(), notDeclaredAsJson(method), encodedBody(method), bodyTooLarge(limit)];
+  return [refuseIncompleteBody(), refuseMediaType(method), refuseEncodedBody(method), refuseLargeBody(limit)];
 }
 
 /** Every problem of these routes and of unknown paths, lowest status first. */
 export function allRefusals(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
-  const ofNoRoute = [noSuchPath(), methodNotAllowed('')];
+  const ofNoRoute = [refuseUnknownPath(), refuseMethod('')];
   return byStatus([...routes.flatMap((route) => refusalsOf(route, bodyLimit)), ...ofNoRoute]);
 }
 

@@ -19,22 +19,22 @@ export function demandJson(method: string): Middleware {
   return {
     before({ event: { headers } }) {
       const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
-      if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw notDeclaredAsJson(method);
-      if (headers['content-encoding']) throw encodedBody(method);
+      if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw refuseMediaType(method);
+      if (headers['content-encoding']) throw refuseEncodedBody(method);
     },
   };
 }
 
 /** The refusal of a body with another media type, or without one. */
-export function notDeclaredAsJson(method: string): Problem {
-  return unsupported('The Content-Type must be application/json or application/*+json.', method);
+export function refuseMediaType(method: string): Problem {
+  return refuseUnsupported('The Content-Type must be application/json or application/*+json.', method);
 }
 
 /** The refusal of a body with a content encoding, for example a compressed one. */
-export function encodedBody(method: string): Problem {
-  return unsupported('The request must not have a Content-Encoding.', method);
+export function refuseEncodedBody(method: string): Problem {
+  return refuseUnsupported('The request must not have a Content-Encoding.', method);
 }
 
-function unsupported(detail: string, method: string): Problem {
+function refuseUnsupported(detail: string, method: string): Problem {
   return new Problem('unsupported_media_type_error', { detail, headers: formatAcceptPatch([method]) });
 }

@@ -9,7 +9,7 @@ export function receiveBody(limit: number): Middleware {
   return {
     async before(request) {
       const bytes = await readBytes(request.event, limit);
-      if (bytes.length > limit) throw bodyTooLarge(limit);
+      if (bytes.length > limit) throw refuseLargeBody(limit);
       Object.assign(request.event, toText(bytes));
       freeBytes(bytes);
     },
@@ -17,7 +17,7 @@ export function receiveBody(limit: number): Middleware {
 }
 
 /** The refusal of a body with more than `limit` bytes. */
-export function bodyTooLarge(limit: number): Problem {
+export function refuseLargeBody(limit: number): Problem {
   return new Problem('payload_too_large_error', { detail: `The body must not exceed ${limit} bytes.` });
 }
 
