@@ -2,7 +2,7 @@ import { KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { TokenVerifier } from './auth/token-verifier.ts';
 import { type Changes, changesOver } from './changes/changes.ts';
 import { carryingOutOnce } from './idempotency/carry-out-once.ts';
-import { latestMigration } from './migrations/names.ts';
+import { latestMigration } from './migrations/index.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ValueFault } from '../../http/problem.ts';
 import { detailOf, pointerTo } from '../../http/value-faults.ts';
+import { keyedValues } from '../keyed-values.ts';
 import { UserCreate } from '../user.ts';
 import { refuseItemsOfAtomic } from './atomic-items.ts';
 import type { BatchItem, ItemFault } from './batch-item.ts';
@@ -43,10 +44,5 @@ export function faultsOfItem(index: number, faults: readonly ItemFault[]): reado
 
 /** The values that identify a batch under a key: the mode, and the values of each item, of a refused one as sent. */
 export function valuesOf({ items, mode }: UserBatch): readonly unknown[] {
-  return [mode, ...items.map(({ user, sent }) => (user ? [user.email, user.full_name] : sentValuesOf(sent)))];
-}
-
-function sentValuesOf(sent: unknown): unknown {
-  const { email, full_name } = Object(sent) as { email?: unknown; full_name?: unknown };
-  return typeof sent === 'object' && sent !== null ? [email, full_name] : sent;
+  return [mode, ...items.map(({ user, sent }) => keyedValues(user ?? sent))];
 }
