@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Exchange } from '../client-errors.ts';
+import type { Exchange } from './client-errors.ts';
 
 /** The connections that end with a response, which says `Connection: close` (RFC 9112 section 9.6). */
 export type ConnectionClose = {

@@ -1,7 +1,7 @@
 import { maxHeaderSize } from 'node:http';
 import type { GatewayEvent } from '../../lib/http/gateway.ts';
 import { encodedPath } from '../../lib/http/path.ts';
-import { splitTarget } from '../gateway-adapter.ts';
+import { splitTarget } from '../request-event.ts';
 
 /** A request as the event that API Gateway would have made of it, from the part of its head that has arrived. */
 export type RawHead = GatewayEvent & { readonly httpVersion: string };

@@ -12,7 +12,7 @@ import { createRefusalCounts } from '../../host/admission/refusal-counts.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { until } from '../stage/until.ts';
 
-/** As in heavy-turns.ts; in milliseconds. */
+/** As in memory-intensive-limit.ts; in milliseconds. */
 const MOST = 8;
 const LONGEST = 20;
 

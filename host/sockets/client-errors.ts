@@ -1,13 +1,13 @@
 import { type IncomingMessage, METHODS, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { GatewayEvent, GatewayResult, Handler } from '../lib/http/gateway.ts';
-import { refuseWith } from '../lib/http/middleware-stack.ts';
-import type { Problem } from '../lib/http/problem.ts';
-import { headerFieldsTooLarge, notHttp, requestTooSlow } from '../lib/http/refusals.ts';
-import type { Service } from '../lib/service.ts';
-import type { RequestEvent } from './gateway-adapter.ts';
-import type { Router } from './router.ts';
-import { type RawHead, rawHeadIn, UNREADABLE } from './sockets/raw-head.ts';
+import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gateway.ts';
+import { refuseWith } from '../../lib/http/middleware-stack.ts';
+import type { Problem } from '../../lib/http/problem.ts';
+import { headerFieldsTooLarge, notHttp, requestTooSlow } from '../../lib/http/refusals.ts';
+import type { Service } from '../../lib/service.ts';
+import type { RequestEvent } from '../request-event.ts';
+import type { Router } from '../router.ts';
+import { type RawHead, rawHeadIn, UNREADABLE } from './raw-head.ts';
 
 /** The request that a connection is busy with. */
 export type Exchange = {
