@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { endpoints } from '../handlers/index.ts';
 import { askingForUnnumbered } from '../lib/changes/unnumbered.ts';
@@ -17,6 +15,7 @@ import { createRefusalBudget } from './admission/refusal-budget.ts';
 import { createRefusalCounts, type RefusalCounts } from './admission/refusal-counts.ts';
 import { startCleanupLoop } from './cleanup-loop.ts';
 import { documentation } from './docs/docs.ts';
+import { listen, urlOf } from './listen.ts';
 import { startMigrationLoop } from './migration-loop.ts';
 import { createRequestsInFlight, type RequestsInFlight } from './requests-in-flight.ts';
 import { createResponseWriter } from './response-writer.ts';
@@ -24,13 +23,6 @@ import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { createShutdown, LAST_LINES, type Shutdown } from './shutdown.ts';
 import { createRequestOrder } from './sockets/http-pipelining.ts';
-import { urlOf } from './url.ts';
-
-/**
- * Maximum number of connections that wait to be accepted. After a short outage, a thousand callers connect again at
- * once, and a connection without a place is tried again a second later. The system may set a lower limit.
- */
-const BACKLOG = 4096;
 
 /** A running instance. */
 export type Host = {
@@ -136,9 +128,4 @@ function readingsOf(
     changesWaiting: () => changes.waiting,
     changesUnnumbered: askingForUnnumbered(database.statements),
   };
-}
-
-async function listen(server: Server, { host, port }: Settings): Promise<void> {
-  server.listen({ host, port, backlog: BACKLOG });
-  await once(server, 'listening');
 }

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import { waitUncounted as waitWithoutHost } from '../lib/http/long-poll-wait.ts';
 import { encodedPath } from '../lib/http/path.ts';
-import { unavailable } from '../lib/http/problem.ts';
+import { type Problem, unavailable } from '../lib/http/problem.ts';
+import { needsOneHost } from '../lib/http/refusals.ts';
 import { BodyReader } from './body-reader.ts';
 import type { Caller, RequestInFlight } from './requests-in-flight.ts';
 import { onceCallerLeft } from './sockets/client-disconnect.ts';
@@ -67,6 +68,20 @@ export class RequestEvent implements GatewayEvent, Caller {
     this.#bodyReader ??= new BodyReader(this.#request, this.#response);
     return this.#bodyReader;
   }
+}
+
+/** The refusal of a request without exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 needs none. */
+export function findHostFault(
+  { httpVersion, rawHeaders }: IncomingMessage,
+  { headers }: GatewayEvent,
+): Problem | undefined {
+  const isMissing = headers.host === undefined && httpVersion !== '1.0';
+  const isRepeated = headers.host?.includes(',') === true && countHeader('host', rawHeaders) > 1;
+  return isMissing || isRepeated ? needsOneHost() : undefined;
+}
+
+function countHeader(name: string, rawHeaders: readonly string[]): number {
+  return rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
 }
 
 /** Path and query of a target, also in the absolute form, which a server must accept (RFC 9112 section 3.2.2). */

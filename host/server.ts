@@ -5,8 +5,7 @@ import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
 import type { Admission, Admissions } from './admission/admission.ts';
 import { createOverloadResponse } from './admission/overload-response.ts';
-import { faultOfHostHeader } from './host-header.ts';
-import { RequestEvent } from './request-event.ts';
+import { findHostFault, RequestEvent } from './request-event.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
 import type { ResponseWriter } from './response-writer.ts';
 import type { Match, Router } from './router.ts';
@@ -67,7 +66,7 @@ export function createHttpServer({
     const match = router(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
     if (!match.isProbe) event.inFlight = drain.enter(event);
-    const fault = faultOfHostHeader(request, event);
+    const fault = findHostFault(request, event);
     const handler = fault ? refuseWith(service, fault) : match.handler;
     if (!requestOrder.isToWaitFor(previous)) admit(handler, event, response, match);
     else
