@@ -5,14 +5,14 @@ import { encodedPath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { needsOneHost } from '../lib/http/refusals.ts';
 import { BodyReader } from './body-reader.ts';
-import type { Caller, RequestInFlight } from './requests-in-flight.ts';
-import { onceCallerLeft } from './sockets/client-disconnect.ts';
+import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
+import { onceClientDisconnected } from './sockets/client-disconnect.ts';
 
 /**
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
  * object with methods. A closure for each method would be most of the memory that the host allocates for a request.
  */
-export class RequestEvent implements GatewayEvent, Caller {
+export class RequestEvent implements GatewayEvent, CountedRequest {
   readonly rawPath: string;
   readonly rawQueryString: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,8 +20,8 @@ export class RequestEvent implements GatewayEvent, Caller {
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
   isBase64Encoded = false;
-  /** Undefined for a probe. */
-  inFlight: RequestInFlight | undefined;
+  /** Where the request is counted; undefined for a probe. */
+  inFlight: RequestsInFlight | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #bodyReader: BodyReader | undefined;
@@ -54,13 +54,13 @@ export class RequestEvent implements GatewayEvent, Caller {
     this.refuseBody(unavailable('the request was cancelled by the shutdown'));
   }
 
-  onceLeft(onLeft: () => void): () => void {
-    return onceCallerLeft(this.#response, onLeft);
+  onceDisconnected(onDisconnected: () => void): () => void {
+    return onceClientDisconnected(this.#response, onDisconnected);
   }
 
   waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
     return this.inFlight
-      ? this.inFlight.waitUncounted(milliseconds, wait)
+      ? this.inFlight.waitUncounted(this, milliseconds, wait)
       : waitWithoutHost(milliseconds, wait);
   }
 
