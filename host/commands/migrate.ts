@@ -1,5 +1,5 @@
-import { runMigrations } from '../lib/postgres/migrate/run-migrations.ts';
-import { readSettings } from '../lib/settings/settings.ts';
+import { runMigrations } from '../../lib/postgres/migrate/run-migrations.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 
 // Runs the pending migrations once, and reports the result by the exit code: for deployments with
 // SVC_POSTGRES_MIGRATE=false.
