@@ -112,12 +112,8 @@ const MAX_TURN_MS = 20;
 
 /**
  * Limits the number of requests in progress that need many times the memory of their body: a batch needs its values, a
- * statement, rows and a response. With 64 at once, this memory survived several collections of the young generation,
- * which moved it to the old one. A request that waits is not read yet.
- *
- * At most one begins in each turn of the event loop, because Node accepts one connection in each turn. With 2,000
- * callers of batches at five times the capacity, of which those that give up connect again, /health was answered after
- * 0.9 s instead of 5 to 14 s.
+ * statement, rows and a response. At most one begins in each turn of the event loop, because Node accepts one
+ * connection in each turn.
  */
 export class MemoryIntensiveLimit {
   readonly #onFree: () => void;

@@ -61,18 +61,13 @@ const FEW_QUEUED = 16;
 
 /**
  * While so many requests are queued, connections whose request was answered are paused, so that queued requests do not
- * survive collections of the young generation. With 2,000 connections that were all read, the collections took 23 % of
- * the time. Between 16 and 96, a twentieth more is answered than between 128 and 256, and the median response comes
- * after 6 milliseconds instead of 16. With fewer than 96, connections are paused and resumed whenever callers pause for
- * a millisecond.
+ * survive collections of the young generation. README.md has figures for other numbers.
  */
 const MANY_QUEUED = 96;
 
 /**
  * Between these limits, at least one of so many answered connections is paused in exchange for the first paused one, so
- * that each has its turn. The data of a connection that was paused is in no cache, so its request costs 20 microseconds
- * more than the 40 of a connection that was just answered. From 2,000 connections a tenth less is answered if one of
- * four is exchanged, and two tenths less if each is.
+ * that each has its turn. Each exchange costs 20 microseconds.
  */
 const EXCHANGE_AMONG = 16;
 
