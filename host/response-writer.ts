@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayResult } from '../lib/http/gateway.ts';
 import { SILENCE } from './sockets/silent-connections.ts';
 import { UnflushedResponses } from './sockets/unflushed-responses.ts';
@@ -35,6 +36,7 @@ export class ResponseWriter {
     response.writeHead(statusCode, fields);
     if (isBodyToCome && isLast) endAfterRequest(response, body);
     else response.end(body, encodingOf(body, length));
+    if (typeof body !== 'string') response.once('close', () => freeBytes(body));
     if (response.writableLength > 0) this.#unflushed.add(response, length);
   }
 
