@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
-import { listenFault } from '../listen-fault.ts';
+import { listenFault } from '../listen.ts';
 import { type Addresses, banner } from './banner.ts';
 import { readDevelopmentSettings } from './development-settings.ts';
 import { freePort, isTaken } from './free-port.ts';

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Variables } from '../../lib/settings/settings.ts';
+import { mostMemory, residentMemory } from '../benchmark/meters/memory.ts';
 import { type HostOptions, startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
@@ -121,6 +122,13 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
       },
       /** How many megabytes it has grown by since it was ready. */
       memoryGrowth: () => residentMemory(host.processId) - begunWith,
+      /** The most resident memory that it has had, in megabytes. */
+      mostMemory: () => mostMemory(host.processId),
+      /** Its resident memory, in megabytes, a second after it was ready: the identity provider's keys are there. */
+      async memoryAtRest(): Promise<number> {
+        await sleep(1000);
+        return residentMemory(host.processId);
+      },
     };
   }
 
@@ -190,14 +198,4 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     },
     close: () => (closed ??= close()),
   };
-}
-
-/** In megabytes; 0 where the system does not tell. */
-function residentMemory(processId: number): number {
-  try {
-    const status = readFileSync(`/proc/${processId}/status`, 'utf8');
-    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
-  } catch {
-    return 0;
-  }
 }

@@ -1,5 +1,5 @@
-import { runMigrations } from '../lib/migrations/index.ts';
-import { readSettings } from '../lib/settings/settings.ts';
+import { runMigrations } from '../../lib/migrations/index.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 
 // Runs the pending migrations once, and reports the result by the exit code: for deployments with
 // SVC_POSTGRES_MIGRATE=false.

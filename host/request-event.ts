@@ -2,16 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import { waitUncounted as waitWithoutHost } from '../lib/http/long-poll-wait.ts';
 import { encodePath } from '../lib/http/path.ts';
-import { unavailable } from '../lib/http/problem.ts';
+import { type Problem, unavailable } from '../lib/http/problem.ts';
+import { refuseHostHeader } from '../lib/http/refusals.ts';
 import { BodyReader } from './body-reader.ts';
-import type { Caller, RequestInFlight } from './requests-in-flight.ts';
-import { onceCallerLeft } from './sockets/client-disconnect.ts';
+import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
+import { onceClientDisconnected } from './sockets/client-disconnect.ts';
 
 /**
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
  * object with methods. A closure for each method would be most of the memory that the host allocates for a request.
  */
-export class RequestEvent implements GatewayEvent, Caller {
+export class RequestEvent implements GatewayEvent, CountedRequest {
   readonly rawPath: string;
   readonly rawQueryString: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -19,8 +20,8 @@ export class RequestEvent implements GatewayEvent, Caller {
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
   isBase64Encoded = false;
-  /** Undefined for a probe. */
-  inFlight: RequestInFlight | undefined;
+  /** Where the request is counted; undefined for a probe. */
+  inFlight: RequestsInFlight | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #bodyReader: BodyReader | undefined;
@@ -53,13 +54,13 @@ export class RequestEvent implements GatewayEvent, Caller {
     this.refuseBody(unavailable('the request was cancelled by the shutdown'));
   }
 
-  onceLeft(onLeft: () => void): () => void {
-    return onceCallerLeft(this.#response, onLeft);
+  onceDisconnected(onDisconnected: () => void): () => void {
+    return onceClientDisconnected(this.#response, onDisconnected);
   }
 
   waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
     return this.inFlight
-      ? this.inFlight.waitUncounted(milliseconds, wait)
+      ? this.inFlight.waitUncounted(this, milliseconds, wait)
       : waitWithoutHost(milliseconds, wait);
   }
 
@@ -67,6 +68,20 @@ export class RequestEvent implements GatewayEvent, Caller {
     this.#bodyReader ??= new BodyReader(this.#request, this.#response);
     return this.#bodyReader;
   }
+}
+
+/** The refusal of a request without exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 needs none. */
+export function findHostFault(
+  { httpVersion, rawHeaders }: IncomingMessage,
+  { headers }: GatewayEvent,
+): Problem | undefined {
+  const isMissing = headers.host === undefined && httpVersion !== '1.0';
+  const isRepeated = headers.host?.includes(',') === true && countHeader('host', rawHeaders) > 1;
+  return isMissing || isRepeated ? refuseHostHeader() : undefined;
+}
+
+function countHeader(name: string, rawHeaders: readonly string[]): number {
+  return rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
 }
 
 /** Path and query of a target, also in the absolute form, which a server must accept (RFC 9112 section 3.2.2). */

@@ -1,20 +1,13 @@
-import { type IncomingMessage, METHODS, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, METHODS, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { GatewayEvent, GatewayResult, Handler } from '../lib/http/gateway.ts';
-import { refuseWith } from '../lib/http/middleware-stack.ts';
-import type { Problem } from '../lib/http/problem.ts';
-import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../lib/http/refusals.ts';
-import type { Service } from '../lib/service.ts';
-import type { RequestEvent } from './gateway-adapter.ts';
-import type { Router } from './router.ts';
-import { type RawHead, rawHeadIn, UNREADABLE } from './sockets/raw-head.ts';
-
-/** The request that a connection is busy with. */
-export type Exchange = {
-  readonly event: RequestEvent;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-};
+import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gateway.ts';
+import { refuseWith } from '../../lib/http/middleware-stack.ts';
+import type { Problem } from '../../lib/http/problem.ts';
+import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
+import type { Service } from '../../lib/service.ts';
+import type { Router } from '../router.ts';
+import type { CurrentRequest, CurrentRequests } from './current-requests.ts';
+import { parseRawHead, type RawHead, UNREADABLE } from './raw-head.ts';
 
 /** In milliseconds: how long a refused client may continue to send before its connection is cut. */
 const LINGER = 1000;
@@ -22,48 +15,60 @@ const LINGER = 1000;
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
-export function answerClientErrors(
-  server: Server,
-  { settings, log }: Pick<Service, 'settings' | 'log'>,
-  router: Router,
-  exchanges: WeakMap<Socket, Exchange>,
-): void {
-  const refused = new WeakSet<Socket>();
+export class ClientErrors {
+  readonly #service: Pick<Service, 'settings' | 'log'>;
+  readonly #router: Router;
+  readonly #currentRequests: CurrentRequests;
+  readonly #refused = new WeakSet<Socket>();
 
-  server.on('clientError', (error: ClientError, socket: Socket) => {
+  constructor(service: Pick<Service, 'settings' | 'log'>, router: Router, currentRequests: CurrentRequests) {
+    this.#service = service;
+    this.#router = router;
+    this.#currentRequests = currentRequests;
+  }
+
+  /** Responds to those of this server from now on. */
+  answer(server: Server): void {
+    server.on('clientError', (error: ClientError, socket: Socket) => this.#onError(error, socket));
+    server.on('connect', (request, socket: Socket) => this.#onConnect(request, socket));
+  }
+
+  #onError(error: ClientError, socket: Socket): void {
     if (isSilent(error, socket)) return;
     // Further data of a refused client is not HTTP to the parser, either.
-    if (refused.has(socket) && error.code?.startsWith('HPE_')) return;
-    refused.add(socket);
+    if (this.#refused.has(socket) && error.code?.startsWith('HPE_')) return;
+    this.#refused.add(socket);
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy(error);
       return;
     }
-    const head = firstHead(error, socket);
-    if (head && isOnlyMethodUnknown(head)) answer(router(methodOf(head), head.rawPath).handler, head, socket);
-    else refuseNext(problemOf(error), socket, head);
-  });
-  server.on('connect', (request, socket: Socket) => {
+    const head = this.#firstHead(error, socket);
+    if (head && isOnlyMethodUnknown(head))
+      answer(this.#router(methodOf(head), head.rawPath).handler, head, socket);
+    else this.#refuseNext(problemOf(error), socket, head);
+  }
+
+  #onConnect(request: IncomingMessage, socket: Socket): void {
     // Node has removed its own listener. Without a listener, a reset would end the process.
     socket.on('error', () => socket.destroy());
     // Repeated fields are joined by a comma and a space, which a request ID cannot contain.
     const headers = request.headers as GatewayEvent['headers'];
-    refuseNext(refuseInvalidHttp('CONNECT is not served'), socket, { ...UNREADABLE, headers });
-  });
-
-  /** A later packet may begin anywhere in a request. */
-  function firstHead({ rawPacket }: ClientError, socket: Socket): RawHead | undefined {
-    const isFirst = rawPacket?.length === socket.bytesRead && !exchanges.has(socket);
-    return isFirst ? rawHeadIn(rawPacket) : undefined;
+    this.#refuseNext(refuseInvalidHttp('CONNECT is not served'), socket, { ...UNREADABLE, headers });
   }
 
-  function refuseNext(problem: Problem, socket: Socket, event: GatewayEvent = UNREADABLE): void {
-    const refuse = refuseWith({ settings, log }, problem);
-    const exchange = exchanges.get(socket);
-    if (!exchange) answer(refuse, event, socket);
+  /** A later packet may begin anywhere in a request. */
+  #firstHead({ rawPacket }: ClientError, socket: Socket): RawHead | undefined {
+    const isFirst = rawPacket?.length === socket.bytesRead && !this.#currentRequests.has(socket);
+    return isFirst ? parseRawHead(rawPacket) : undefined;
+  }
+
+  #refuseNext(problem: Problem, socket: Socket, event: GatewayEvent = UNREADABLE): void {
+    const refuse = refuseWith(this.#service, problem);
+    const current = this.#currentRequests.get(socket);
+    if (!current) answer(refuse, event, socket);
     // The fault is in the data after a complete request. That request is answered first.
-    else if (exchange.request.complete) onceAnswered(exchange, () => answer(refuse, event, socket));
-    else breakOff(problem, exchange, socket);
+    else if (current.request.complete) onceAnswered(current, () => answer(refuse, event, socket));
+    else breakOff(problem, current, socket);
   }
 }
 
@@ -106,17 +111,18 @@ function write({ statusCode, headers, body }: GatewayResult, socket: Socket): vo
 }
 
 /** The request may already have its one response. */
-function breakOff(problem: Problem, exchange: Exchange, socket: Socket): void {
-  exchange.response.shouldKeepAlive = false;
-  exchange.event.refuseBody(problem);
+function breakOff(problem: Problem, current: CurrentRequest, socket: Socket): void {
+  const { response } = current;
+  response.shouldKeepAlive = false;
+  current.refuseBody(problem);
   // The response, sent or about to be sent, may wait for a moment for the end of the body.
-  const end = () => exchange.response.headersSent && exchange.response.end();
+  const end = () => response.headersSent && response.end();
   end();
   setTimeout(end, LINGER).unref();
-  onceAnswered(exchange, () => socket.destroySoon());
+  onceAnswered(current, () => socket.destroySoon());
 }
 
-function onceAnswered({ response }: Exchange, then: () => void): void {
+function onceAnswered({ response }: CurrentRequest, then: () => void): void {
   if (response.writableFinished) then();
   else response.once('finish', then);
 }

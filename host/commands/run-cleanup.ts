@@ -1,5 +1,5 @@
-import { maintain } from '../lib/cleanup.ts';
-import { readSettings } from '../lib/settings/settings.ts';
+import { maintain } from '../../lib/cleanup.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 
 // Cleans up once, and reports the result by the exit code: for deployments with functions only, or for times of your
 // own.

@@ -3,7 +3,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
-import { createRequestOrder } from '../../host/sockets/http-pipelining.ts';
+import { RequestsInFlight } from '../../host/requests-in-flight.ts';
+import { RequestOrder } from '../../host/sockets/http-pipelining.ts';
 import { success } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
@@ -109,18 +110,33 @@ test('a caller who has sent all, and says so, is answered all of it', async ({ o
   expect(await connection.rest()).toBe('');
 });
 
-test('probes that wait behind a request are not counted as requests that wait', async ({
+test('a request that waits behind another one of its connection is in flight, and not active', async ({
   onTestFinished,
 }) => {
-  const requestOrder = createRequestOrder();
+  const requestOrder = new RequestOrder();
+  const inFlight = new RequestsInFlight();
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => {
     const previous = responses.at(-1);
     responses.push(response);
-    const isInFlight = responses.length % 2 === 0;
-    const serve = () => response.end('served');
-    if (requestOrder.isToWaitFor(previous))
-      requestOrder.follow(previous, { response, isInFlight, serve, drop() {} });
+    const counted = {
+      headers: {},
+      requestContext: { http: { method: 'GET' } },
+      cancel() {},
+      onceDisconnected: () => () => {},
+    };
+    inFlight.enter(counted);
+    response.once('finish', () => inFlight.leave(counted));
+    if (!requestOrder.isBehind(previous)) return;
+    inFlight.waitBehind(counted);
+    requestOrder.follow(previous, {
+      response,
+      proceed() {
+        inFlight.proceed(counted);
+        response.end('served');
+      },
+      drop: () => inFlight.leave(counted),
+    });
   }).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -132,11 +148,14 @@ test('probes that wait behind a request are not counted as requests that wait', 
     const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     connection.send(Buffer.concat(Array.from({ length: 6 }, () => ask)));
     await until('all have been received', () => responses.length === 6);
-    expect(requestOrder.waitingCount).toBe(3);
+    expect([inFlight.count, inFlight.activeCount]).toEqual([6, 1]);
 
     if (way === 'gone') connection.abort();
     else responses[0]?.end('first');
-    await until('none waits', () => requestOrder.waitingCount === 0);
+    // The first one, whose client has disconnected, is served to its end all the same.
+    const left = way === 'gone' ? 1 : 0;
+    await until('none waits', () => inFlight.count === left);
+    expect(inFlight.activeCount).toBe(left);
     connection.close();
   }
 });

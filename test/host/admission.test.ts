@@ -2,22 +2,21 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { createAdmission } from '../../host/admission/admission.ts';
-import { createPausedSockets } from '../../host/admission/paused-sockets.ts';
-import { createQueueLimit } from '../../host/admission/queue-limit.ts';
-import { createRefusalBudget } from '../../host/admission/refusal-budget.ts';
-import { createRefusalCounts } from '../../host/admission/refusal-counts.ts';
+import { Admission } from '../../host/admission/admission.ts';
+import { AdmissionPace } from '../../host/admission/admission-queue.ts';
+import { PausedSockets } from '../../host/admission/paused-sockets.ts';
+import { RefusalBudget, RefusalCounts } from '../../host/admission/refusals.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { until } from '../stage/until.ts';
 
-/** The door judges by the time that the machine gives: a busy one takes other decisions than those expected here. */
+/** Admission judges by the time that the machine gives: a busy one takes other decisions than those expected here. */
 const BY_TIME = { retry: 2 };
 
 describe('the budget of refusals', () => {
   /** A budget, and a clock of its own in milliseconds. */
   function start() {
     let time = 0;
-    const budget = createRefusalBudget(() => time);
+    const budget = new RefusalBudget(() => time);
     return {
       budget,
       pass(milliseconds: number) {
@@ -25,8 +24,10 @@ describe('the budget of refusals', () => {
       },
       /** Refuses with so much work. */
       refuse: (milliseconds: number) =>
-        budget.spend(() => {
-          time += milliseconds;
+        budget.pay({
+          refuse() {
+            time += milliseconds;
+          },
         }),
     };
   }
@@ -57,23 +58,23 @@ describe('the budget of refusals', () => {
   });
 });
 
-describe('the room at the door', () => {
-  test('follows the pace, so that the last one who waits is let in within 0.6 seconds', () => {
-    const room = createQueueLimit();
+describe('the limit of the queue', () => {
+  test('follows the pace, so that the last queued request is admitted within 0.6 seconds', () => {
+    const pace = new AdmissionPace();
     for (let time = 0; time <= 10_000; time += 100) {
-      room.onLetIn(100);
-      room.measure(time);
+      pace.count(100);
+      pace.measure(time);
     }
-    expect(room.size).toBeCloseTo(600, 0);
+    expect(pace.servableInTime).toBeCloseTo(600, 0);
   });
 
-  test('is a small one when nobody is let in any more, and as at first once all are', () => {
-    const room = createQueueLimit();
-    const { size } = room;
-    for (let time = 0; time <= 10_000; time += 100) room.measure(time);
-    expect(room.size).toBe(128);
-    room.reset();
-    expect(room.size).toBe(size);
+  test('is small when no request is admitted any more, and as at first when all are', () => {
+    const pace = new AdmissionPace();
+    const first = pace.servableInTime;
+    for (let time = 0; time <= 10_000; time += 100) pace.measure(time);
+    expect(pace.servableInTime).toBe(128);
+    pace.reset();
+    expect(pace.servableInTime).toBe(first);
   });
 });
 
@@ -113,52 +114,52 @@ async function untilReceived(url: string): Promise<void> {
 describe('from a connection left unread nothing is received until it is read again', () => {
   /** Three connections, of which two are left unread, the one to `/1` first, with a request each. */
   async function start(context: { onTestFinished(fn: () => unknown): void }) {
-    const unread = createPausedSockets();
+    const paused = new PausedSockets();
     const received: string[] = [];
     const server = createServer(({ url = '', socket }, response) => {
       if (url !== '/probe') received.push(url);
       response.setHeader('Content-Length', 2).end('ok');
-      if (url.startsWith('/leave')) response.once('close', () => unread.leave(socket));
+      if (url.startsWith('/leave')) response.once('close', () => paused.pause(socket));
     });
     const url = await listen(server, context);
     const [first, second] = [await connectTo(url), await connectTo(url)];
     await ask(first, '/leave/1');
     await ask(second, '/leave/2');
     await untilReceived(url);
-    expect(unread.size).toBe(2);
+    expect(paused.size).toBe(2);
     send(first, '/1');
     send(second, '/2');
     await untilReceived(url);
     expect(received.splice(0)).toEqual(['/leave/1', '/leave/2']);
-    return { unread, received, first, second };
+    return { paused, received, first, second };
   }
 
   test('the last one first, where whoever has waited least is to be served', async (context) => {
-    const { unread, received, first, second } = await start(context);
-    unread.readLast(1);
+    const { paused, received, first, second } = await start(context);
+    paused.resumeLast(1);
     expect((await second.answer()).body).toBe('ok');
-    unread.readLast(1);
+    paused.resumeLast(1);
     expect((await first.answer()).body).toBe('ok');
     expect(received).toEqual(['/2', '/1']);
-    expect(unread.size).toBe(0);
+    expect(paused.size).toBe(0);
   });
 
   test('the first one first, where all are', async (context) => {
-    const { unread, received, first, second } = await start(context);
-    unread.readFirst(1);
+    const { paused, received, first, second } = await start(context);
+    paused.resumeFirst(1);
     expect((await first.answer()).body).toBe('ok');
-    unread.readFirst(1);
+    paused.resumeFirst(1);
     expect((await second.answer()).body).toBe('ok');
     expect(received).toEqual(['/1', '/2']);
-    expect(unread.size).toBe(0);
+    expect(paused.size).toBe(0);
   });
 });
 
 test('a connection with several answers is left once', async (context) => {
-  const unread = createPausedSockets();
+  const paused = new PausedSockets();
   const server = createServer((request, response) => {
     response.setHeader('Content-Length', 2).end('ok');
-    if (request.url !== '/probe') response.once('close', () => unread.leave(request.socket));
+    if (request.url !== '/probe') response.once('close', () => paused.pause(request.socket));
   });
   const url = await listen(server, context);
   const connection = await connectTo(url);
@@ -167,11 +168,11 @@ test('a connection with several answers is left once', async (context) => {
   await connection.answer();
   await connection.answer();
   await untilReceived(url);
-  expect(unread.size).toBe(1);
+  expect(paused.size).toBe(1);
 });
 
-describe('the door', () => {
-  /** As in resume-policy.ts. */
+describe('admission', () => {
+  /** As in paused-sockets.ts. */
   const FEW = 16;
   /** So many are let in by the database of this test. */
   const INSIDE = 64;
@@ -183,16 +184,20 @@ describe('the door', () => {
 
   /** A server whose callers have a request each, all of them received; it answers what is let in when it is told to. */
   async function start(context: { onTestFinished(fn: () => unknown): void }) {
-    const letIn: ServerResponse[] = [];
+    const admitted: ServerResponse[] = [];
     const received: string[] = [];
     let answered = 0;
-    const unread = createPausedSockets();
-    const door = createAdmission({
-      inFlight: () => received.length - answered,
-      isDatabaseCrowded: () => letIn.length >= INSIDE,
-      budget: createRefusalBudget(),
-      unread,
-      counts: createRefusalCounts({ warning() {} }),
+    const paused = new PausedSockets();
+    const admission = new Admission({
+      inFlight: {
+        get activeCount() {
+          return received.length - answered;
+        },
+      },
+      isDatabaseCrowded: () => admitted.length >= INSIDE,
+      budget: new RefusalBudget(),
+      paused,
+      counts: new RefusalCounts({ warning() {} }),
     });
     const answer = (response: ServerResponse) => {
       answered += 1;
@@ -200,16 +205,16 @@ describe('the door', () => {
     };
     const server = createServer(({ url = '' }, response) => {
       if (url === '/probe') return void response.setHeader('Content-Length', 2).end('ok');
-      const isLetIn = door.admits(response, false);
+      const request = {
+        response,
+        isMemoryIntensive: false,
+        serve: () => void admitted.push(response),
+        refuse: () => answer(response),
+      };
+      const isAdmitted = admission.admits(request);
       received.push(url);
-      if (isLetIn) letIn.push(response);
-      else
-        door.queue({
-          response,
-          isMemoryIntensive: false,
-          serve: () => letIn.push(response),
-          refuse: () => answer(response),
-        });
+      if (isAdmitted) request.serve();
+      else admission.queue(request);
     });
     const url = await listen(server, context);
     const callers = await Promise.all(Array.from({ length: CALLERS }, () => connectTo(url)));
@@ -226,16 +231,16 @@ describe('the door', () => {
 
     /** Answers what is let in, and waits until what the callers send then would be received. */
     async function answerAll(): Promise<void> {
-      for (const response of letIn.splice(0)) {
+      for (const response of admitted.splice(0)) {
         answer(response);
-        door.onAnswered(response);
+        admission.onAnswered(response);
       }
       await untilReceived(url);
     }
 
     return {
-      door,
-      unread,
+      admission,
+      paused,
       received,
       answerAll,
       /** Resolves once both requests of each caller have been answered. */
@@ -250,10 +255,10 @@ describe('the door', () => {
     'reads few requests ahead: the others in the order of their answers, in exchange for some',
     BY_TIME,
     async (context) => {
-      const { unread, received, answerAll, untilAllAnswered } = await start(context);
+      const { paused, received, answerAll, untilAllAnswered } = await start(context);
       for (let turn = 0; turn < TURNS; turn += 1) await answerAll();
       expect(received).toHaveLength(CALLERS);
-      expect(unread.size).toBe(TURNS * INSIDE);
+      expect(paused.size).toBe(TURNS * INSIDE);
 
       await answerAll();
       const read = Array.from({ length: FEW / 2 }, (_, index) => index);
@@ -266,14 +271,14 @@ describe('the door', () => {
   );
 
   test('leaves nothing unread in a drain', BY_TIME, async (context) => {
-    const { door, unread, received, answerAll, untilAllAnswered } = await start(context);
+    const { admission, paused, received, answerAll, untilAllAnswered } = await start(context);
     await answerAll();
     await answerAll();
-    expect(unread.size).toBe(2 * INSIDE);
+    expect(paused.size).toBe(2 * INSIDE);
 
-    door.readAll();
+    admission.resumeAll();
     await answerAll();
-    expect(unread.size).toBe(0);
+    expect(paused.size).toBe(0);
     expect(received).toHaveLength(CALLERS + 3 * INSIDE);
     expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
   });

@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createResponseWriter } from '../../host/response-writer.ts';
-import { createUnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
+import { ResponseWriter } from '../../host/response-writer.ts';
+import { UnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
 
 const END = 'the end';
 
@@ -15,7 +15,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
 const arrived: ServerResponse[] = [];
 const server = createServer((_request, response) => arrived.push(response));
-const responses = createResponseWriter(createUnflushedResponses(limit));
+const responses = new ResponseWriter(new UnflushedResponses(limit));
 let port: number;
 
 beforeAll(async () => {
