@@ -1,3 +1,5 @@
+import { UnexpectedAnswer } from './problem.ts';
+
 /** How often a request is sent, and how long the pauses are. */
 export type RetryOptions = {
   /** Maximum number of attempts; 1 never repeats a request. */
@@ -26,14 +28,13 @@ export function sendAgain(
     for (let attempt = 1; ; attempt += 1) {
       const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)]);
       const sent = new Request(request.clone(), { signal });
-      const answer = await send(sent).catch((error: unknown) => {
-        if (attempt === most || request.signal.aborted) throw error;
+      const answer = await receive(send(sent)).catch((error: unknown) => {
+        if (attempt === most || request.signal.aborted || isRefusedToken(error)) throw error;
         return undefined;
       });
       if (answer && (attempt === most || !isForLater(answer))) {
         return attempt > 1 ? marked(answer) : answer;
       }
-      await answer?.body?.cancel();
       await sleep(pauseBefore(answer, attempt), request.signal);
     }
   };
@@ -43,6 +44,19 @@ export function sendAgain(
     const own = Math.random() * pause * 2 ** attempt;
     return Math.min(asked >= 0 ? asked + own : own, longestPause);
   }
+}
+
+/** The response with its whole content. A response that breaks off counts as lost. */
+async function receive(sending: Promise<Response>): Promise<Response> {
+  const answer = await sending;
+  if (answer.body === null) return answer;
+  const content = await answer.arrayBuffer();
+  return new Response(content.byteLength === 0 ? null : content, answer);
+}
+
+/** Whether the authorization server refuses to issue a token, as it will again. */
+function isRefusedToken(error: unknown): boolean {
+  return error instanceof UnexpectedAnswer && !LATER.has(error.status);
 }
 
 /** 409 with Retry-After: the first request with this Idempotency-Key is still in progress. */
