@@ -1,4 +1,5 @@
 import type { TokenSource } from './client-credentials.ts';
+import { readForCopies } from './request-copies.ts';
 
 /** Sends requests with a token, and once more with another token if the service refuses the first one (401). */
 export function authorize(
@@ -6,13 +7,14 @@ export function authorize(
   tokens: TokenSource,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
+    const copy = await readForCopies(request);
     const token = await tokens();
-    const answer = await send(withToken(request.clone(), token));
+    const answer = await send(withToken(copy(), token));
     if (answer.status !== 401) return answer;
     const another = await tokens(token);
     if (another === token) return answer;
     await answer.body?.cancel();
-    return send(withToken(request, another));
+    return send(withToken(copy(), another));
   };
 }
 

@@ -1,4 +1,5 @@
 import { UnexpectedAnswer } from './problem.ts';
+import { readForCopies } from './request-copies.ts';
 
 /** How often a request is sent, and how long the pauses are. */
 export type RetryOptions = {
@@ -24,11 +25,11 @@ export function sendAgain(
   { attempts = 4, pause = 200, longestPause = 30_000, timeout = 60_000 }: RetryOptions = {},
 ): (request: Request) => Promise<Response> {
   return async (request) => {
+    const copy = await readForCopies(request);
     const most = request.method === 'POST' && !request.headers.has('idempotency-key') ? 1 : attempts;
     for (let attempt = 1; ; attempt += 1) {
       const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)]);
-      const sent = new Request(request.clone(), { signal });
-      const answer = await receive(send(sent)).catch((error: unknown) => {
+      const answer = await receive(send(copy({ signal }))).catch((error: unknown) => {
         if (attempt === most || request.signal.aborted || isRefusedToken(error)) throw error;
         return undefined;
       });
