@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { PAGE } from '../feed.ts';
 import { isProblem } from '../problem.ts';
 import type { Users } from '../users.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
@@ -38,9 +39,10 @@ export async function followChanges(
         output.flush();
         count += page.changes.length;
       }
-      if (page.cursor === cursor) continue;
+      if (page.cursor !== cursor) await replaceFile(path, `${page.cursor}\n`);
       ({ cursor } = page);
-      await replaceFile(path, `${cursor}\n`);
+      // While others write, there may be a further change each time that the changes are read.
+      if (once && page.changes.length < PAGE) break;
     }
   } catch (error) {
     if (signal.aborted) throw new Failure('Stopped. Run the same command again to continue.');
