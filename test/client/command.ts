@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TokenIssuer } from '../../host/development/token-issuer.ts';
 
-const MAIN = join(import.meta.dirname, '../../infra/client/dist/command/main.js');
+/** The command, as it is built. */
+export const MAIN = join(import.meta.dirname, '../../infra/client/dist/command/main.js');
 
 /** What a command has printed, and its exit code. */
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
