@@ -300,3 +300,13 @@ test.each([
     typeof message === 'string' ? message : expect.stringMatching(message),
   );
 });
+
+test.each([['--help'], ['import', '--help'], ['export', '--help'], ['follow', '-h']])(
+  'users %s %s prints how to use it: exit code 0',
+  async (...args) => {
+    const { code, stdout, stderr } = await runCommand(args);
+
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^Usage: users /);
+  },
+);

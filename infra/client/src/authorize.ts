@@ -1,13 +1,12 @@
 import type { TokenSource } from './client-credentials.ts';
-import { readForCopies } from './request-copies.ts';
+import type { CopyRequest } from './request-copies.ts';
 
 /** Sends requests with a token, and once more with another token if the service refuses the first one (401). */
 export function authorize(
   send: (request: Request) => Promise<Response>,
   tokens: TokenSource,
-): (request: Request) => Promise<Response> {
-  return async (request) => {
-    const copy = await readForCopies(request);
+): (copy: CopyRequest) => Promise<Response> {
+  return async (copy) => {
     const token = await tokens();
     const answer = await send(withToken(copy(), token));
     if (answer.status !== 401) return answer;

@@ -14,6 +14,9 @@ type Service = { readonly url: string; readonly token: TokenSource };
 /** The file in which `npm run dev` of this clone keeps the address of its service, and a token. */
 const DEVELOPMENT = fileURLToPath(new URL('../../../../.data/development.json', import.meta.url));
 
+/** What the person at the terminal is to know, and whether the command waits for the service without limit. */
+type Patience = { readonly say: (text: string) => void; readonly isEndless: boolean };
+
 /** Pauses grow to 5 s, so that the command gives up when the service has been unavailable for about 5 minutes. */
 const PATIENCE: RetryOptions = { attempts: 64, pause: 200, longestPause: 5_000, timeout: 30_000 };
 
@@ -25,10 +28,11 @@ const OUTAGE = 1_000;
  *
  * @throws {Failure} that names every missing or wrong setting
  */
-export function connect(url: string | undefined, variables: Variables, say: (text: string) => void): Users {
+export function connect(url: string | undefined, variables: Variables, patience: Patience): Users {
   const settings = { ...variables, ...(url !== undefined && { USERS_URL: url }) };
-  const service = isNothingGiven(settings) ? serviceOfDevelopment(say) : readSettings(settings);
-  return createUsers({ ...service, retry: PATIENCE, fetch: reportOutages(say) });
+  const service = isNothingGiven(settings) ? serviceOfDevelopment(patience.say) : readSettings(settings);
+  const retry = { ...PATIENCE, ...(patience.isEndless && { attempts: Number.POSITIVE_INFINITY }) };
+  return createUsers({ ...service, retry, fetch: reportOutages(patience) });
 }
 
 function isNothingGiven({ USERS_URL, USERS_TOKEN, USERS_TOKEN_URL }: Variables): boolean {
@@ -97,7 +101,7 @@ function readDevelopment(): { readonly url: string; readonly token: string } | u
 }
 
 /** `fetch`, which reports once when the service has been unavailable for a second, and once when it responds again. */
-function reportOutages(say: (text: string) => void): typeof fetch {
+function reportOutages({ say, isEndless }: Patience): typeof fetch {
   let since: number | undefined;
   let isReported = false;
 
@@ -105,7 +109,7 @@ function reportOutages(say: (text: string) => void): typeof fetch {
     since ??= performance.now();
     if (isReported || performance.now() - since < OUTAGE) return;
     isReported = true;
-    say(`The service is unavailable (${reason}). Trying again for up to 5 minutes.`);
+    say(`The service is unavailable (${reason}). Trying again${isEndless ? '' : ' for up to 5 minutes'}.`);
   }
 
   return async (input, init) => {

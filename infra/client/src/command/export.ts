@@ -31,8 +31,6 @@ export async function exportUsers(
   const form = process.stderr.isTTY && (out !== undefined || !process.stdout.isTTY) ? 'bar' : 'lines';
   progress.start(() => ({ count }), form);
   try {
-    // The cursor is put into place first: an older export with a newer cursor would miss changes only until the
-    // export is in its place, and a newer export with an older cursor repeats changes.
     if (cursor !== undefined) {
       const file = openFile(cursor);
       files.push(file);
@@ -49,6 +47,7 @@ export async function exportUsers(
       text = '';
     }
     await output.write(text);
+    // Both are complete now, and the cursor is put into its place first.
     for (const file of files) file.flush();
     for (const file of files) file.commit();
   } catch (error) {
