@@ -152,8 +152,8 @@ export class Hosts {
       try {
         const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
         const timer = setTimeout(() => abandon(session), limit);
-        const { rows } = await session.query('show transaction_read_only').finally(() => clearTimeout(timer));
-        return { host, acceptsWrites: rows[0]?.transaction_read_only === 'off' };
+        const acceptsWrites = await session.askWhetherItAcceptsWrites().finally(() => clearTimeout(timer));
+        return { host, acceptsWrites };
       } catch (fault) {
         this.#asking.delete(host);
         if (!wasCutOff(fault) || performance.now() >= deadline) return { host, fault };

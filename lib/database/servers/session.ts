@@ -46,6 +46,8 @@ export class Session extends Client {
       await super.connect();
       timer.refresh();
       await this.#identify();
+      // A pooler reports what was so when it first connected: after a failover, a former standby.
+      if (this.acceptsWrites === false && (await this.askWhetherItAcceptsWrites())) this.#reported.clear();
     } catch (fault) {
       abandon(this);
       throw isLate ? new Error('timeout expired', { cause: fault }) : fault;
@@ -60,6 +62,11 @@ export class Session extends Client {
     const isReadOnly = this.#reported.get('default_transaction_read_only');
     if (isStandby === 'on' || isReadOnly === 'on') return false;
     return isStandby === undefined || isReadOnly === undefined ? undefined : true;
+  }
+
+  async askWhetherItAcceptsWrites(): Promise<boolean> {
+    const { rows } = await this.query('show transaction_read_only');
+    return rows[0]?.transaction_read_only === 'off';
   }
 
   /** Whether a statement was sent whose answer has not come. */
