@@ -179,4 +179,17 @@ test('a standby is used while no host accepts writes, and left when one does', a
   expect((await service.call('GET', USERS + (created.body as UserBody).id)).status).toBe(200);
 });
 
+test('a standby that needs 500 ms to open a session is left, too, as soon as another host accepts writes', async () => {
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  await toPrimary.refuse();
+  delaySessions(toStandby, 500);
+  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+
+  await toPrimary.pass();
+  await until('no session is at the standby', async () => (await standby.countSessions()) === 0, {
+    seconds: 3,
+  });
+});
+
 const isNot = (refused: readonly number[]) => (status: number) => !refused.includes(status);

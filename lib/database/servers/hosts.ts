@@ -102,8 +102,11 @@ export class Hosts {
     session.on('error', () => this.#onError(session));
     session.onWritesChange(() => this.#onReport(session));
     this.#sessions.add(session);
+    if (!found.acceptsWrites) this.#lookSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
-    if (!isOfStandby && (this.#found ?? found).host === found.host) return;
+    if (!isOfStandby && this.#inUse === found.host) return;
+    // Another session is asked next, because this one knows better.
+    this.#asking.delete(found.host);
     this.#onError(session);
     abandon(session);
     throw new HostChanged();
@@ -198,7 +201,7 @@ export class Hosts {
   #lookSoon(): void {
     this.#timer ??= setTimeout(async () => {
       this.#timer = undefined;
-      if (this.#sessions.size === 0) return;
+      if (this.#sessions.size === 0) return this.#forget(this.#inUse);
       await this.#searchOnce().catch(() => {});
       if (this.#found?.acceptsWrites === false) this.#lookSoon();
     }, LOOK_EVERY).unref();
