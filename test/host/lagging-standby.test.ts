@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Variables } from '../../lib/settings.ts';
 import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
 import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { startService } from '../stage/service.ts';
@@ -191,5 +192,36 @@ test('a standby that needs 500 ms to open a session is left, too, as soon as ano
     seconds: 3,
   });
 });
+
+test('a cursor that is ahead of the standby is followed again when the primary is back', async () => {
+  await setLag('20s');
+  onTestFinished(() => setLag(`${LAG}ms`));
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  const created = await service.create();
+  const end = nextOf(await service.call('GET', `${CHANGES}?cursor=now&limit=0`));
+  await toPrimary.refuse();
+  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+
+  for (const path of [`${end}&limit=100`, `${end}&limit=100&wait=1`]) {
+    const page = await service.call('GET', path);
+    expect([page.status, page.body, nextOf(page)]).toEqual([200, [], path]);
+  }
+
+  await toPrimary.pass();
+  const next = await until('a user is stored', async () => {
+    const answer = await service.create();
+    return answer.status === 201 && (answer.body as UserBody);
+  });
+  const { body } = await service.call('GET', end);
+  expect(created.status).toBe(201);
+  expect(body).toEqual([change('user.created', next, 1)]);
+});
+
+/** How far the standby is behind from now on. */
+async function setLag(delay: string): Promise<void> {
+  await standby.query(`ALTER SYSTEM SET recovery_min_apply_delay = '${delay}'`);
+  await standby.query('SELECT pg_reload_conf()');
+}
 
 const isNot = (refused: readonly number[]) => (status: number) => !refused.includes(status);
