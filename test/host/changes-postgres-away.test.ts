@@ -145,7 +145,7 @@ describe('while PostgreSQL takes no writes', () => {
     await untilPolling();
     await takeWrites(true);
     expect((await waiting).body).toEqual([change('user.created', grace, 1)]);
-  });
+  }, 60_000);
 });
 
 /** What is told once it has not changed for two seconds. */
