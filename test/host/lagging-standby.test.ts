@@ -16,6 +16,7 @@ const USERS = '/api/v1/users/';
 const LAG = 400;
 
 const AUTHENTICATION = 'R';
+const PARAMETER_STATUS = 'S';
 
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let primary: DisposablePostgres;
@@ -189,6 +190,26 @@ test('a standby that needs 500 ms to open a session is left, too, as soon as ano
 
   await toPrimary.pass();
   await until('no session is at the standby', async () => (await standby.countSessions()) === 0, {
+    seconds: 3,
+  });
+});
+
+test('a standby that does not report its state is used after one of its sessions was lost', async () => {
+  for (const proxy of [toPrimary, toStandby])
+    proxy.answersThrough(() =>
+      messagesThrough((type, message) =>
+        type === PARAMETER_STATUS && message.includes('in_hot_standby') ? undefined : message,
+      ),
+    );
+  onTestFinished(() => Promise.all([toPrimary.pass(), toStandby.pass()]).then(() => {}));
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  await toPrimary.refuse();
+  for (const path of [USERS, CHANGES])
+    await until('reads are 200', async () => (await service.call('GET', path)).status === 200, { seconds: 5 });
+
+  await standby.terminate("query like 'select users.id%'");
+  await until('reads are 200 again', async () => (await service.call('GET', USERS)).status === 200, {
     seconds: 3,
   });
 });
