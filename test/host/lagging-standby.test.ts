@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings.ts';
 import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
 import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { startService } from '../stage/service.ts';
 import { startStandby } from '../stage/standby.ts';
@@ -212,6 +214,31 @@ test('a standby that does not report its state is used after one of its sessions
   await until('reads are 200 again', async () => (await service.call('GET', USERS)).status === 200, {
     seconds: 3,
   });
+});
+
+test('a pooler’s sessions are free again after a look for the host that accepts writes', async () => {
+  const poolers = await Promise.all([primary, standby].map((to) => startPgBouncer(to, { poolSize: 3 })));
+  onTestFinished(() => Promise.all(poolers.map((pooler) => pooler.stop())).then(() => {}));
+  const service = await serviceOver(poolers, { SVC_POSTGRES_POOLER: 'transaction' });
+  onTestFinished(service.stop);
+  await Promise.all(Array.from({ length: 30 }, service.create));
+  await primary.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
+  onTestFinished(async () => {
+    await primary.query([
+      'SET default_transaction_read_only = off',
+      'ALTER DATABASE postgres RESET default_transaction_read_only',
+    ]);
+  });
+  await primary.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+  await until('writes are 503', async () => (await service.create()).status === 503);
+  await sleep(1000);
+
+  const other = await serviceOver([poolers[0] as { host: string; port: number }], {
+    SVC_POSTGRES_POOLER: 'transaction',
+    SVC_POSTGRES_MIGRATE: 'false',
+  });
+  onTestFinished(other.stop);
+  expect((await other.call('GET', USERS)).status).toBe(200);
 });
 
 test('a cursor that is ahead of the standby is followed again when the primary is back', async () => {
