@@ -81,7 +81,7 @@ export function changeFeed(statements: Statements): Feed {
       // An expired cursor is refused first, whatever user it belongs to.
       if (after && !look.holds(after)) throw cursorExpired();
       if (!look.isKnown) throw noSuchUserOrChange();
-      return look;
+      return after && after.position > look.head ? { ...look, end: after } : look;
     },
   };
 }
@@ -115,7 +115,9 @@ function feedPageOf(rows: Rows, reading: Reading): FeedPage {
     placeAt,
     holds(place) {
       const { position } = place;
-      if (position < expired || position > head) return false;
+      if (position < expired) return false;
+      // A standby may not have that change yet. Only a server that accepts writes shows that it is lost.
+      if (position > head) return !rows[0].takes_writes;
       const { identity } = placeAt(position);
       // It is unknown whether the change is in the history if an earlier version deleted it, or if it is not on this
       // page.

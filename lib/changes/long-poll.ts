@@ -67,7 +67,8 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
     const look = await feed.look({ after, limit: PAGE }).catch(() => undefined);
     isPolling = false;
     if (look) head = look.head;
-    for (const reader of present) {
+    // While PostgreSQL is unavailable, no reader is held back for one more look.
+    for (const reader of look ? present : readers) {
       if (!look) reader.isServed = true;
       else if (readers.has(reader) && reader.after.position >= after) serve(reader, look);
       leaveIfOver(reader);

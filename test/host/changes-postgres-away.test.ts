@@ -73,6 +73,24 @@ describe('while PostgreSQL is away', () => {
 
     expect([page.status, page.body, nextOf(page)]).toEqual([200, [], end]);
   });
+
+  test('a wait that began after the poll ends on time', async () => {
+    const end = await endOfFeed(call);
+    const earlier = call('GET', `${end}&wait=20`);
+    await untilPolling();
+    await postgres.freeze();
+    await sleep(300);
+    const begun = performance.now();
+    const page = await call('GET', `${end}&wait=1`);
+    const took = performance.now() - begun;
+    postgres.thaw();
+    await untilReady();
+
+    expect([page.status, page.body]).toEqual([200, []]);
+    expect(took).toBeLessThan(1700);
+    await call('POST', USERS, { email: freshAddress() });
+    await earlier;
+  });
 });
 
 describe('while PostgreSQL takes no writes', () => {
@@ -127,7 +145,7 @@ describe('while PostgreSQL takes no writes', () => {
     await untilPolling();
     await takeWrites(true);
     expect((await waiting).body).toEqual([change('user.created', grace, 1)]);
-  });
+  }, 60_000);
 });
 
 /** What is told once it has not changed for two seconds. */

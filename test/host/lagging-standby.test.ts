@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
 import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
+import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { startService } from '../stage/service.ts';
 import { startStandby } from '../stage/standby.ts';
@@ -15,6 +18,7 @@ const USERS = '/api/v1/users/';
 const LAG = 400;
 
 const AUTHENTICATION = 'R';
+const PARAMETER_STATUS = 'S';
 
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let primary: DisposablePostgres;
@@ -178,5 +182,96 @@ test('a standby is used while no host accepts writes, and left when one does', a
   );
   expect((await service.call('GET', USERS + (created.body as UserBody).id)).status).toBe(200);
 });
+
+test('a standby that needs 500 ms to open a session is left, too, as soon as another host accepts writes', async () => {
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  await toPrimary.refuse();
+  delaySessions(toStandby, 500);
+  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+
+  await toPrimary.pass();
+  await until('no session is at the standby', async () => (await standby.countSessions()) === 0, {
+    seconds: 3,
+  });
+});
+
+test('a standby that does not report its state is used after one of its sessions was lost', async () => {
+  for (const proxy of [toPrimary, toStandby])
+    proxy.answersThrough(() =>
+      messagesThrough((type, message) =>
+        type === PARAMETER_STATUS && message.includes('in_hot_standby') ? undefined : message,
+      ),
+    );
+  onTestFinished(() => Promise.all([toPrimary.pass(), toStandby.pass()]).then(() => {}));
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  await toPrimary.refuse();
+  for (const path of [USERS, CHANGES])
+    await until('reads are 200', async () => (await service.call('GET', path)).status === 200, {
+      seconds: 5,
+    });
+
+  await standby.terminate("query like 'select users.id%'");
+  await until('reads are 200 again', async () => (await service.call('GET', USERS)).status === 200, {
+    seconds: 3,
+  });
+});
+
+test('a pooler’s sessions are free again after a look for the host that accepts writes', async () => {
+  const poolers = await Promise.all([primary, standby].map((to) => startPgBouncer(to, { poolSize: 3 })));
+  onTestFinished(() => Promise.all(poolers.map((pooler) => pooler.stop())).then(() => {}));
+  const service = await serviceOver(poolers, { SVC_POSTGRES_POOLER: 'transaction' });
+  onTestFinished(service.stop);
+  await Promise.all(Array.from({ length: 30 }, service.create));
+  await primary.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
+  onTestFinished(async () => {
+    await primary.query([
+      'SET default_transaction_read_only = off',
+      'ALTER DATABASE postgres RESET default_transaction_read_only',
+    ]);
+  });
+  await primary.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+  await until('writes are 503', async () => (await service.create()).status === 503);
+  await sleep(1000);
+
+  const other = await serviceOver([poolers[0] as { host: string; port: number }], {
+    SVC_POSTGRES_POOLER: 'transaction',
+    SVC_POSTGRES_MIGRATE: 'false',
+  });
+  onTestFinished(other.stop);
+  expect((await other.call('GET', USERS)).status).toBe(200);
+});
+
+test('a cursor that is ahead of the standby is followed again when the primary is back', async () => {
+  await setLag('20s');
+  onTestFinished(() => setLag(`${LAG}ms`));
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  const created = await service.create();
+  const end = nextOf(await service.call('GET', `${CHANGES}?cursor=now&limit=0`));
+  await toPrimary.refuse();
+  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+
+  for (const path of [`${end}&limit=100`, `${end}&limit=100&wait=1`]) {
+    const page = await service.call('GET', path);
+    expect([page.status, page.body, nextOf(page)]).toEqual([200, [], path]);
+  }
+
+  await toPrimary.pass();
+  const next = await until('a user is stored', async () => {
+    const answer = await service.create();
+    return answer.status === 201 && (answer.body as UserBody);
+  });
+  const { body } = await service.call('GET', end);
+  expect(created.status).toBe(201);
+  expect(body).toEqual([change('user.created', next, 1)]);
+});
+
+/** How far the standby is behind from now on. */
+async function setLag(delay: string): Promise<void> {
+  await standby.query(`ALTER SYSTEM SET recovery_min_apply_delay = '${delay}'`);
+  await standby.query('SELECT pg_reload_conf()');
+}
 
 const isNot = (refused: readonly number[]) => (status: number) => !refused.includes(status);

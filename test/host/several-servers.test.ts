@@ -104,14 +104,17 @@ describe('of several servers the service uses', () => {
     expect(new Set(statuses)).toEqual(new Set([201]));
   });
 
-  test('one that is asked whether it takes writes, where a server does not tell', async () => {
+  test.each([
+    ['a server does not report it', 'in_hot_standbi\0off'],
+    ['a pooler reports what was so before a failover', 'in_hot_standby\0on\0'],
+  ])('one that is asked whether it accepts writes, where %s', async (_case, report) => {
     await takesNoWrites(one);
     const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
     onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
     for (const proxy of proxies) {
       proxy.answersThrough(() =>
         through(async (chunk, push) =>
-          push(Buffer.from(chunk.toString('latin1').replace(/in_hot_standby/g, 'in_hot_standbi'), 'latin1')),
+          push(Buffer.from(chunk.toString('latin1').replace('in_hot_standby\0off', report), 'latin1')),
         ),
       );
     }

@@ -102,8 +102,11 @@ export class Hosts {
     session.on('error', () => this.#onError(session));
     session.onWritesChange(() => this.#onReport(session));
     this.#sessions.add(session);
+    if (!found.acceptsWrites) this.#lookSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
-    if (!isOfStandby && (this.#found ?? found).host === found.host) return;
+    if (!isOfStandby && this.#inUse === found.host) return;
+    // Another session is asked next, because this one knows better.
+    this.#asking.delete(found.host);
     this.#onError(session);
     abandon(session);
     throw new HostChanged();
@@ -131,7 +134,7 @@ export class Hosts {
   }
 
   async #askAll(): Promise<Found> {
-    const responding = this.#isAnySessionResponding();
+    const responding = this.#respondingSessions();
     const ordered = [this.#inUse, ...this.#all.filter((host) => host !== this.#inUse)];
     const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<Answer>];
     const preferred = await first;
@@ -152,8 +155,8 @@ export class Hosts {
       try {
         const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
         const timer = setTimeout(() => abandon(session), limit);
-        const { rows } = await session.query('show transaction_read_only').finally(() => clearTimeout(timer));
-        return { host, acceptsWrites: rows[0]?.transaction_read_only === 'off' };
+        const acceptsWrites = await session.askWhetherItAcceptsWrites().finally(() => clearTimeout(timer));
+        return { host, acceptsWrites };
       } catch (fault) {
         this.#asking.delete(host);
         if (!wasCutOff(fault) || performance.now() >= deadline) return { host, fault };
@@ -172,10 +175,11 @@ export class Hosts {
   }
 
   /** While a session that may accept writes is alive, its host is there, whatever that answers to new ones. */
-  async #isAnySessionResponding(): Promise<boolean> {
+  async #respondingSessions(): Promise<readonly HostSession[]> {
     const candidates = [...this.#sessions].filter((session) => session.acceptsWrites !== false);
     const checks = candidates.map((session) => session.responds(connectTimeLimit(this.#postgres)));
-    return (await Promise.all(checks)).includes(true);
+    const responds = await Promise.all(checks);
+    return candidates.filter((_, index) => responds[index]);
   }
 
   #use(next: Found): Found {
@@ -198,7 +202,7 @@ export class Hosts {
   #lookSoon(): void {
     this.#timer ??= setTimeout(async () => {
       this.#timer = undefined;
-      if (this.#sessions.size === 0) return;
+      if (this.#sessions.size === 0) return this.#forget(this.#inUse);
       await this.#searchOnce().catch(() => {});
       if (this.#found?.acceptsWrites === false) this.#lookSoon();
     }, LOOK_EVERY).unref();
@@ -281,14 +285,17 @@ async function demandWriter(asked: Promise<Answer>): Promise<Found> {
 
 /**
  * The host to read from when none accepts writes. A host that refuses this session may accept writes all the same, and
- * so may one whose sessions still respond.
+ * so may one whose sessions still respond. A session that does not report what it accepts is taken for what its host is.
  */
-function standbyAmong(answers: readonly Answer[], isAnyResponding: boolean): Found {
+function standbyAmong(answers: readonly Answer[], responding: readonly HostSession[]): Found {
   const faults = answers.flatMap((answer) => ('fault' in answer ? [answer.fault] : []));
   const refusal = faults.find((fault) => !isUnreachable(fault));
   if (refusal !== undefined) throw refusal;
-  if (isAnyResponding) throw new Error('the host that accepts writes opens no session');
-  const standby = answers.find((answer) => 'acceptsWrites' in answer);
+  const standbys = answers.filter((answer) => 'acceptsWrites' in answer);
+  const isAtStandby = ({ at }: HostSession) => standbys.some(({ host }) => host === at);
+  if (responding.some((session) => session.acceptsWrites || !isAtStandby(session)))
+    throw new Error('the host that accepts writes opens no session');
+  const [standby] = standbys;
   if (standby) return standby;
   throw new AggregateError(faults, faults.map((fault) => (fault as Error).message).join('; '));
 }

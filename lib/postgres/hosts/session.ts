@@ -6,9 +6,6 @@ import { abandon } from './connection.ts';
 
 type Postgres = Settings['postgres'];
 
-/** Close of a statement that does not exist, and Flush: PostgreSQL answers CloseComplete, which pg ignores. */
-const CHECK = Buffer.from([67, 0, 0, 0, 6, 83, 0, 72, 0, 0, 0, 4]);
-
 /** Which PostgreSQL a session is at, by the time of its start, and the number of the session there. */
 export type SessionIdentity = { readonly serverStarted: string; readonly processId: number };
 
@@ -46,6 +43,8 @@ export class Session extends Client {
       await super.connect();
       timer.refresh();
       await this.#identify();
+      // A pooler reports what was so when it first connected: after a failover, a former standby.
+      if (this.acceptsWrites === false && (await this.askWhetherItAcceptsWrites())) this.#reported.clear();
     } catch (fault) {
       abandon(this);
       throw isLate ? new Error('timeout expired', { cause: fault }) : fault;
@@ -62,6 +61,11 @@ export class Session extends Client {
     return isStandby === undefined || isReadOnly === undefined ? undefined : true;
   }
 
+  async askWhetherItAcceptsWrites(): Promise<boolean> {
+    const { rows } = await this.query('show transaction_read_only');
+    return rows[0]?.transaction_read_only === 'off';
+  }
+
   /** Whether a statement was sent whose answer has not come. */
   get awaitsAnswer(): boolean {
     return !(this as unknown as { readonly readyForQuery: boolean }).readyForQuery;
@@ -74,7 +78,10 @@ export class Session extends Client {
     });
   }
 
-  /** Whether PostgreSQL answers a check within so many milliseconds; not while it runs a statement. */
+  /**
+   * Whether PostgreSQL responds within so many milliseconds, to a statement in progress or to an empty one. (Without its
+   * Sync, a pooler would keep one of its sessions for this client.)
+   */
   responds(milliseconds: number): Promise<boolean> {
     const { stream } = this.connection;
     return new Promise((resolve) => {
@@ -87,8 +94,8 @@ export class Session extends Client {
         resolve(responds);
       };
       stream.on('data', onData).on('close', onClose);
-      if (stream.writable) stream.write(CHECK);
-      else settle(false);
+      if (!stream.writable) settle(false);
+      else if (!this.awaitsAnswer) this.query('').catch(() => {});
     });
   }
 

@@ -173,14 +173,25 @@ export class Executor implements Way {
     return true;
   }
 
-  #sendAlone(waiting: Waiting, { pipeline }: Open): void {
+  #sendAlone(waiting: Waiting, open: Open): void {
+    const { pipeline } = open;
     const left = Math.max(waiting.deadline - performance.now(), 1);
     waiting.values = withTimeLeft(waiting.values, left);
     const { lockTimeLimit } = waiting;
     if (lockTimeLimit !== undefined)
-      change(pipeline, SET_LOCK_TIMEOUT, [String(Math.min(lockTimeLimit, lockTimeoutIn(left)))]);
+      this.#change(open, SET_LOCK_TIMEOUT, [String(Math.min(lockTimeLimit, lockTimeoutIn(left)))]);
     pipeline.send(waiting);
-    if (lockTimeLimit !== undefined) change(pipeline, RESET_LOCK_TIMEOUT);
+    if (lockTimeLimit !== undefined) this.#change(open, RESET_LOCK_TIMEOUT, []);
+  }
+
+  /** Changes the session in one write with the statement beside it. If that fails, the session is not used again. */
+  #change(open: Open, text: StatementText, values: readonly string[]): void {
+    const { pipeline } = open;
+    const reject = () => {
+      pipeline.isBroken = true;
+      this.#onAnswer(open);
+    };
+    pipeline.send({ text, values, resolve: () => this.#onAnswer(open), reject });
   }
 
   #leastBusy(): Open | undefined {
@@ -226,7 +237,11 @@ export class Executor implements Way {
       answeredAt: performance.now(),
     };
     this.#open.add(open);
-    session.once('end', () => this.#drop(open)).on('error', () => this.#dropIfDone(open));
+    session.on('error', () => this.#onAnswer(open));
+    session.once('end', () => {
+      this.#drop(open);
+      this.#sendQueued();
+    });
     this.#upkeep ??= setInterval(() => this.#keepUp(), UPKEEP_MS).unref();
     watch(session);
     if (this.#end) this.#drop(open);
@@ -250,12 +265,15 @@ export class Executor implements Way {
 
   #settle(waiting: Waiting): void {
     this.#limits.delete(waiting);
-    const { sentTo } = waiting;
-    if (sentTo) {
-      sentTo.usedAt = Date.now();
-      this.#dropIfDone(sentTo);
-    }
-    if (this.#queue.size > 0) this.#sendQueued();
+    if (waiting.sentTo) this.#onAnswer(waiting.sentTo);
+    else this.#sendQueued();
+  }
+
+  /** The session may be free for a statement that waits. */
+  #onAnswer(open: Open): void {
+    open.usedAt = Date.now();
+    if (open.pipeline.length === 0 && (open.pipeline.isBroken || this.#end)) this.#drop(open);
+    this.#sendQueued();
   }
 
   #giveUp(waiting: Waiting): void {
@@ -270,17 +288,12 @@ export class Executor implements Way {
     waiting.reject(noAnswer());
   }
 
-  #dropIfDone(open: Open): void {
-    if (open.pipeline.length === 0 && (open.pipeline.isBroken || this.#end)) this.#drop(open);
-  }
-
   #drop(open: Open): void {
     if (!this.#open.delete(open)) return;
     open.pipeline.isBroken = true;
     void open.session.end().catch(() => {});
     if (this.#open.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
     this.#resolveIfClosed();
-    if (this.#queue.size > 0) this.#sendQueued();
   }
 
   #resolveIfClosed(): void {
@@ -299,12 +312,4 @@ export class Executor implements Way {
       } else if (monotonic - open.answeredAt > this.#options.timeLimit) pipeline.abandon();
     }
   }
-}
-
-/** Changes the session in one write with the statement beside it. If that fails, the session is not used again. */
-function change(pipeline: Pipeline, text: StatementText, values: readonly string[] = []): void {
-  const reject = () => {
-    pipeline.isBroken = true;
-  };
-  pipeline.send({ text, values, resolve() {}, reject });
 }

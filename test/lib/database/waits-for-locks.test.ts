@@ -70,3 +70,33 @@ test('whose turn does not come fails for the lock that he has waited for', async
   expect(faults.map(({ cause }) => cause?.code)).toEqual(Array(12).fill('55P03'));
   await untilUnderWay(0, database);
 });
+
+test('a connection that such a wait has left is used at once', async () => {
+  const few = openDatabase(
+    readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_POOL_SIZE: '4' }).postgres,
+  );
+  const nap = prepare<{ seconds: number }, unknown>(
+    few.statements,
+    'SELECT',
+    ({ seconds }) => sql`select pg_sleep(${seconds}::float8)::text`,
+  );
+  const read = prepare<Record<string, never>, unknown>(
+    few.statements,
+    'SELECT kept',
+    () => sql`select count(*) from kept`,
+    'list',
+  );
+  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const occupying = nap({ seconds: 2 });
+  const waiting = read({});
+  await untilUnderWay(2, database, 10, 30);
+  const begun = performance.now();
+  const next = nap({ seconds: 0 });
+  await table.release();
+
+  await waiting;
+  await next;
+  expect(performance.now() - begun).toBeLessThan(500);
+  await occupying;
+  await few.close(1);
+});
