@@ -4,11 +4,11 @@ import { closeDeadConnections } from './hosts/dead-connections.ts';
 import { Hosts } from './hosts/hosts.ts';
 import type { StatementKind } from './sender.ts';
 import { Statements } from './statements.ts';
+import type { Executor } from './wire/executor.ts';
 import { maxWaiting, openExecutors } from './wire/routing.ts';
-import type { Way } from './wire/way.ts';
 
-/** The executor of some kinds of statements. */
-type Executor = Pick<Way, 'waitingCount'>;
+/** The number of statements that wait for an executor. */
+type ExecutorQueue = Pick<Executor, 'waitingCount'>;
 
 /** The database of the service. */
 export type Database = {
@@ -16,9 +16,9 @@ export type Database = {
   /** Number of connections, and of statements that wait for one. */
   connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
   /** The executor of each kind of statement. */
-  readonly executors: Readonly<Record<StatementKind, Executor>>;
+  readonly executors: Readonly<Record<StatementKind, ExecutorQueue>>;
   /** Whether half of the statements that may wait for an executor wait for it. */
-  isCrowded(executor: Executor): boolean;
+  isCrowded(executor: ExecutorQueue): boolean;
   /** The hosts of SVC_POSTGRES_HOST. */
   readonly hosts: Hosts;
   /** Cancels all statements, for good. */
@@ -34,7 +34,7 @@ export function openDatabase(settings: Settings['postgres'], tracing?: Tracing):
   const { executors, pools } = openExecutors(settings, hosts, watch);
   const withinSpan = tracing?.databaseSpans(settings.database, () => hosts.inUse);
   const statements = new Statements(settings, executors, hosts, withinSpan);
-  const isCrowded = ({ waitingCount }: Executor) => waitingCount >= maxWaiting(settings) / 2;
+  const isCrowded = ({ waitingCount }: ExecutorQueue) => waitingCount >= maxWaiting(settings) / 2;
   return { statements, executors, isCrowded, hosts, connections, cancel: () => statements.cancel(), close };
 
   function connections() {

@@ -6,9 +6,9 @@ import type { Settings } from '../settings/settings.ts';
 import { isLockTimeout, isReadOnly, isStalePlan, problemOfFault } from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
 import { type Retry, retryAfter } from './retry.ts';
+import type { Executor } from './wire/executor.ts';
 import type { StatementText } from './wire/pipeline.ts';
 import type { Row } from './wire/row-reader.ts';
-import type { Way } from './wire/way.ts';
 
 /**
  * What a statement means for the other statements of its connection. The statements of all requests share connections,
@@ -21,7 +21,7 @@ export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single'
 type ExecutorName = StatementKind | 'lock-waiters';
 
 /** The executor of each kind of statement. */
-export type Executors = Readonly<Record<ExecutorName, Way>>;
+export type Executors = Readonly<Record<ExecutorName, Executor>>;
 
 /** A statement as it is sent. Its summary, the operation and the table, is `db.query.summary` of its span. */
 export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
@@ -89,7 +89,7 @@ export class Sender {
     for (const executor of this.#eachExecutor()) executor.cancel();
   }
 
-  #eachExecutor(): Way[] {
+  #eachExecutor(): Executor[] {
     return [...new Set(Object.values(this.#executors))];
   }
 

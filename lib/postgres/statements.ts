@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
-import { engineOf } from './engines.ts';
+import { engineProfile } from './engine-profile.ts';
 import { ranOutOfTime, waitedFor } from './faults.ts';
 import { LOCK_TIMEOUT_PARAMETER } from './lock-timeout.ts';
-import { prepare, type Run, type Values } from './prepare.ts';
+import { prepare, type Run, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
 import type { ReceivedRow } from './wire/row-reader.ts';
 
@@ -26,7 +26,7 @@ export class Statements extends Sender {
 
   constructor(settings: Settings['postgres'], ...options: SenderOptions) {
     super(settings, ...options);
-    this.#limitsLockWaits = engineOf(settings).limitsLockWaits;
+    this.#limitsLockWaits = engineProfile(settings).limitsLockWaits;
   }
 
   /** A read of one row by its `id`. One statement reads the ids of many requests; `ids` is of type `uuid[]`. */

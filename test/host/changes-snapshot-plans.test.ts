@@ -5,7 +5,7 @@ import { numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
 import { askingForUnnumbered } from '../../lib/changes/unnumbered.ts';
 import { runMigrations } from '../../lib/migrations/index.ts';
-import type { Statement } from '../../lib/postgres/prepare.ts';
+import type { Statement } from '../../lib/postgres/prepared-statement.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';

@@ -1,5 +1,5 @@
 import type { RawBuilder } from 'kysely';
-import { prepare as prepareText, type Run, type Statement } from '../../lib/postgres/prepare.ts';
+import { prepare as prepareText, type Run, type Statement } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
 import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';

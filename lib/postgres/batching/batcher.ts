@@ -1,10 +1,10 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
 import { isLockTimeout, isOfOneItem } from '../faults.ts';
+import { cancelled, type Executor, noAnswer, noConnection } from '../wire/executor.ts';
 import type { StatementText } from '../wire/pipeline.ts';
 import type { Row } from '../wire/row-reader.ts';
 import { createTimeLimits } from '../wire/time-limits.ts';
-import { cancelled, noAnswer, noConnection, type Way } from '../wire/way.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
 type Options = {
@@ -61,16 +61,16 @@ const LATE = 5;
  *
  * With 64 callers PostgreSQL's part of a read is 8 microseconds instead of 20, of a write a fifth.
  */
-export class Batcher implements Way {
-  readonly #way: Way;
+export class Batcher implements Executor {
+  readonly #executor: Executor;
   readonly #options: Options;
   readonly #queues = new Map<StatementText, Queue>();
   readonly #limits = createTimeLimits();
   #isCancelled = false;
 
   /** Sends batches by this way. */
-  constructor(way: Way, options: Options) {
-    this.#way = way;
+  constructor(executor: Executor, options: Options) {
+    this.#executor = executor;
     this.#options = options;
   }
 
@@ -175,7 +175,7 @@ export class Batcher implements Way {
 
   /** Callbacks: a promise for each batch costs more than it saves in words. */
   #carryOut(text: StatementText, batch: Batch, onEnd: () => void): void {
-    this.#way.send(text, valuesOf(batch), Math.max(...batch.map(({ deadline }) => deadline))).then(
+    this.#executor.send(text, valuesOf(batch), Math.max(...batch.map(({ deadline }) => deadline))).then(
       (rows) => {
         resolveAll(batch, rows);
         onEnd();

@@ -1,6 +1,6 @@
 import type { ClientBase, ClientConfig } from 'pg';
 import type { Settings } from '../../settings/settings.ts';
-import { engineOf } from '../engines.ts';
+import { engineProfile } from '../engine-profile.ts';
 import { readPassword } from './password.ts';
 
 /** Parameters of PostgreSQL, for a session. */
@@ -17,7 +17,7 @@ export const SESSION: Session = {
 /** What every connection has in common, here to the first host. */
 export function clientConfig(postgres: Settings['postgres'], session = SESSION): ClientConfig {
   const { user, database, sslMode } = postgres;
-  const { hasSessionOptions, isolation } = engineOf(postgres);
+  const { hasSessionOptions, isolation } = engineProfile(postgres);
   const [{ host, port }] = postgres.servers;
   return {
     host,

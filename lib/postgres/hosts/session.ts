@@ -1,6 +1,6 @@
 import type { ClientConfig } from 'pg';
 import type { Settings } from '../../settings/settings.ts';
-import { engineOf } from '../engines.ts';
+import { engineProfile } from '../engine-profile.ts';
 import { Client } from './client.ts';
 import { abandon } from './connection.ts';
 
@@ -104,7 +104,7 @@ export class Session extends Client {
    * from the numbers that PostgreSQL shows to another session.
    */
   async #identify(): Promise<void> {
-    if (!engineOf(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
+    if (!engineProfile(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
     const { rows } = await this.query(IDENTITY);
     const [processId, serverStarted] = rows.map(({ column1 }) => column1);
     const given = (this as unknown as { readonly processID: number }).processID;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
-import { type Engine, engineOf } from '../engines.ts';
+import { type EngineProfile, engineProfile } from '../engine-profile.ts';
 import { isInTheWay, isMissingTable } from '../faults.ts';
 import { connectForMigrations, type SendSql } from './migration-connection.ts';
 
@@ -13,7 +13,7 @@ const LONGEST_STRUGGLE = 10_000;
  * One statement or a few, outside of a transaction. Each changes nothing that exists already, because it may be sent
  * again after any failure, and suits the previous version of the service, which still runs beside it.
  */
-export type Migration = (send: SendSql, engine: Engine) => Promise<void>;
+export type Migration = (send: SendSql, engine: EngineProfile) => Promise<void>;
 
 type Migrations = Readonly<Record<string, Migration>>;
 
@@ -32,7 +32,7 @@ export async function migrate(
   const { send, lock, close } = await connectForMigrations(postgres, signal);
   try {
     while ((await pendingIn(send, known)).length > 0) {
-      if (await lock()) await runPending(send, known, engineOf(postgres));
+      if (await lock()) await runPending(send, known, engineProfile(postgres));
       else await sleep(POLL);
     }
   } finally {
@@ -40,7 +40,7 @@ export async function migrate(
   }
 }
 
-async function runPending(send: SendSql, known: Migrations, engine: Engine): Promise<void> {
+async function runPending(send: SendSql, known: Migrations, engine: EngineProfile): Promise<void> {
   await insistently(() => createRecord(send));
   for (const [name, migration] of await pendingIn(send, known)) {
     await insistently(() => migration(send, engine));

@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
-import { engineOf } from '../engines.ts';
+import { engineProfile } from '../engine-profile.ts';
 import { abandon, clientConfig } from '../hosts/connection.ts';
 import { closeDeadConnections } from '../hosts/dead-connections.ts';
 import { Hosts } from '../hosts/hosts.ts';
 import { Session } from '../hosts/session.ts';
-import { compile } from '../prepare.ts';
+import { compile } from '../prepared-statement.ts';
 
 /** In milliseconds. */
 const CONNECT_TIME_LIMIT = 2000;
@@ -50,7 +50,7 @@ export async function connectForMigrations(
 ): Promise<MigrationConnection> {
   const found = { ...postgres, servers: [await new Hosts(postgres).find()] as const };
   signal?.throwIfAborted();
-  const { hasAdvisoryLocks, hasTransactionalDdl } = engineOf(postgres);
+  const { hasAdvisoryLocks, hasTransactionalDdl } = engineProfile(postgres);
   const client = new Session(clientConfig(found, SESSION), found);
   const giveUp = () => abandon(client);
   const close = () => {

@@ -2,8 +2,8 @@ import { unavailable } from '../../http/problem.ts';
 import { createSemaphore } from '../../semaphore.ts';
 import { isLockTimeout } from '../faults.ts';
 import { LOCK_GRACE } from '../lock-timeout.ts';
-import type { Executor } from './executor.ts';
-import { outOfTime, type Way } from './way.ts';
+import { type Executor, outOfTime } from './executor.ts';
+import type { SessionExecutor } from './session-executor.ts';
 
 type Options = {
   /** How many are on the way at once. */
@@ -24,7 +24,7 @@ const LONGEST_TRY = 200;
  * They take turns, whoever is to have the shortest first, so that nobody whose lock is free in a moment waits for those
  * whose locks are kept. (What may take long waits on, for it may have a key meanwhile, and would give it away.)
  */
-export function createLockWaiters(executor: Executor, { most, mostWaiting }: Options): Way {
+export function createLockWaiters(executor: SessionExecutor, { most, mostWaiting }: Options): Executor {
   const turns = createSemaphore(most, 'too many wait for locks');
 
   return {

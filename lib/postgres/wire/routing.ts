@@ -1,14 +1,14 @@
 import type { Settings } from '../../settings/settings.ts';
 import { Batcher } from '../batching/batcher.ts';
-import { engineOf } from '../engines.ts';
+import { engineProfile } from '../engine-profile.ts';
 import { clientConfig, SESSION } from '../hosts/connection.ts';
 import type { Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
 import { type Executors, timeLimitOf } from '../sender.ts';
-import { Executor } from './executor.ts';
 import { createLockWaiters } from './lock-waiters.ts';
+import { SessionExecutor } from './session-executor.ts';
 
-type Opened = { readonly executors: Executors; readonly pools: readonly Executor[] };
+type Opened = { readonly executors: Executors; readonly pools: readonly SessionExecutor[] };
 
 /** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
 const LOCK_TIMEOUT = 20;
@@ -33,7 +33,7 @@ export function openExecutors(
   watch: (session: Session) => void,
 ): Opened {
   const { poolSize, pooler, poolTimeout } = settings;
-  const { hasSessionOptions, limitsLockWaits } = engineOf(settings);
+  const { hasSessionOptions, limitsLockWaits } = engineProfile(settings);
   const options = {
     hosts,
     watch,
@@ -68,11 +68,11 @@ export function openExecutors(
     pools: [list, write, single],
   };
 
-  function executor(maxSessions: number, depth: number, session = SESSION): Executor {
+  function executor(maxSessions: number, depth: number, session = SESSION): SessionExecutor {
     const config = {
       ...clientConfig(settings, session),
       ...(hasSessionOptions && { statement_timeout: settings.statementTimeout * 1000 }),
     };
-    return new Executor(config, { ...options, maxSessions, depth });
+    return new SessionExecutor(config, { ...options, maxSessions, depth });
   }
 }
