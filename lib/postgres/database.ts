@@ -5,7 +5,7 @@ import { Hosts } from './hosts/hosts.ts';
 import type { StatementKind } from './sender.ts';
 import { Statements } from './statements.ts';
 import type { Executor } from './wire/executor.ts';
-import { maxWaiting, openExecutors } from './wire/routing.ts';
+import { openExecutors, queueLimit } from './wire/routing.ts';
 
 /** The number of statements that wait for an executor. */
 type ExecutorQueue = Pick<Executor, 'waitingCount'>;
@@ -34,7 +34,7 @@ export function openDatabase(settings: Settings['postgres'], tracing?: Tracing):
   const { executors, pools } = openExecutors(settings, hosts, watch);
   const withinSpan = tracing?.databaseSpans(settings.database, () => hosts.inUse);
   const statements = new Statements(settings, executors, hosts, withinSpan);
-  const isCrowded = ({ waitingCount }: ExecutorQueue) => waitingCount >= maxWaiting(settings) / 2;
+  const isCrowded = ({ waitingCount }: ExecutorQueue) => waitingCount >= queueLimit(settings) / 2;
   return { statements, executors, isCrowded, hosts, connections, cancel: () => statements.cancel(), close };
 
   function connections() {

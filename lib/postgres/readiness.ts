@@ -12,7 +12,7 @@ export type Readiness = {
   close(): Promise<void>;
 };
 
-const TIME_LIMIT = 950;
+const TIME_LIMIT_MS = 950;
 
 const NOT_MIGRATED = Symbol('not migrated');
 
@@ -37,7 +37,7 @@ export function createReadiness(
     const timer = setTimeout(() => {
       if (opened) abandon(opened);
       reject(new Error('PostgreSQL did not answer in time'));
-    }, TIME_LIMIT);
+    }, TIME_LIMIT_MS);
     try {
       opened = await Promise.race([session, late]);
       const { rowCount } = await Promise.race([opened.query(isMigrated), late]);

@@ -3,7 +3,7 @@ import { Problem } from '../http/problem.ts';
 import { currentRequest, type RequestScope } from '../http/request-scope.ts';
 import type { WithinDatabaseSpan } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
-import { isLockTimeout, isReadOnly, isStalePlan, problemOfFault } from './faults.ts';
+import { isLockTimeout, isReadOnly, isStalePlan, toProblem } from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
 import { type Retry, retryAfter } from './retry.ts';
 import type { Executor } from './wire/executor.ts';
@@ -27,14 +27,14 @@ export type Executors = Readonly<Record<ExecutorName, Executor>>;
 export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
 
 /** In milliseconds. PostgreSQL's own time limit is shorter, so that PostgreSQL responds first if it can. */
-const GRACE = 250;
+const GRACE_MS = 250;
 
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
 /** The time limit of all statements of one request together, in milliseconds: a little more than PostgreSQL's own. */
-export function timeLimitOf({ statementTimeout }: Settings['postgres']): number {
-  return statementTimeout * 1000 + GRACE;
+export function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
+  return statementTimeout * 1000 + GRACE_MS;
 }
 
 /** Sends single statements within the request's time limit. It alone decides whether a statement is sent again. */
@@ -58,7 +58,7 @@ export class Sender {
   ) {
     this.#executors = executors;
     this.#hosts = hosts;
-    this.#timeLimit = timeLimitOf(settings);
+    this.#timeLimit = requestTimeLimit(settings);
     this.#withinSpan = withinSpan;
   }
 
@@ -111,7 +111,7 @@ export class Sender {
       else {
         if (isReadOnly(fault)) this.#hosts.onReadOnly();
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
-        if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
+        if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault);
         attempts += 1;
         this.retried[retry.reason] += 1;
         if (retry.pause > 0) await sleep(retry.pause);

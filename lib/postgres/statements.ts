@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { engineProfile } from './engine-profile.ts';
-import { ranOutOfTime, waitedFor } from './faults.ts';
+import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { LOCK_TIMEOUT_PARAMETER } from './lock-timeout.ts';
 import { prepare, type Run, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
@@ -93,7 +93,7 @@ export class Statements extends Sender {
    * written. If the engine does not report what it waited for, any time limit may be such a wait.
    */
   waitedFor(fault: unknown, table: string): boolean {
-    return this.#limitsLockWaits ? waitedFor(fault, table) : ranOutOfTime(fault);
+    return this.#limitsLockWaits ? waitedFor(fault, table) : reachedTimeLimit(fault);
   }
 
   /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */

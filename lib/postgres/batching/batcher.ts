@@ -1,7 +1,7 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
-import { isLockTimeout, isOfOneItem } from '../faults.ts';
-import { cancelled, type Executor, noAnswer, noConnection } from '../wire/executor.ts';
+import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
+import { cancelledByShutdown, type Executor, noFreeConnection, noResponse } from '../wire/executor.ts';
 import type { StatementText } from '../wire/pipeline.ts';
 import type { Row } from '../wire/row-reader.ts';
 import { createTimeLimits } from '../wire/time-limits.ts';
@@ -13,7 +13,7 @@ type Options = {
   /** Maximum number of batches in progress for each statement. */
   readonly maxBatches: number;
   /** Maximum number of items that wait for each statement. */
-  readonly mostWaiting: number;
+  readonly maxWaiting: number;
   /** For how long an item waits before it is sent, in milliseconds. */
   readonly poolTimeLimit: number;
 };
@@ -45,10 +45,10 @@ type Queue = {
 const MAX_BATCH = { reads: 256, writes: 128 };
 
 /** In items: the parts in which a larger batch that has failed is sent again. */
-const PART = 16;
+const MAX_PART = 16;
 
 /** In milliseconds: a batch of writes that takes longer waits for a lock or for its connection, and is overtaken. */
-const LATE = 5;
+const LATE_MS = 5;
 
 /**
  * Carries out many short statements of one text as one. Each has lists of one as values, the first of them the id that its
@@ -76,10 +76,10 @@ export class Batcher implements Executor {
 
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
-      if (this.#isCancelled) return reject(cancelled());
+      if (this.#isCancelled) return reject(cancelledByShutdown());
       const queue = this.#queueOf(text);
-      const { mostWaiting, poolTimeLimit } = this.#options;
-      if (queue.waiting.size >= mostWaiting)
+      const { maxWaiting, poolTimeLimit } = this.#options;
+      if (queue.waiting.size >= maxWaiting)
         return reject(unavailable('too many requests wait for a connection'));
       const lists = values as Item['values'];
       const item: Item = {
@@ -90,7 +90,7 @@ export class Batcher implements Executor {
         isSent: false,
         giveUp() {
           queue.waiting.delete(item);
-          item.reject(item.isSent ? noAnswer() : noConnection());
+          item.reject(item.isSent ? noResponse() : noFreeConnection());
         },
         resolve: (rows) => {
           this.#limits.delete(item);
@@ -116,7 +116,7 @@ export class Batcher implements Executor {
   cancel(): void {
     this.#isCancelled = true;
     for (const { waiting } of this.#queues.values()) {
-      for (const { reject } of waiting) reject(cancelled());
+      for (const { reject } of waiting) reject(cancelledByShutdown());
       waiting.clear();
     }
   }
@@ -146,7 +146,7 @@ export class Batcher implements Executor {
       queue.late += 1;
       this.#schedule(queue);
     };
-    const timer = this.#options.maxBatches > 1 ? setTimeout(becomeLate, LATE) : undefined;
+    const timer = this.#options.maxBatches > 1 ? setTimeout(becomeLate, LATE_MS) : undefined;
     queue.batches += 1;
     this.#carryOut(queue.text, batch, () => {
       clearTimeout(timer);
@@ -175,14 +175,14 @@ export class Batcher implements Executor {
 
   /** Callbacks: a promise for each batch costs more than it saves in words. */
   #carryOut(text: StatementText, batch: Batch, onEnd: () => void): void {
-    this.#executor.send(text, valuesOf(batch), Math.max(...batch.map(({ deadline }) => deadline))).then(
+    this.#executor.send(text, mergeValues(batch), Math.max(...batch.map(({ deadline }) => deadline))).then(
       (rows) => {
         resolveAll(batch, rows);
         onEnd();
       },
       (fault) => {
-        const mayBeOfOne = isOfOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
-        if (batch.length > 1 && mayBeOfOne) return this.#carryOutParts(text, partsOf(batch), onEnd);
+        const mayBeOneItem = mayConcernOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
+        if (batch.length > 1 && mayBeOneItem) return this.#carryOutParts(text, splitBatch(batch), onEnd);
         for (const { reject } of batch) reject(fault);
         onEnd();
       },
@@ -202,9 +202,9 @@ export class Batcher implements Executor {
 }
 
 /** Those whose deadline has not passed: the fault of one part is not that of the others. */
-function partsOf(batch: Batch): readonly Batch[] {
+function splitBatch(batch: Batch): readonly Batch[] {
   const now = performance.now();
-  const size = batch.length > PART ? PART : 1;
+  const size = batch.length > MAX_PART ? MAX_PART : 1;
   const left = batch.filter((item) => {
     if (item.deadline <= now) item.giveUp();
     return item.deadline > now;
@@ -214,7 +214,7 @@ function partsOf(batch: Batch): readonly Batch[] {
   );
 }
 
-function valuesOf(batch: Batch): Item['values'] {
+function mergeValues(batch: Batch): Item['values'] {
   const [first] = batch as readonly [Item];
   if (batch.length === 1) return first.values;
   return first.values.map((_, index) => batch.map(({ values }) => values[index]?.[0]));

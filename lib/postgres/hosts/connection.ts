@@ -34,13 +34,13 @@ export function clientConfig(postgres: Settings['postgres'], session = SESSION):
     // Nothing rests on what a stricter isolation would give, so none is taken over from the role or the database: it
     // costs conflicts.
     ...(hasSessionOptions && {
-      options: optionsOf({ ...(isolation && { default_transaction_isolation: isolation }), ...session }),
+      options: formatOptions({ ...(isolation && { default_transaction_isolation: isolation }), ...session }),
     }),
   };
 }
 
 /** As the server takes them from a command line: a space in a value is escaped. */
-function optionsOf(session: Session): string {
+function formatOptions(session: Session): string {
   return Object.entries(session)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ');

@@ -5,15 +5,15 @@ import { abandon, clientConfig } from './connection.ts';
 import { Session } from './session.ts';
 
 /** In milliseconds: how often sessions are looked at, how long one may be silent, and how often PostgreSQL is asked. */
-const LOOK_EVERY = 100;
-const SILENT = 250;
-const ASK_EVERY = 500;
+const CHECK_INTERVAL_MS = 100;
+const MAX_SILENCE_MS = 250;
+const MIN_ASK_INTERVAL_MS = 500;
 
 /** In milliseconds: an answer that has arrived may not have been read yet. */
-const UNREAD = 20;
+const READ_DELAY_MS = 20;
 
 /** In milliseconds. */
-const TIME_LIMIT = 500;
+const TIME_LIMIT_MS = 500;
 
 /** When bytes last came, since when an answer has been awaited, and whether PostgreSQL has said that it runs a statement. */
 type Watched = { heardAt: number; awaitsSince: number | undefined; isRunning: boolean };
@@ -32,34 +32,34 @@ export function closeDeadConnections(
   let timer: NodeJS.Timeout | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
   // It belongs to no request.
-  const lookOutside = AsyncResource.bind(look);
+  const checkOutside = AsyncResource.bind(check);
 
-  function look(): void {
+  function check(): void {
     const now = performance.now();
     if (all.size === 0) timer = void clearInterval(timer);
     for (const [session, watched] of all) {
       watched.awaitsSince = session.awaitsAnswer ? (watched.awaitsSince ?? now) : undefined;
     }
     const isSuspect = ({ heardAt, awaitsSince = now, isRunning }: Watched) =>
-      !isRunning && now - Math.max(heardAt, awaitsSince) >= SILENT;
+      !isRunning && now - Math.max(heardAt, awaitsSince) >= MAX_SILENCE_MS;
     const suspects = [...all].filter(([, watched]) => isSuspect(watched));
-    if (suspects.length === 0 || now - askedAt < ASK_EVERY) return;
+    if (suspects.length === 0 || now - askedAt < MIN_ASK_INTERVAL_MS) return;
     askedAt = now;
     for (const some of Map.groupBy(suspects, ([{ host, port }]) => `${host}:${port}`).values())
       void closeDead(new Map(some), now);
   }
 
   async function closeDead(suspects: ReadonlyMap<Session, Watched>, since: number): Promise<void> {
-    const idle = await idleAmong([...suspects.keys()], postgres).catch(() => undefined);
+    const idle = await findIdle([...suspects.keys()], postgres).catch(() => undefined);
     if (!idle) return onSilence();
     for (const [session, watched] of suspects) watched.isRunning = !idle.has(session);
-    await sleep(UNREAD);
+    await sleep(READ_DELAY_MS);
     const dead = [...suspects].filter(
       ([session, { heardAt }]) => heardAt < since && session.awaitsAnswer && idle.has(session),
     );
     if (dead.length === 0) return;
     for (const [session, { heardAt }] of all) {
-      if (session.awaitsAnswer || heardAt > since - SILENT) continue;
+      if (session.awaitsAnswer || heardAt > since - MAX_SILENCE_MS) continue;
       // The pool takes an error for the end of an idle connection.
       session.emit('error', new Error('the connection is dead'));
       abandon(session);
@@ -76,7 +76,7 @@ export function closeDeadConnections(
       watched.heardAt = performance.now();
       watched.isRunning = false;
     });
-    timer ??= setInterval(lookOutside, LOOK_EVERY).unref();
+    timer ??= setInterval(checkOutside, CHECK_INTERVAL_MS).unref();
   };
 }
 
@@ -86,15 +86,15 @@ export function closeDeadConnections(
  *
  * @throws when PostgreSQL cannot be asked
  */
-async function idleAmong(
+async function findIdle(
   sessions: readonly Session[],
   postgres: Settings['postgres'],
 ): Promise<ReadonlySet<Session>> {
   const [{ host, port }] = sessions as readonly [Session];
   const asking = new Session(clientConfig({ ...postgres, servers: [{ host, port }] }), postgres);
-  const limit = setTimeout(() => abandon(asking), TIME_LIMIT);
+  const limit = setTimeout(() => abandon(asking), TIME_LIMIT_MS);
   try {
-    await asking.openInTime(TIME_LIMIT);
+    await asking.openInTime(TIME_LIMIT_MS);
     const { rows } = await asking.query(
       "select pid from pg_stat_activity where pid = any($1) and state <> 'idle'",
       [sessions.map(({ identity }) => identity?.processId)],

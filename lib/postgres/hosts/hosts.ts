@@ -17,10 +17,10 @@ type Found = { readonly host: Host; readonly acceptsWrites: boolean };
 type Answer = Found | { readonly host: Host; readonly fault: unknown };
 
 /** In milliseconds, from one look for a host that accepts writes to the next. */
-const LOOK_EVERY = 250;
+const SEARCH_INTERVAL_MS = 250;
 
 /** In milliseconds: looks open at most one session per host in this time, and ask by it again. */
-const ASKING_SESSION_LIFETIME = 1000;
+const ASKING_SESSION_LIFETIME_MS = 1000;
 
 /**
  * The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes, as libpq does with
@@ -81,7 +81,7 @@ export class Hosts {
   /** A write was refused as read-only: looks for a host, or another server of this name, that accepts writes. */
   onReadOnly(): void {
     this.#wasReadOnly = true;
-    this.#lookSoon();
+    this.#searchSoon();
   }
 
   /** A host does not answer a question about its sessions. Another one is used if none of its sessions responds. */
@@ -102,7 +102,7 @@ export class Hosts {
     session.on('error', () => this.#onError(session));
     session.onWritesChange(() => this.#onReport(session));
     this.#sessions.add(session);
-    if (!found.acceptsWrites) this.#lookSoon();
+    if (!found.acceptsWrites) this.#searchSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
     if (!isOfStandby && this.#inUse === found.host) return;
     // Another session is asked next, because this one knows better.
@@ -169,8 +169,8 @@ export class Hosts {
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
     await this.#attemptsAt(host).make(() => session.openInTime());
     this.#asking.set(host, session);
-    setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME).unref();
-    setTimeout(() => abandon(session), ASKING_SESSION_LIFETIME + connectTimeLimit(this.#postgres)).unref();
+    setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
+    setTimeout(() => abandon(session), ASKING_SESSION_LIFETIME_MS + connectTimeLimit(this.#postgres)).unref();
     return session;
   }
 
@@ -187,7 +187,7 @@ export class Hosts {
     this.#inUse = next.host;
     for (const session of this.#sessions) if (this.#mustLeave(session, next)) session.leave();
     if (next.acceptsWrites) this.#wasReadOnly = false;
-    else if (!this.#isOnly) this.#lookSoon();
+    else if (!this.#isOnly) this.#searchSoon();
     return next;
   }
 
@@ -199,13 +199,13 @@ export class Hosts {
   }
 
   /** Looks for a host that accepts writes: repeatedly at a standby, otherwise after each refused write. */
-  #lookSoon(): void {
+  #searchSoon(): void {
     this.#timer ??= setTimeout(async () => {
       this.#timer = undefined;
       if (this.#sessions.size === 0) return this.#forget(this.#inUse);
       await this.#searchOnce().catch(() => {});
-      if (this.#found?.acceptsWrites === false) this.#lookSoon();
-    }, LOOK_EVERY).unref();
+      if (this.#found?.acceptsWrites === false) this.#searchSoon();
+    }, SEARCH_INTERVAL_MS).unref();
   }
 
   #onEnd(session: HostSession): void {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Settings } from '../../settings/settings.ts';
 
 /** In milliseconds; a connection waits for it. */
-const TIME_LIMIT = 900;
+const TIME_LIMIT_MS = 900;
 
 type Source = Pick<Settings['postgres'], 'password' | 'passwordFrom' | 'sessionToken'>;
 
@@ -17,14 +17,14 @@ export async function readPassword({ password, passwordFrom, sessionToken }: Sou
   if (!/^https?:/i.test(passwordFrom)) return (await readFile(passwordFrom, 'utf8')).replace(/\r?\n$/, '');
   const response = await fetch(passwordFrom, {
     headers: { 'X-Aws-Parameters-Secrets-Token': sessionToken ?? '' },
-    signal: AbortSignal.timeout(TIME_LIMIT),
+    signal: AbortSignal.timeout(TIME_LIMIT_MS),
   });
   if (!response.ok) throw new Error(`the password could not be read: the answer was ${response.status}`);
-  return passwordIn(String(((await response.json()) as { SecretString?: unknown }).SecretString));
+  return parseSecret(String(((await response.json()) as { SecretString?: unknown }).SecretString));
 }
 
 /** RDS keeps its secrets as JSON with `username`, `password` and more; others are the password itself. */
-function passwordIn(secret: string): string {
+function parseSecret(secret: string): string {
   try {
     const { password } = JSON.parse(secret);
     if (typeof password === 'string') return password;

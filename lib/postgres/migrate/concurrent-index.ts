@@ -10,7 +10,7 @@ type Index = {
 };
 
 /** In milliseconds. */
-const PAUSE = 500;
+const PAUSE_MS = 500;
 
 /**
  * Creates an index while the table is read and written. An invalid index that an interrupted attempt left behind is
@@ -22,7 +22,7 @@ export async function createIndexConcurrently(send: SendSql, index: Index): Prom
   for (;;) {
     const found = await find(send, index.name);
     if (found?.is_valid) return;
-    if (found?.is_being_built) await sleep(PAUSE);
+    if (found?.is_being_built) await sleep(PAUSE_MS);
     else if (found) await send(sql`drop index concurrently if exists ${sql.id(index.name)}`);
     else await create(send, index);
   }

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
 import { type EngineProfile, engineProfile } from '../engine-profile.ts';
-import { isInTheWay, isMissingTable } from '../faults.ts';
+import { isMissingTable, isSchemaConflict } from '../faults.ts';
 import { connectForMigrations, type SendSql } from './migration-connection.ts';
 
 /** In milliseconds. */
-const POLL = 250;
-const LONGEST_STRUGGLE = 10_000;
+const POLL_MS = 250;
+const MAX_RETRY_MS = 10_000;
 
 /**
  * One statement or a few, outside of a transaction. Each changes nothing that exists already, because it may be sent
@@ -31,9 +31,9 @@ export async function migrate(
 ): Promise<void> {
   const { send, lock, close } = await connectForMigrations(postgres, signal);
   try {
-    while ((await pendingIn(send, known)).length > 0) {
+    while ((await findPending(send, known)).length > 0) {
       if (await lock()) await runPending(send, known, engineProfile(postgres));
-      else await sleep(POLL);
+      else await sleep(POLL_MS);
     }
   } finally {
     close();
@@ -41,9 +41,9 @@ export async function migrate(
 }
 
 async function runPending(send: SendSql, known: Migrations, engine: EngineProfile): Promise<void> {
-  await insistently(() => createRecord(send));
-  for (const [name, migration] of await pendingIn(send, known)) {
-    await insistently(() => migration(send, engine));
+  await retryOnConflict(() => createRecord(send));
+  for (const [name, migration] of await findPending(send, known)) {
+    await retryOnConflict(() => migration(send, engine));
     const timestamp = new Date().toISOString();
     await send(
       sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
@@ -52,13 +52,15 @@ async function runPending(send: SendSql, known: Migrations, engine: EngineProfil
 }
 
 /** What has run is recorded by name: instances of every version look there. */
-async function pendingIn(send: SendSql, known: Migrations) {
-  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch(noneRecorded);
+async function findPending(send: SendSql, known: Migrations) {
+  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch(
+    assumeNoneRecorded,
+  );
   const names = new Set(recorded.map(({ name }) => name));
   return Object.entries(known).filter(([name]) => !names.has(name));
 }
 
-function noneRecorded(fault: unknown): [] {
+function assumeNoneRecorded(fault: unknown): [] {
   if (!isMissingTable(fault)) throw fault;
   return [];
 }
@@ -71,14 +73,14 @@ async function createRecord(send: SendSql): Promise<void> {
 }
 
 /** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a while. */
-async function insistently(run: () => Promise<void>): Promise<void> {
-  const deadline = performance.now() + LONGEST_STRUGGLE;
+async function retryOnConflict(run: () => Promise<void>): Promise<void> {
+  const deadline = performance.now() + MAX_RETRY_MS;
   for (;;) {
     try {
       return await run();
     } catch (fault) {
-      if (!isInTheWay(fault) || performance.now() > deadline) throw fault;
+      if (!isSchemaConflict(fault) || performance.now() > deadline) throw fault;
     }
-    await sleep(POLL + Math.random() * 1000);
+    await sleep(POLL_MS + Math.random() * 1000);
   }
 }

@@ -8,10 +8,10 @@ import { Session } from '../hosts/session.ts';
 import { compile } from '../prepared-statement.ts';
 
 /** In milliseconds. */
-const CONNECT_TIME_LIMIT = 2000;
+const CONNECT_TIME_LIMIT_MS = 2000;
 
 /** In milliseconds. All users of a table queue behind a change of it that waits for its lock. */
-const LOCK_TIMEOUT = 900;
+const LOCK_TIMEOUT_MS = 900;
 
 /**
  * Any number except that of kysely's migrator, which version 1.0.0 uses. Its waiting statement holds a snapshot, and
@@ -52,13 +52,13 @@ export async function connectForMigrations(
   signal?.throwIfAborted();
   const { hasAdvisoryLocks, hasTransactionalDdl } = engineProfile(postgres);
   const client = new Session(clientConfig(found, SESSION), found);
-  const giveUp = () => abandon(client);
+  const abort = () => abandon(client);
   const close = () => {
-    signal?.removeEventListener('abort', giveUp);
-    giveUp();
+    signal?.removeEventListener('abort', abort);
+    abort();
   };
-  signal?.addEventListener('abort', giveUp, { once: true });
-  await client.openInTime(CONNECT_TIME_LIMIT).catch((fault) => {
+  signal?.addEventListener('abort', abort, { once: true });
+  await client.openInTime(CONNECT_TIME_LIMIT_MS).catch((fault) => {
     close();
     throw fault;
   });
@@ -91,5 +91,5 @@ export async function connectForMigrations(
 function withLockTimeout(statement: string): string {
   return / concurrently /.test(statement)
     ? statement
-    : `set local lock_timeout = ${LOCK_TIMEOUT}; ${statement}`;
+    : `set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${statement}`;
 }

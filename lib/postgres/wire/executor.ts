@@ -1,5 +1,5 @@
 import { unavailable } from '../../http/problem.ts';
-import { AnswerTimeout } from '../faults.ts';
+import { ResponseTimeout } from '../faults.ts';
 import type { StatementText } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 
@@ -19,19 +19,20 @@ export type Executor = {
 };
 
 /** The request may wait no longer. */
-export const outOfTime = () =>
+export const timeLimitReached = () =>
   unavailable("the request's time limit is reached", new Error('the statement was not sent'));
 
 /** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
-export const noConnection = () =>
+export const noFreeConnection = () =>
   unavailable('no connection became free in time', new Error('all connections were in use or being opened'));
 
 /** The statement was sent, and the request's time limit is reached. */
-export const noAnswer = () =>
-  unavailable("PostgreSQL cannot answer: the request's time limit is reached", new AnswerTimeout());
+export const noResponse = () =>
+  unavailable("PostgreSQL cannot answer: the request's time limit is reached", new ResponseTimeout());
 
 /** The shutdown waits no longer. */
-export const cancelled = () => unavailable('the statement was cancelled by the shutdown');
+export const cancelledByShutdown = () => unavailable('the statement was cancelled by the shutdown');
 
 /** The shutdown is past the drain. */
-export const closed = () => unavailable('the connections are closed, for the service is shutting down');
+export const connectionsClosed = () =>
+  unavailable('the connections are closed because the service is shutting down');

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { prepareValue } from 'pg/lib/utils.js';
 import { serialize } from 'pg-protocol';
 import { atEndOfTurn } from '../batching/end-of-turn.ts';
-import { breaksConnection, isOfPostgres, isStalePlan, NotSent } from '../faults.ts';
+import { breaksConnection, isFromPostgres, isStalePlan, NotSent } from '../faults.ts';
 import type { Client } from '../hosts/client.ts';
 import { abandon } from '../hosts/connection.ts';
 import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
@@ -170,7 +170,7 @@ export class Pipeline {
     head?.statement.reject(head.known.fault ?? fault);
     if (head) this.#forgetUnprepared(head, fault);
     // What PostgreSQL says is of one statement; if it ends the connection then, pg says so next.
-    if (isOfPostgres(fault)) this.#awaitAnswer();
+    if (isFromPostgres(fault)) this.#awaitAnswer();
     else for (const { statement } of this.#sent.splice(0)) statement.reject(fault);
   }
 

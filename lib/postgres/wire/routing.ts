@@ -4,27 +4,27 @@ import { engineProfile } from '../engine-profile.ts';
 import { clientConfig, SESSION } from '../hosts/connection.ts';
 import type { Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
-import { type Executors, timeLimitOf } from '../sender.ts';
+import { type Executors, requestTimeLimit } from '../sender.ts';
 import { createLockWaiters } from './lock-waiters.ts';
 import { SessionExecutor } from './session-executor.ts';
 
 type Opened = { readonly executors: Executors; readonly pools: readonly SessionExecutor[] };
 
 /** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
-const LOCK_TIMEOUT = 20;
+const LOCK_TIMEOUT_MS = 20;
 
 /** How many statements may wait for an executor: 32 for each connection; one more would only wait in vain. */
-export const maxWaiting = ({ poolSize }: Pick<Settings['postgres'], 'poolSize'>) => poolSize * 32;
+export const queueLimit = ({ poolSize }: Pick<Settings['postgres'], 'poolSize'>) => poolSize * 32;
 
 /** With fewer connections than these none is shared. */
-const LEAST_TO_SHARE = 4;
+const MIN_SHARED_POOL_SIZE = 4;
 
 /** Reads keep PostgreSQL busy without waiting for anything, so that more connections are no faster. */
-const FOR_READS = 1;
-const READS_ON_THEIR_WAY = 64;
+const READ_SESSIONS = 1;
+const READ_DEPTH = 64;
 
 /** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
-const WRITES_ON_THEIR_WAY = 3;
+const WRITE_DEPTH = 3;
 
 /** Opens the executors: reads share a session, writes a third of them; each statement of the other kinds has one to itself. */
 export function openExecutors(
@@ -38,32 +38,32 @@ export function openExecutors(
     hosts,
     watch,
     areNamed: pooler === 'none',
-    mostWaiting: maxWaiting(settings),
+    maxWaiting: queueLimit(settings),
     poolTimeLimit: poolTimeout * 1000,
-    timeLimit: timeLimitOf(settings),
+    timeLimit: requestTimeLimit(settings),
   };
   // Without a limit on waits for locks one that waits would hold up the others.
-  if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
+  if (!(hasSessionOptions && limitsLockWaits) || poolSize < MIN_SHARED_POOL_SIZE) {
     const all = executor(poolSize, 1);
     return {
       executors: { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all },
       pools: [all],
     };
   }
-  const forWrites = Math.floor((poolSize - FOR_READS) / 3);
-  const forOthers = poolSize - FOR_READS - forWrites;
-  const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
-  const list = executor(FOR_READS, READS_ON_THEIR_WAY, session);
+  const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
+  const singleSessions = poolSize - READ_SESSIONS - writeSessions;
+  const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT_MS) };
+  const list = executor(READ_SESSIONS, READ_DEPTH, session);
   // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
-  const write = executor(forWrites, WRITES_ON_THEIR_WAY, { ...session, enable_seqscan: 'off' });
-  const single = executor(forOthers, 1);
+  const write = executor(writeSessions, WRITE_DEPTH, { ...session, enable_seqscan: 'off' });
+  const single = executor(singleSessions, 1);
   return {
     executors: {
       'batched-read': new Batcher(list, { ...options, areWrites: false, maxBatches: 1 }),
-      'batched-write': new Batcher(write, { ...options, areWrites: true, maxBatches: forWrites }),
+      'batched-write': new Batcher(write, { ...options, areWrites: true, maxBatches: writeSessions }),
       list,
       single,
-      'lock-waiters': createLockWaiters(single, { ...options, most: Math.ceil(forOthers / 3) }),
+      'lock-waiters': createLockWaiters(single, { ...options, maxInProgress: Math.ceil(singleSessions / 3) }),
     },
     pools: [list, write, single],
   };

@@ -3,8 +3,15 @@ import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
 import { HostChanged, type Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
-import { lockTimeoutIn, withTimeLeft } from '../lock-timeout.ts';
-import { cancelled, closed, type Executor, noAnswer, noConnection, outOfTime } from './executor.ts';
+import { computeLockTimeout, fillLockTimeout } from '../lock-timeout.ts';
+import {
+  cancelledByShutdown,
+  connectionsClosed,
+  type Executor,
+  noFreeConnection,
+  noResponse,
+  timeLimitReached,
+} from './executor.ts';
 import { Pipeline, type StatementText, type ToSend } from './pipeline.ts';
 import type { Row } from './row-reader.ts';
 import { createTimeLimits } from './time-limits.ts';
@@ -20,7 +27,7 @@ type Options = {
   /** Whether statements are prepared by name: not behind a pooler, where the next transaction has another session. */
   readonly areNamed: boolean;
   /** Maximum number of statements that wait to be sent. */
-  readonly mostWaiting: number;
+  readonly maxWaiting: number;
   /** For how long a statement waits before it is sent, and how long PostgreSQL may be silent; in milliseconds. */
   readonly poolTimeLimit: number;
   readonly timeLimit: number;
@@ -65,7 +72,7 @@ const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeou
 /**
  * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session, one
  * behind the other: one that is given up costs its siblings nothing, because its answer is thrown away. With a depth of
- * 1, a session whose statement is given up is closed, and PostgreSQL stops the statement.
+ * 1, a session whose statement is given up is connectionsClosed, and PostgreSQL stops the statement.
  */
 export class SessionExecutor implements Executor {
   readonly #config: ClientConfig;
@@ -133,8 +140,8 @@ export class SessionExecutor implements Executor {
   }
 
   cancel(): void {
-    this.#end = cancelled;
-    for (const { reject } of this.#queue) reject(cancelled());
+    this.#end = cancelledByShutdown;
+    for (const { reject } of this.#queue) reject(cancelledByShutdown());
     this.#queue.clear();
     for (const { pipeline } of this.#open) pipeline.abandon();
     this.#closed.resolve();
@@ -142,7 +149,7 @@ export class SessionExecutor implements Executor {
 
   /** Takes no more statements. Resolves when those in progress are answered and all sessions are closed. */
   close(): Promise<void> {
-    this.#end ??= closed;
+    this.#end ??= connectionsClosed;
     for (const open of this.#open) if (open.pipeline.length === 0) this.#drop(open);
     this.#resolveIfClosed();
     return this.#closed.promise;
@@ -150,8 +157,8 @@ export class SessionExecutor implements Executor {
 
   #refusalOf(deadline: number): Error | undefined {
     if (this.#end) return this.#end();
-    if (deadline <= performance.now()) return outOfTime();
-    const isFull = this.#queue.size >= this.#options.mostWaiting;
+    if (deadline <= performance.now()) return timeLimitReached();
+    const isFull = this.#queue.size >= this.#options.maxWaiting;
     return isFull ? unavailable('too many requests wait for a connection') : undefined;
   }
 
@@ -176,10 +183,10 @@ export class SessionExecutor implements Executor {
   #sendAlone(waiting: Waiting, open: Open): void {
     const { pipeline } = open;
     const left = Math.max(waiting.deadline - performance.now(), 1);
-    waiting.values = withTimeLeft(waiting.values, left);
+    waiting.values = fillLockTimeout(waiting.values, left);
     const { lockTimeLimit } = waiting;
     if (lockTimeLimit !== undefined)
-      this.#change(open, SET_LOCK_TIMEOUT, [String(Math.min(lockTimeLimit, lockTimeoutIn(left)))]);
+      this.#change(open, SET_LOCK_TIMEOUT, [String(Math.min(lockTimeLimit, computeLockTimeout(left)))]);
     pipeline.send(waiting);
     if (lockTimeLimit !== undefined) this.#change(open, RESET_LOCK_TIMEOUT, []);
   }
@@ -280,12 +287,12 @@ export class SessionExecutor implements Executor {
     const { sentTo, deadline, until } = waiting;
     if (!sentTo) {
       this.#queue.delete(waiting);
-      waiting.reject(until === deadline ? outOfTime() : noConnection());
+      waiting.reject(until === deadline ? timeLimitReached() : noFreeConnection());
       return;
     }
     // An exclusive session would hand the late answer to the next statement.
     if (this.#options.depth === 1) sentTo.pipeline.abandon();
-    waiting.reject(noAnswer());
+    waiting.reject(noResponse());
   }
 
   #drop(open: Open): void {

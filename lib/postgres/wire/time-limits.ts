@@ -1,7 +1,7 @@
 import { ChurningSet } from '../../churning-set.ts';
 
 /** In milliseconds: so much later than its time something may be given up. */
-const TICK = 20;
+const TICK_MS = 20;
 
 /** Something that waits, and until when: a moment of `performance.now()`. */
 type Waiting = { readonly until: number; readonly giveUp: () => void };
@@ -28,7 +28,7 @@ export function createTimeLimits(): TimeLimits {
   return {
     add(waiting) {
       all.add(waiting);
-      timer ??= setInterval(tick, TICK).unref();
+      timer ??= setInterval(tick, TICK_MS).unref();
     },
     delete: (waiting) => void all.delete(waiting),
   };
