@@ -16,10 +16,10 @@ const names = (await functions()).map(({ operationId }) => operationId);
 const [alone, ...starts] = inTurns(['', ...names.map(importOf)]);
 
 print('', 'bundle', 'archive', 'loaded after', 'of that CPU');
-print('node alone', '', '', ...columnsOf(alone));
+print('node alone', '', '', ...describeColumns(alone));
 for (const [index, name] of names.entries()) {
   const sizes = [sizeLoaded(join(folder, name, 'index.mjs')), statSync(join(folder, `${name}.zip`)).size];
-  print(name, ...sizes.map(kilobytes), ...columnsOf(starts[index]));
+  print(name, ...sizes.map(kilobytes), ...describeColumns(starts[index]));
 }
 
 function importOf(name: string): string {
@@ -42,7 +42,7 @@ function start(program: string): Start {
   return { wall: performance.now() - begun, cpu: Number(stdout) / 1000 };
 }
 
-function columnsOf(starts: readonly Start[] = []): readonly string[] {
+function describeColumns(starts: readonly Start[] = []): readonly string[] {
   return [starts.map(({ wall }) => wall), starts.map(({ cpu }) => cpu)].map(
     (times) => `${Math.round(median(times))} ms`,
   );

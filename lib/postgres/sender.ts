@@ -8,7 +8,7 @@ import type { Hosts } from './hosts/hosts.ts';
 import { type Retry, retryAfter } from './retry.ts';
 import type { Executor } from './wire/executor.ts';
 import type { StatementText } from './wire/pipeline.ts';
-import type { Row } from './wire/row-reader.ts';
+import type { Row } from './wire/rows.ts';
 
 /**
  * What a statement means for the other statements of its connection. The statements of all requests share connections,

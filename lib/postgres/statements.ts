@@ -5,7 +5,7 @@ import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { LOCK_TIMEOUT_PARAMETER } from './lock-timeout.ts';
 import { prepare, type Run, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
-import type { ReceivedRow } from './wire/row-reader.ts';
+import type { ReceivedRow } from './wire/rows.ts';
 
 /** A row of a list as PostgreSQL sent it, in binary. `lib/json` writes it without reading its values. */
 export type ListRow = ReceivedRow;

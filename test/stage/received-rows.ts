@@ -1,4 +1,4 @@
-import type { ReceivedRow } from '../../lib/postgres/wire/row-reader.ts';
+import type { ReceivedRow } from '../../lib/postgres/wire/rows.ts';
 import type { User } from '../../lib/users/user.ts';
 
 /** The rows of a page as PostgreSQL sends them in binary, behind so many bytes that came before. */

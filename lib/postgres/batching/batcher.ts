@@ -3,7 +3,7 @@ import { unavailable } from '../../http/problem.ts';
 import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
 import { cancelledByShutdown, type Executor, noFreeConnection, noResponse } from '../wire/executor.ts';
 import type { StatementText } from '../wire/pipeline.ts';
-import type { Row } from '../wire/row-reader.ts';
+import type { Row } from '../wire/rows.ts';
 import { createTimeLimits } from '../wire/time-limits.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 

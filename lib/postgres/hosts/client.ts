@@ -1,6 +1,6 @@
 import type { ClientConfig } from 'pg';
 import PgClient from 'pg/lib/client.js';
-import { type TakeRow, takeRows } from '../wire/row-stream.ts';
+import { type TakeRow, takeRows } from '../wire/rows.ts';
 
 /**
  * pg's client in JavaScript, with the configuration that it is given. Not from pg's main module, which may load another

@@ -1,7 +1,7 @@
 import { unavailable } from '../../http/problem.ts';
 import { ResponseTimeout } from '../faults.ts';
 import type { StatementText } from './pipeline.ts';
-import type { Row } from './row-reader.ts';
+import type { Row } from './rows.ts';
 
 /** A way for statements to PostgreSQL. */
 export type Executor = {

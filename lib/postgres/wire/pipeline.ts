@@ -5,7 +5,7 @@ import { atEndOfTurn } from '../batching/end-of-turn.ts';
 import { breaksConnection, isFromPostgres, isStalePlan, NotSent } from '../faults.ts';
 import type { Client } from '../hosts/client.ts';
 import { abandon } from '../hosts/connection.ts';
-import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
+import { type Column, describeColumns, type Row, readRow } from './rows.ts';
 
 /** A statement as it was written; there is one object of each. */
 export type StatementText = {
@@ -30,7 +30,7 @@ export type ToSend = {
 /** A statement on its way. */
 type Sent = { readonly statement: ToSend; readonly known: Known; readonly rows: Row[] };
 
-type RowDescription = { readonly fields: Parameters<typeof columnsOf>[0] };
+type RowDescription = { readonly fields: Parameters<typeof describeColumns>[0] };
 
 /**
  * The statements on one connection: each is sent without waiting for the answers of those before it, as a transaction of
@@ -146,7 +146,7 @@ export class Pipeline {
   handleRowDescription({ fields }: RowDescription): void {
     const known = this.#sent[0]?.known;
     if (!known) return;
-    known.columns = columnsOf(fields, (type) => this.#client.getTypeParser(type, 'text'));
+    known.columns = describeColumns(fields, (type) => this.#client.getTypeParser(type, 'text'));
   }
 
   handleCommandComplete(): void {}

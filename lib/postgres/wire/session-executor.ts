@@ -13,7 +13,7 @@ import {
   timeLimitReached,
 } from './executor.ts';
 import { Pipeline, type StatementText, type ToSend } from './pipeline.ts';
-import type { Row } from './row-reader.ts';
+import type { Row } from './rows.ts';
 import { createTimeLimits } from './time-limits.ts';
 
 type Options = {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ReceivedRow } from '../../../lib/postgres/wire/row-reader.ts';
+import type { ReceivedRow } from '../../../lib/postgres/wire/rows.ts';
 import { positionOf, usersJson } from '../../../lib/users/list-json.ts';
 import type { User } from '../../../lib/users/user.ts';
 import { representation } from '../../../lib/users/user-reply.ts';
