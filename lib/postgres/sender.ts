@@ -6,8 +6,7 @@ import type { Settings } from '../settings/settings.ts';
 import { isLockTimeout, isReadOnly, isStalePlan, toProblem } from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
 import { type Retry, retryAfter } from './retry.ts';
-import type { Executor } from './wire/executor.ts';
-import type { StatementText } from './wire/pipeline.ts';
+import type { Executor, StatementText } from './wire/executor.ts';
 import type { Row } from './wire/rows.ts';
 
 /**
@@ -33,7 +32,7 @@ const GRACE_MS = 250;
 const MAX_PREPARED = 3;
 
 /** The time limit of all statements of one request together, in milliseconds: a little more than PostgreSQL's own. */
-export function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
+function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
   return statementTimeout * 1000 + GRACE_MS;
 }
 

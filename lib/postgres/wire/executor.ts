@@ -1,38 +1,89 @@
 import { unavailable } from '../../http/problem.ts';
 import { ResponseTimeout } from '../faults.ts';
-import type { StatementText } from './pipeline.ts';
 import type { Row } from './rows.ts';
 
-/** A way for statements to PostgreSQL. */
+/** A statement as it was written. There is one object for each, and each has a name of its own on all sessions. */
+export type StatementText = {
+  readonly sql: string;
+  readonly name: string;
+  /** Whether the result is in binary and its rows stay as they came: each is a `ReceivedRow`. */
+  readonly isBinary?: boolean;
+};
+
+/** Sends statements to PostgreSQL. */
 export type Executor = {
   /**
-   * Resolves with the rows; until `deadline`, a moment of `performance.now()`.
+   * Resolves with the rows. `deadline` is a time of `performance.now()`.
    *
-   * @throws {Problem} service_unavailable_error when it was not sent or not answered in time; else the fault of
-   * PostgreSQL, or that of the connection
+   * @throws {Problem} service_unavailable_error if the statement was not sent, or got no response, in time; otherwise the
+   * fault of PostgreSQL or of the connection
    */
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
-  /** How many wait for a connection, and are not sent yet. */
+  /** Number of statements that wait to be sent. */
   readonly waitingCount: number;
-  /** Gives up all statements, for good. */
+  /** Cancels all statements, and refuses later ones. */
   cancel(): void;
 };
 
-/** The request may wait no longer. */
+/** A statement that has no response yet. */
+export class PendingStatement {
+  readonly text: StatementText;
+  values: readonly unknown[];
+  /** A time of `performance.now()`. */
+  readonly deadline: number;
+  readonly #resolve: (rows: readonly Row[]) => void;
+  readonly #reject: (fault: unknown) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    text: StatementText,
+    values: readonly unknown[],
+    deadline: number,
+    resolve: (rows: readonly Row[]) => void,
+    reject: (fault: unknown) => void,
+  ) {
+    this.text = text;
+    this.values = values;
+    this.deadline = deadline;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Calls `onExpiry` at this time, and not before, unless the statement is settled. Replaces an earlier time. */
+  expireAt(time: number, onExpiry: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(onExpiry, Math.ceil(time - performance.now()) + 1).unref();
+  }
+
+  resolve(rows: readonly Row[]): void {
+    clearTimeout(this.#timer);
+    this.#resolve(rows);
+  }
+
+  reject(fault: unknown): void {
+    clearTimeout(this.#timer);
+    this.#reject(fault);
+  }
+}
+
+/** The request's deadline passed before the statement was sent. */
 export const timeLimitReached = () =>
   unavailable("the request's time limit is reached", new Error('the statement was not sent'));
 
-/** It was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
+/** The statement was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
 export const noFreeConnection = () =>
   unavailable('no connection became free in time', new Error('all connections were in use or being opened'));
 
-/** The statement was sent, and the request's time limit is reached. */
+/** As many statements as allowed wait to be sent. */
+export const queueFull = () => unavailable('too many requests wait for a connection');
+
+/** The request's deadline passed after the statement was sent. */
 export const noResponse = () =>
   unavailable("PostgreSQL cannot answer: the request's time limit is reached", new ResponseTimeout());
 
-/** The shutdown waits no longer. */
+/** The drain timeout of the shutdown has passed. */
 export const cancelledByShutdown = () => unavailable('the statement was cancelled by the shutdown');
 
-/** The shutdown is past the drain. */
+/** The shutdown has closed the connections. */
 export const connectionsClosed = () =>
   unavailable('the connections are closed because the service is shutting down');

@@ -4,7 +4,7 @@ import { engineProfile } from '../engine-profile.ts';
 import { clientConfig, SESSION } from '../hosts/connection.ts';
 import type { Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
-import { type Executors, requestTimeLimit } from '../sender.ts';
+import type { Executors } from '../sender.ts';
 import { createLockWaiters } from './lock-waiters.ts';
 import { SessionExecutor } from './session-executor.ts';
 
@@ -15,6 +15,9 @@ const LOCK_TIMEOUT_MS = 20;
 
 /** How many statements may wait for an executor: 32 for each connection; one more would only wait in vain. */
 export const queueLimit = ({ poolSize }: Pick<Settings['postgres'], 'poolSize'>) => poolSize * 32;
+
+/** In milliseconds: a response may arrive so much later than PostgreSQL sent it. */
+const GRACE_MS = 100;
 
 /** With fewer connections than these none is shared. */
 const MIN_SHARED_POOL_SIZE = 4;
@@ -32,7 +35,7 @@ export function openExecutors(
   hosts: Hosts,
   watch: (session: Session) => void,
 ): Opened {
-  const { poolSize, pooler, poolTimeout } = settings;
+  const { poolSize, pooler, poolTimeout, statementTimeout } = settings;
   const { hasSessionOptions, limitsLockWaits } = engineProfile(settings);
   const options = {
     hosts,
@@ -40,7 +43,8 @@ export function openExecutors(
     areNamed: pooler === 'none',
     maxWaiting: queueLimit(settings),
     poolTimeLimit: poolTimeout * 1000,
-    timeLimit: requestTimeLimit(settings),
+    // PostgreSQL itself ends a statement after its time limit.
+    maxSilence: statementTimeout * 1000 + GRACE_MS,
   };
   // Without a limit on waits for locks one that waits would hold up the others.
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < MIN_SHARED_POOL_SIZE) {

@@ -10,13 +10,15 @@ import {
   type Executor,
   noFreeConnection,
   noResponse,
+  PendingStatement,
+  queueFull,
+  type StatementText,
   timeLimitReached,
 } from './executor.ts';
-import { Pipeline, type StatementText, type ToSend } from './pipeline.ts';
+import { Pipeline } from './pipeline.ts';
 import type { Row } from './rows.ts';
-import { createTimeLimits } from './time-limits.ts';
 
-type Options = {
+type SessionExecutorOptions = {
   readonly hosts: Hosts;
   /** Called with each new session. */
   readonly watch: (session: Session) => void;
@@ -28,103 +30,69 @@ type Options = {
   readonly areNamed: boolean;
   /** Maximum number of statements that wait to be sent. */
   readonly maxWaiting: number;
-  /** For how long a statement waits before it is sent, and how long PostgreSQL may be silent; in milliseconds. */
+  /** For how long a statement waits to be sent, and for how long a session may be silent; in milliseconds. */
   readonly poolTimeLimit: number;
-  readonly timeLimit: number;
+  readonly maxSilence: number;
 };
 
-/** A session, when it was opened and last used (`Date.now()`), and when its number of answers was last seen to change. */
-type Open = {
-  readonly session: Session;
-  readonly pipeline: Pipeline;
-  readonly openedAt: number;
-  usedAt: number;
-  answered: number;
-  answeredAt: number;
-};
-
-/** A statement that is not answered yet; it is given up at `until` (`performance.now()`). */
-type Waiting = ToSend & {
-  values: readonly unknown[];
-  until: number;
-  readonly deadline: number;
-  readonly queuedAt: number;
-  readonly lockTimeLimit: number | undefined;
-  readonly giveUp: () => void;
-  sentTo: Open | undefined;
-};
+/** A statement, and the session to which it was sent. */
+class QueuedStatement extends PendingStatement {
+  readonly queuedAt = performance.now();
+  maxLockWait: number | undefined;
+  sentTo: Pipeline | undefined;
+}
 
 /**
- * In milliseconds. A session that was idle for longer is not used again: while AWS Lambda freezes the process no timer runs,
- * and its connection may be gone.
+ * A session that was idle for longer is not used again. While AWS Lambda freezes the process no timer runs, and the
+ * connection may be lost.
  */
 const MAX_IDLE_MS = 60_000;
 
-/** In milliseconds: an older session is replaced, so that sessions spread over new servers behind a balancer. */
+/** An older session is replaced, so that sessions spread over new servers behind a load balancer. */
 const MAX_AGE_MS = 1_800_000;
 
-/** In milliseconds: interval at which idle, old and silent sessions are closed. */
+/** Interval at which idle and old sessions are closed. */
 const UPKEEP_MS = 250;
 
 const SET_LOCK_TIMEOUT = { sql: "select set_config('lock_timeout', $1, false)", name: 'set lock_timeout' };
 const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeout' };
 
 /**
- * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session, one
- * behind the other: one that is given up costs its siblings nothing, because its answer is thrown away. With a depth of
- * 1, a session whose statement is given up is connectionsClosed, and PostgreSQL stops the statement.
+ * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. If
+ * one of them expires, its late response is discarded, and the others get theirs. With a depth of 1, the session of an
+ * expired statement is closed, and PostgreSQL stops the statement.
  */
 export class SessionExecutor implements Executor {
   readonly #config: ClientConfig;
-  readonly #options: Options;
-  readonly #open = new Set<Open>();
-  readonly #queue = new ChurningSet<Waiting>();
-  readonly #limits = createTimeLimits();
+  readonly #options: SessionExecutorOptions;
+  readonly #pipelines = new Set<Pipeline>();
+  readonly #queue = new ChurningSet<QueuedStatement>();
   #opening = 0;
   #upkeep: NodeJS.Timeout | undefined;
-  /** Why no statement is taken any more. */
-  #end: (() => Error) | undefined;
+  /** Creates the refusal of further statements during the shutdown. */
+  #refuse: (() => Error) | undefined;
   readonly #closed = Promise.withResolvers<void>();
 
   /** Opens nothing yet. */
-  constructor(config: ClientConfig, options: Options) {
+  constructor(config: ClientConfig, options: SessionExecutorOptions) {
     this.#config = config;
     this.#options = options;
   }
 
-  /** As `Executor`; `lockTimeLimit` is for how many milliseconds at most the statement waits for a lock, with a depth of 1. */
+  /** As `Executor`. With a depth of 1, `maxLockWait` limits the statement's wait for a lock, in milliseconds. */
   send(
     text: StatementText,
     values: readonly unknown[],
     deadline: number,
-    lockTimeLimit?: number,
+    maxLockWait?: number,
   ): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
-      const refusal = this.#refusalOf(deadline);
-      if (refusal) return reject(refusal);
-      const waiting: Waiting = {
-        text,
-        values,
-        deadline,
-        lockTimeLimit,
-        queuedAt: performance.now(),
-        until: deadline,
-        sentTo: undefined,
-        resolve: (rows) => {
-          resolve(rows);
-          this.#settle(waiting);
-        },
-        reject: (fault) => {
-          reject(fault);
-          this.#settle(waiting);
-        },
-        giveUp: () => this.#giveUp(waiting),
-      };
-      this.#limits.add(waiting);
-      if (this.#queue.size === 0 && this.#isSent(waiting)) return;
-      waiting.until = Math.min(deadline, performance.now() + this.#options.poolTimeLimit);
-      this.#queue.add(waiting);
-      this.#sendQueued();
+      if (this.#refuse) return reject(this.#refuse());
+      if (deadline <= performance.now()) return reject(timeLimitReached());
+      if (this.#queue.size >= this.#options.maxWaiting) return reject(queueFull());
+      const statement = new QueuedStatement(text, values, deadline, resolve, reject);
+      statement.maxLockWait = maxLockWait;
+      this.#accept(statement);
     });
   }
 
@@ -132,97 +100,91 @@ export class SessionExecutor implements Executor {
     return this.#queue.size;
   }
 
-  /** How many sessions are idle, and how many are not. */
+  /** Number of idle sessions, and of those that are in use or being opened. */
   get sessions(): { readonly idle: number; readonly used: number } {
     let idle = 0;
-    for (const { pipeline } of this.#open) if (pipeline.length === 0) idle += 1;
-    return { idle, used: this.#open.size - idle + this.#opening };
+    for (const { length } of this.#pipelines) if (length === 0) idle += 1;
+    return { idle, used: this.#pipelines.size - idle + this.#opening };
   }
 
   cancel(): void {
-    this.#end = cancelledByShutdown;
-    for (const { reject } of this.#queue) reject(cancelledByShutdown());
+    this.#refuse = cancelledByShutdown;
+    for (const statement of this.#queue) statement.reject(cancelledByShutdown());
     this.#queue.clear();
-    for (const { pipeline } of this.#open) pipeline.abandon();
+    for (const pipeline of this.#pipelines) pipeline.abandon();
     this.#closed.resolve();
   }
 
-  /** Takes no more statements. Resolves when those in progress are answered and all sessions are closed. */
+  /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
   close(): Promise<void> {
-    this.#end ??= connectionsClosed;
-    for (const open of this.#open) if (open.pipeline.length === 0) this.#drop(open);
+    this.#refuse ??= connectionsClosed;
+    for (const pipeline of this.#pipelines) if (pipeline.length === 0) this.#drop(pipeline);
     this.#resolveIfClosed();
     return this.#closed.promise;
   }
 
-  #refusalOf(deadline: number): Error | undefined {
-    if (this.#end) return this.#end();
-    if (deadline <= performance.now()) return timeLimitReached();
-    const isFull = this.#queue.size >= this.#options.maxWaiting;
-    return isFull ? unavailable('too many requests wait for a connection') : undefined;
+  #accept(statement: QueuedStatement): void {
+    if (this.#queue.size === 0 && this.#isSent(statement)) return;
+    const until = Math.min(statement.deadline, performance.now() + this.#options.poolTimeLimit);
+    statement.expireAt(until, () => this.#expire(statement));
+    this.#queue.add(statement);
+    this.#sendQueued();
   }
 
   #sendQueued(): void {
-    for (const waiting of this.#queue) {
-      if (!this.#isSent(waiting)) return;
-      this.#queue.delete(waiting);
+    for (const statement of this.#queue) {
+      if (!this.#isSent(statement)) return;
+      this.#queue.delete(statement);
     }
   }
 
-  #isSent(waiting: Waiting): boolean {
-    const open = this.#leastBusy();
-    if (!open || open.pipeline.length > 0) this.#openAnother();
-    if (!open || open.pipeline.length >= this.#options.depth) return false;
-    waiting.until = waiting.deadline;
-    waiting.sentTo = open;
-    if (this.#options.depth === 1) this.#sendAlone(waiting, open);
-    else open.pipeline.send(waiting);
+  #isSent(statement: QueuedStatement): boolean {
+    const pipeline = this.#findLeastBusy();
+    if (!pipeline || pipeline.length > 0) this.#openAnother();
+    if (!pipeline || pipeline.length >= this.#options.depth) return false;
+    statement.sentTo = pipeline;
+    statement.expireAt(statement.deadline, () => this.#expire(statement));
+    if (this.#options.depth === 1) this.#sendAlone(statement, pipeline);
+    else pipeline.send(statement);
     return true;
   }
 
-  #sendAlone(waiting: Waiting, open: Open): void {
-    const { pipeline } = open;
-    const left = Math.max(waiting.deadline - performance.now(), 1);
-    waiting.values = fillLockTimeout(waiting.values, left);
-    const { lockTimeLimit } = waiting;
-    if (lockTimeLimit !== undefined)
-      this.#change(open, SET_LOCK_TIMEOUT, [String(Math.min(lockTimeLimit, computeLockTimeout(left)))]);
-    pipeline.send(waiting);
-    if (lockTimeLimit !== undefined) this.#change(open, RESET_LOCK_TIMEOUT, []);
+  #sendAlone(statement: QueuedStatement, pipeline: Pipeline): void {
+    const left = Math.max(statement.deadline - performance.now(), 1);
+    const { maxLockWait } = statement;
+    statement.values = fillLockTimeout(statement.values, left);
+    if (maxLockWait === undefined) {
+      pipeline.send(statement);
+      return;
+    }
+    const lockTimeout = String(Math.min(maxLockWait, computeLockTimeout(left)));
+    changeSession(pipeline, SET_LOCK_TIMEOUT, [lockTimeout]);
+    pipeline.send(statement);
+    changeSession(pipeline, RESET_LOCK_TIMEOUT, []);
   }
 
-  /** Changes the session in one write with the statement beside it. If that fails, the session is not used again. */
-  #change(open: Open, text: StatementText, values: readonly string[]): void {
-    const { pipeline } = open;
-    const reject = () => {
-      pipeline.isBroken = true;
-      this.#onAnswer(open);
-    };
-    pipeline.send({ text, values, resolve: () => this.#onAnswer(open), reject });
-  }
-
-  #leastBusy(): Open | undefined {
-    let found: Open | undefined;
-    for (const open of this.#open) {
-      const { pipeline, usedAt } = open;
-      if (pipeline.length === 0 && (pipeline.isBroken || Date.now() - usedAt > MAX_IDLE_MS)) this.#drop(open);
-      else if (!pipeline.isBroken && (!found || pipeline.length < found.pipeline.length)) found = open;
-      if (found?.pipeline.length === 0) break;
+  #findLeastBusy(): Pipeline | undefined {
+    let found: Pipeline | undefined;
+    for (const pipeline of this.#pipelines) {
+      const { length, isBroken, usedAt } = pipeline;
+      if (length === 0 && (isBroken || Date.now() - usedAt > MAX_IDLE_MS)) this.#drop(pipeline);
+      else if (!isBroken && (!found || length < found.length)) found = pipeline;
+      if (found?.length === 0) break;
     }
     return found;
   }
 
-  /** One for each statement that waits, unless there are as many as may be, or the host refuses more than there are. */
+  /** Opens a session for each statement that waits, up to the maximum, or until the host refuses further sessions. */
   #openAnother(): void {
     const { hosts, maxSessions } = this.#options;
-    const count = this.#open.size;
+    const count = this.#pipelines.size;
     if (this.#opening > 0 && this.#opening >= this.#queue.size) return;
-    if (this.#end || count + this.#opening >= maxSessions || (count > 0 && hosts.refusesSessions)) return;
+    if (this.#refuse || count + this.#opening >= maxSessions || (count > 0 && hosts.refusesSessions)) return;
     this.#opening += 1;
-    void this.#openSession();
+    void this.#open();
   }
 
-  async #openSession(): Promise<void> {
+  async #open(): Promise<void> {
     const { hosts, watch, areNamed } = this.#options;
     const session = new hosts.Session(this.#config);
     const begun = performance.now();
@@ -233,90 +195,69 @@ export class SessionExecutor implements Executor {
       return this.#onRefusal(fault, begun);
     }
     this.#opening -= 1;
-    const pipeline = new Pipeline(session, { areNamed });
-    const now = Date.now();
-    const open = {
-      session,
-      pipeline,
-      openedAt: now,
-      usedAt: now,
-      answered: 0,
-      answeredAt: performance.now(),
-    };
-    this.#open.add(open);
-    session.on('error', () => this.#onAnswer(open));
-    session.once('end', () => {
-      this.#drop(open);
-      this.#sendQueued();
-    });
-    this.#upkeep ??= setInterval(() => this.#keepUp(), UPKEEP_MS).unref();
+    const pipeline = new Pipeline(session, areNamed, (answered) => this.#onResponse(answered));
+    this.#pipelines.add(pipeline);
+    this.#upkeep ??= setInterval(() => this.#dropUnused(), UPKEEP_MS).unref();
     watch(session);
-    if (this.#end) this.#drop(open);
-    else this.#sendQueued();
+    this.#onResponse(pipeline);
   }
 
-  /** Statements that wait share the sessions that there are. Without any, those from before the attempt wait in vain. */
+  /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
   #onRefusal(fault: unknown, begun: number): void {
     this.#resolveIfClosed();
-    if (this.#open.size > 0 || fault instanceof HostChanged) {
-      this.#sendQueued();
-      return;
+    if (this.#pipelines.size === 0 && !(fault instanceof HostChanged)) {
+      const reason = `no connection: ${fault instanceof Error ? fault.message : fault}`;
+      const failed = [...this.#queue].filter(({ queuedAt }) => queuedAt <= begun);
+      for (const statement of failed) this.#queue.delete(statement);
+      for (const statement of failed) statement.reject(unavailable(reason, fault));
     }
-    // Whatever the reason, TLS and passwords included, nothing has been sent yet.
-    const reason = `no connection: ${fault instanceof Error ? fault.message : fault}`;
-    const inVain = [...this.#queue].filter(({ queuedAt }) => queuedAt <= begun);
-    for (const waiting of inVain) this.#queue.delete(waiting);
-    for (const { reject } of inVain) reject(unavailable(reason, fault));
     this.#sendQueued();
   }
 
-  #settle(waiting: Waiting): void {
-    this.#limits.delete(waiting);
-    if (waiting.sentTo) this.#onAnswer(waiting.sentTo);
-    else this.#sendQueued();
+  /** The session may be free for a statement that waits, or done. */
+  #onResponse(pipeline: Pipeline): void {
+    if (pipeline.length === 0 && (pipeline.isBroken || this.#refuse)) this.#drop(pipeline);
+    if (this.#queue.size > 0) this.#sendQueued();
   }
 
-  /** The session may be free for a statement that waits. */
-  #onAnswer(open: Open): void {
-    open.usedAt = Date.now();
-    if (open.pipeline.length === 0 && (open.pipeline.isBroken || this.#end)) this.#drop(open);
-    this.#sendQueued();
-  }
-
-  #giveUp(waiting: Waiting): void {
-    const { sentTo, deadline, until } = waiting;
-    if (!sentTo) {
-      this.#queue.delete(waiting);
-      waiting.reject(until === deadline ? timeLimitReached() : noFreeConnection());
+  #expire(statement: QueuedStatement): void {
+    const { sentTo, deadline } = statement;
+    if (sentTo) {
+      // A session of one statement would return the late response to the next statement.
+      const isSilent = Date.now() - sentTo.usedAt > this.#options.maxSilence;
+      if (this.#options.depth === 1 || isSilent) sentTo.abandon();
+      statement.reject(noResponse());
       return;
     }
-    // An exclusive session would hand the late answer to the next statement.
-    if (this.#options.depth === 1) sentTo.pipeline.abandon();
-    waiting.reject(noResponse());
+    this.#queue.delete(statement);
+    statement.reject(performance.now() < deadline ? noFreeConnection() : timeLimitReached());
   }
 
-  #drop(open: Open): void {
-    if (!this.#open.delete(open)) return;
-    open.pipeline.isBroken = true;
-    void open.session.end().catch(() => {});
-    if (this.#open.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
+  #drop(pipeline: Pipeline): void {
+    if (!this.#pipelines.delete(pipeline)) return;
+    pipeline.isBroken = true;
+    void pipeline.session.end().catch(() => {});
+    if (this.#pipelines.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
     this.#resolveIfClosed();
   }
 
   #resolveIfClosed(): void {
-    if (this.#end && this.#open.size === 0 && this.#opening === 0) this.#closed.resolve();
+    if (this.#refuse && this.#pipelines.size === 0 && this.#opening === 0) this.#closed.resolve();
   }
 
-  #keepUp(): void {
-    const [now, monotonic] = [Date.now(), performance.now()];
-    for (const open of this.#open) {
-      const { pipeline, openedAt, usedAt } = open;
-      const isIdle = pipeline.length === 0;
-      if (isIdle && (now - usedAt > MAX_IDLE_MS || now - openedAt > MAX_AGE_MS)) this.#drop(open);
-      else if (isIdle || pipeline.answered !== open.answered) {
-        open.answered = pipeline.answered;
-        open.answeredAt = monotonic;
-      } else if (monotonic - open.answeredAt > this.#options.timeLimit) pipeline.abandon();
+  #dropUnused(): void {
+    const now = Date.now();
+    for (const pipeline of this.#pipelines) {
+      const isUnused = now - pipeline.usedAt > MAX_IDLE_MS || now - pipeline.openedAt > MAX_AGE_MS;
+      if (pipeline.length === 0 && isUnused) this.#drop(pipeline);
     }
   }
+}
+
+/** Changes the session in the write of the statement beside it. If that fails, the session is not used again. */
+function changeSession(pipeline: Pipeline, text: StatementText, values: readonly string[]): void {
+  const reject = () => {
+    pipeline.isBroken = true;
+  };
+  pipeline.send({ text, values, resolve() {}, reject });
 }
