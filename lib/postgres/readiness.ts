@@ -1,7 +1,7 @@
 import { unavailable } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isMissingTable } from './faults.ts';
-import { abandon, clientConfig } from './hosts/connection.ts';
+import { clientConfig } from './hosts/connection-config.ts';
 import { Hosts } from './hosts/hosts.ts';
 import type { Session } from './hosts/session.ts';
 
@@ -35,7 +35,7 @@ export function createReadiness(
     let opened: Session | undefined;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
-      if (opened) abandon(opened);
+      if (opened) opened.abandon();
       reject(new Error('PostgreSQL did not answer in time'));
     }, TIME_LIMIT_MS);
     try {
@@ -43,7 +43,7 @@ export function createReadiness(
       const { rowCount } = await Promise.race([opened.query(isMigrated), late]);
       if (rowCount === 0) throw NOT_MIGRATED;
     } catch (cause) {
-      if (opened && !isUnmigrated(cause)) abandon(opened);
+      if (opened && !isUnmigrated(cause)) opened.abandon();
       throw notReady(cause);
     } finally {
       clearTimeout(timer);
@@ -72,7 +72,10 @@ export function createReadiness(
       return asking;
     },
     async close() {
-      void session?.then(abandon, () => {});
+      void session?.then(
+        (opened) => opened.abandon(),
+        () => {},
+      );
     },
   };
 }

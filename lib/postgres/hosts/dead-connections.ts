@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '../../settings/settings.ts';
-import { abandon, clientConfig } from './connection.ts';
+import { clientConfig } from './connection-config.ts';
 import { Session } from './session.ts';
 
 /** In milliseconds: how often sessions are looked at, how long one may be silent, and how often PostgreSQL is asked. */
@@ -62,9 +62,9 @@ export function closeDeadConnections(
       if (session.awaitsAnswer || heardAt > since - MAX_SILENCE_MS) continue;
       // The pool takes an error for the end of an idle connection.
       session.emit('error', new Error('the connection is dead'));
-      abandon(session);
+      session.abandon();
     }
-    for (const [session] of dead) abandon(session);
+    for (const [session] of dead) session.abandon();
   }
 
   return (session) => {
@@ -92,7 +92,7 @@ async function findIdle(
 ): Promise<ReadonlySet<Session>> {
   const [{ host, port }] = sessions as readonly [Session];
   const asking = new Session(clientConfig({ ...postgres, servers: [{ host, port }] }), postgres);
-  const limit = setTimeout(() => abandon(asking), TIME_LIMIT_MS);
+  const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
   try {
     await asking.openInTime(TIME_LIMIT_MS);
     const { rows } = await asking.query(
@@ -105,6 +105,6 @@ async function findIdle(
     return new Set(sessions.filter(isIdle));
   } finally {
     clearTimeout(limit);
-    abandon(asking);
+    asking.abandon();
   }
 }

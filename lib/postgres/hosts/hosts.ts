@@ -1,8 +1,8 @@
 import type { ClientConfig } from 'pg';
 import type { Settings } from '../../settings/settings.ts';
 import { isUnreachable, wasCutOff } from '../faults.ts';
-import { abandon, clientConfig } from './connection.ts';
 import { ConnectionAttempts } from './connection-attempts.ts';
+import { clientConfig } from './connection-config.ts';
 import { connectTimeLimit, Session } from './session.ts';
 
 type Postgres = Settings['postgres'];
@@ -108,7 +108,7 @@ export class Hosts {
     // Another session is asked next, because this one knows better.
     this.#asking.delete(found.host);
     this.#onError(session);
-    abandon(session);
+    session.abandon();
     throw new HostChanged();
   }
 
@@ -143,7 +143,7 @@ export class Hosts {
     if (writer) return writer;
     const standby = standbyAmong([preferred, ...(await Promise.all(others))], await responding);
     // None of them has responded: a statement that waits for its answer is not held up any longer.
-    for (const session of this.#sessions) if (session.at !== standby.host) abandon(session);
+    for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
     return standby;
   }
 
@@ -154,7 +154,7 @@ export class Hosts {
     for (;;) {
       try {
         const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
-        const timer = setTimeout(() => abandon(session), limit);
+        const timer = setTimeout(() => session.abandon(), limit);
         const acceptsWrites = await session.askWhetherItAcceptsWrites().finally(() => clearTimeout(timer));
         return { host, acceptsWrites };
       } catch (fault) {
@@ -170,7 +170,10 @@ export class Hosts {
     await this.#attemptsAt(host).make(() => session.openInTime());
     this.#asking.set(host, session);
     setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
-    setTimeout(() => abandon(session), ASKING_SESSION_LIFETIME_MS + connectTimeLimit(this.#postgres)).unref();
+    setTimeout(
+      () => session.abandon(),
+      ASKING_SESSION_LIFETIME_MS + connectTimeLimit(this.#postgres),
+    ).unref();
     return session;
   }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from '../engine-profile.ts';
-import { abandon, clientConfig } from '../hosts/connection.ts';
+import { clientConfig } from '../hosts/connection-config.ts';
 import { closeDeadConnections } from '../hosts/dead-connections.ts';
 import { Hosts } from '../hosts/hosts.ts';
 import { Session } from '../hosts/session.ts';
@@ -52,7 +52,7 @@ export async function connectForMigrations(
   signal?.throwIfAborted();
   const { hasAdvisoryLocks, hasTransactionalDdl } = engineProfile(postgres);
   const client = new Session(clientConfig(found, SESSION), found);
-  const abort = () => abandon(client);
+  const abort = () => client.abandon();
   const close = () => {
     signal?.removeEventListener('abort', abort);
     abort();

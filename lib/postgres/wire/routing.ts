@@ -1,7 +1,7 @@
 import type { Settings } from '../../settings/settings.ts';
 import { Batcher } from '../batching/batcher.ts';
 import { engineProfile } from '../engine-profile.ts';
-import { clientConfig, SESSION } from '../hosts/connection.ts';
+import { clientConfig, SESSION } from '../hosts/connection-config.ts';
 import type { Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
 import type { Executors } from '../sender.ts';
