@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
-import { type EngineProfile, engineProfile } from '../engine-profile.ts';
+import type { EngineProfile } from '../engine-profile.ts';
 import { isMissingTable, isSchemaConflict } from '../faults.ts';
-import { connectForMigrations, type SendSql } from './migration-connection.ts';
+import { MigrationConnection, type SendSql } from './migration-connection.ts';
 
-/** In milliseconds. */
 const POLL_MS = 250;
+
+/** For how long a statement that conflicts with those of other sessions is sent again. */
 const MAX_RETRY_MS = 10_000;
 
 /**
@@ -18,7 +19,7 @@ export type Migration = (send: SendSql, engine: EngineProfile) => Promise<void>;
 type Migrations = Readonly<Record<string, Migration>>;
 
 /**
- * Runs the migrations that have not run yet, in their order, until `signal`. One of several instances runs them; the
+ * Runs the migrations that have not run yet, in their order, until `signal`. One of several instances runs them. The
  * others ask again and again, so that none of them waits within a statement. Recorded migrations that are not in the
  * list belong to a later version, and are ignored.
  *
@@ -29,21 +30,26 @@ export async function migrate(
   known: Migrations,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { send, lock, close } = await connectForMigrations(postgres, signal);
+  const connection = await MigrationConnection.open(postgres, signal);
   try {
-    while ((await findPending(send, known)).length > 0) {
-      if (await lock()) await runPending(send, known, engineProfile(postgres));
+    while ((await findPending(connection.send, known)).length > 0) {
+      if (await connection.lock()) await runPending(connection, known);
       else await sleep(POLL_MS);
     }
   } finally {
-    close();
+    connection.close();
   }
 }
 
-async function runPending(send: SendSql, known: Migrations, engine: EngineProfile): Promise<void> {
-  await retryOnConflict(() => createRecord(send));
+/** The record has the form of kysely's migrator, which version 1.0.0 uses. */
+async function runPending({ send, profile }: MigrationConnection, known: Migrations): Promise<void> {
+  await retryOnConflict(() =>
+    send(sql`create table if not exists kysely_migration (
+      name varchar(255) primary key, timestamp varchar(255) not null
+    )`),
+  );
   for (const [name, migration] of await findPending(send, known)) {
-    await retryOnConflict(() => migration(send, engine));
+    await retryOnConflict(() => migration(send, profile));
     const timestamp = new Date().toISOString();
     await send(
       sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
@@ -51,33 +57,23 @@ async function runPending(send: SendSql, known: Migrations, engine: EngineProfil
   }
 }
 
-/** What has run is recorded by name: instances of every version look there. */
+/** Migrations are recorded by name, in every version of the service. */
 async function findPending(send: SendSql, known: Migrations) {
-  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch(
-    assumeNoneRecorded,
-  );
+  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch((fault) => {
+    if (isMissingTable(fault)) return [];
+    throw fault;
+  });
   const names = new Set(recorded.map(({ name }) => name));
   return Object.entries(known).filter(([name]) => !names.has(name));
 }
 
-function assumeNoneRecorded(fault: unknown): [] {
-  if (!isMissingTable(fault)) throw fault;
-  return [];
-}
-
-/** As kysely's migrator makes it, which the first version of the service uses. */
-async function createRecord(send: SendSql): Promise<void> {
-  await send(sql`create table if not exists kysely_migration (
-    name varchar(255) primary key, timestamp varchar(255) not null
-  )`);
-}
-
-/** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a while. */
-async function retryOnConflict(run: () => Promise<void>): Promise<void> {
+/** Runs a statement that may be sent again, until no other session prevents it. */
+async function retryOnConflict(run: () => Promise<unknown>): Promise<void> {
   const deadline = performance.now() + MAX_RETRY_MS;
   for (;;) {
     try {
-      return await run();
+      await run();
+      return;
     } catch (fault) {
       if (!isSchemaConflict(fault) || performance.now() > deadline) throw fault;
     }
