@@ -124,9 +124,10 @@ export class SessionExecutor implements Executor {
   }
 
   #accept(statement: QueuedStatement): void {
-    if (this.#queue.size === 0 && this.#isSent(statement)) return;
-    const until = Math.min(statement.deadline, performance.now() + this.#options.poolTimeLimit);
-    statement.expireAt(until, () => this.#expire(statement));
+    const isSent = this.#queue.size === 0 && this.#isSent(statement);
+    const waitUntil = Math.min(statement.deadline, performance.now() + this.#options.poolTimeLimit);
+    statement.expireAt(isSent ? statement.deadline : waitUntil, () => this.#expire(statement));
+    if (isSent) return;
     this.#queue.add(statement);
     this.#sendQueued();
   }
@@ -143,7 +144,6 @@ export class SessionExecutor implements Executor {
     if (!pipeline || pipeline.length > 0) this.#openAnother();
     if (!pipeline || pipeline.length >= this.#options.depth) return false;
     statement.sentTo = pipeline;
-    statement.expireAt(statement.deadline, () => this.#expire(statement));
     if (this.#options.depth === 1) this.#sendAlone(statement, pipeline);
     else pipeline.send(statement);
     return true;
@@ -222,15 +222,17 @@ export class SessionExecutor implements Executor {
 
   #expire(statement: QueuedStatement): void {
     const { sentTo, deadline } = statement;
-    if (sentTo) {
+    const isLate = performance.now() >= deadline;
+    if (sentTo && !isLate) statement.expireAt(deadline, () => this.#expire(statement));
+    else if (sentTo) {
       // A session of one statement would return the late response to the next statement.
       const isSilent = Date.now() - sentTo.usedAt > this.#options.maxSilence;
       if (this.#options.depth === 1 || isSilent) sentTo.abandon();
       statement.reject(noResponse());
-      return;
+    } else {
+      this.#queue.delete(statement);
+      statement.reject(isLate ? timeLimitReached() : noFreeConnection());
     }
-    this.#queue.delete(statement);
-    statement.reject(performance.now() < deadline ? noFreeConnection() : timeLimitReached());
   }
 
   #drop(pipeline: Pipeline): void {
