@@ -7,6 +7,7 @@
 // runs npm. On Apple Silicon the runtime is Node 26, unless the machine has a Node 24: the newest packaged 24 there is
 // 24.0.0, which is a year and a half behind in security fixes, and in which running TypeScript is experimental.
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -18,7 +19,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { delimiter, dirname, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -29,137 +30,91 @@ const built = join(root, 'dist', 'host', 'main.mjs');
 const lock = join(root, '.data', 'bootstrap.lock');
 // biome-ignore lint/style/noProcessEnv: npm reports its own path here
 const environment = process.env;
+/** The Node that runs npm, not the one in node_modules, which may be about to be replaced. */
 const own = environment.npm_node_execpath ?? process.execPath;
 
 const isToBeBuilt = process.argv.includes('--built');
 const hasSources = existsSync(join(root, 'host', 'main.ts'));
 
+/** What must be true before the script runs, and what makes it true. */
+const steps = [[hasPackages, install], ...(isToBeBuilt ? [[isBuilt, build]] : [])];
+
 try {
-  if (!isPrepared()) await alone(prepare);
+  if (!steps.every(([isDone]) => isDone())) await alone(carryOut);
 } catch (error) {
   say(`\n${error.message}\n`);
   process.exitCode = 1;
 }
 
-function isPrepared() {
-  return hasPackages() && (!isToBeBuilt || isBuilt());
+async function carryOut() {
+  for (const [isDone, make] of steps) if (!isDone()) await make();
 }
 
-async function prepare() {
-  if (!hasPackages() && !(isInstalled() && mendRuntime())) {
-    await install();
-    if (!mendRuntime()) throw new Error(`Node 24 is needed, and this system has ${process.version}.`);
-  }
-  if (isToBeBuilt && !isBuilt()) build();
-}
-
-/** A build needs no packages except the runtime. */
+/** Whether the packages are there. A folder with a build and no sources needs the runtime only. */
 function hasPackages() {
-  if (isToBeBuilt && !hasSources) return isFit('node');
-  return isInstalled() && hasRuntime();
+  if (isToBeBuilt && !hasSources) return majorOf('node') >= 24;
+  return missingPackages().length === 0 && linkRuntime();
 }
 
-function isInstalled() {
-  return missingPackages().length === 0;
-}
-
-/**
- * Names the packages of package-lock.json that node_modules lacks. An installation that was cut off has no list at all.
- */
+/** The packages of package-lock.json that node_modules lacks. An interrupted installation has no list. */
 function missingPackages() {
-  const wanted = packagesOf(join(root, 'package-lock.json'));
-  const present = presentPackages();
+  const wanted = packagesIn('package-lock.json');
+  const present = packagesIn('node_modules/.package-lock.json');
   // Optional packages count only if this project names them: the runtime and PostgreSQL.
   const named = Object.keys(wanted['']?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`);
-  return Object.keys(wanted).filter((path) => {
-    if (path === '' || present[path]?.version === wanted[path].version) return false;
-    return !wanted[path].optional || (named.includes(path) && isForThisMachine(wanted[path]));
-  });
+  const isNeeded = (path) =>
+    !wanted[path].optional || (named.includes(path) && isForThisMachine(wanted[path]));
+  const isMissing = (path) => path !== '' && present[path]?.version !== wanted[path].version;
+  return Object.keys(wanted).filter((path) => isMissing(path) && isNeeded(path));
 }
 
-function packagesOf(file) {
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
-}
-
-function presentPackages() {
+function packagesIn(file) {
   try {
-    return packagesOf(join(root, 'node_modules', '.package-lock.json'));
+    return JSON.parse(readFileSync(join(root, file), 'utf8')).packages;
   } catch {
-    // npm was cut off while it wrote the list.
     return {};
   }
 }
 
 function isForThisMachine({ os = [process.platform], cpu = [process.arch] }) {
-  return [os].flat().includes(process.platform) && [cpu].flat().includes(process.arch);
+  return os.includes(process.platform) && cpu.includes(process.arch);
 }
 
 async function install() {
   say('Installing the packages with "npm ci": this takes a minute at the first time\n');
   const since = Date.now();
-  const seconds = () => Math.round((Date.now() - since) / 1000);
-  const progress = setInterval(() => {
-    if (process.stderr.isTTY) say(`\r  ${seconds()} s `);
-    else if (seconds() % 15 === 0) say(`  still installing after ${seconds()} s\n`);
-  }, 1000);
+  const cli = environment.npm_execpath;
+  const [program, ...words] = cli?.endsWith('npm-cli.js') ? [own, cli] : ['npm'];
   // No package needs its scripts. Older versions of npm would run them all, and some of them are compilers.
-  const { code, output } = await run([
-    'ci',
-    '--include=dev',
-    '--include=optional',
-    '--ignore-scripts',
-    '--loglevel=error',
-  ]);
-  clearInterval(progress);
-  if (process.stderr.isTTY) say('\r');
-  if (code === null) throw new Error('The installation was interrupted.');
-  if (code !== 0)
-    throw new Error(`${output.trim()}\n\n"npm ci" failed with exit code ${code}: see its words above.`);
+  words.push('ci', '--include=dev', '--include=optional', '--ignore-scripts', '--loglevel=error');
+  const child = spawn(program, words, { cwd: root, stdio: ['ignore', 2, 2] });
+  // If this process is killed, npm continues. The next process waits for it.
+  writeFileSync(lock, `${process.pid} ${child.pid}`);
+  // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
+  const [code, signal] = await once(child, 'exit');
+  if (signal) throw new Error('The installation was interrupted.');
+  if (code !== 0) throw new Error(`"npm ci" failed with exit code ${code}: see its words above.`);
 
   const missing = missingPackages();
   if (missing.length > 0) throw new Error(`"npm ci" left out ${missing.join(', ')}.`);
-  say(`  installed in ${seconds()} s\n`);
-}
-
-function run(options) {
-  const [program, ...rest] = npm();
-  const child = spawn(program, [...rest, ...options], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  // If this process is killed, npm continues. The next process waits for it.
-  writeFileSync(lock, `${process.pid} ${child.pid ?? ''}`);
-  // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
-  const output = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => output.push(part));
-  return new Promise((resolve, reject) => {
-    child.on('error', (error) => reject(new Error(`npm does not start: ${error.message}`)));
-    child.on('close', (code) => resolve({ code, output: Buffer.concat(output).toString() }));
-  });
-}
-
-function npm() {
-  const cli = environment.npm_execpath;
-  if (!cli?.endsWith('npm-cli.js')) return ['npm'];
-  // The Node that runs npm, not the one in node_modules, which is about to be replaced.
-  return [own, cli];
-}
-
-/** A Node later than 24, as packaged for Apple Silicon, is used only if there is no 24. */
-function hasRuntime() {
-  const major = majorOf(runtime);
-  return major === 24 || (major > 24 && majorOf(own) !== 24);
+  if (!linkRuntime()) throw new Error(`Node 24 is needed, and this system has ${process.version}.`);
+  say(`  installed in ${Math.round((Date.now() - since) / 1000)} s\n`);
 }
 
 /**
- * Links node_modules/.bin/node to a Node 24. Returns whether there is one. npm before 11.6 removes its own link
- * together with those of the packages for other systems, which have the same name.
+ * Links node_modules/.bin/node to a Node 24, or to a later one if there is no 24. Returns whether there is one. npm
+ * before 11.6 removes its own link together with those of the packages for other systems, which have the same name.
  */
-function mendRuntime() {
-  const fit = [...packagedRuntimes(), own].filter((program) => program !== runtime && isFit(program));
-  const program = fit.find((candidate) => majorOf(candidate) === 24) ?? fit[0];
-  if (program === undefined) return false;
+function linkRuntime() {
+  const packaged = Object.entries(packagesIn('node_modules/.package-lock.json'))
+    .filter(([, found]) => found.bin?.node && isForThisMachine(found))
+    .map(([path, { bin }]) => join(root, path, bin.node));
+  const programsFound = [runtime, ...packaged, own];
+  const program =
+    programsFound.find((candidate) => majorOf(candidate) === 24) ??
+    programsFound.find((candidate) => majorOf(candidate) > 24);
+  if (program === undefined || program === runtime) return program === runtime;
   const draft = `${runtime}.${process.pid}`;
   mkdirSync(programs, { recursive: true });
   rmSync(draft, { force: true });
@@ -168,27 +123,17 @@ function mendRuntime() {
   return true;
 }
 
-function packagedRuntimes() {
-  return Object.entries(presentPackages())
-    .filter(([, wanted]) => wanted.bin?.node && isForThisMachine(wanted))
-    .map(([path, { bin }]) => join(root, path, bin.node));
-}
-
-function isFit(program) {
-  return majorOf(program) >= 24;
-}
-
 /** NaN for a program that does not exist or does not run here. */
 function majorOf(program) {
-  const { stdout } = spawnSync(program, ['--version'], withPrograms({ encoding: 'utf8' }));
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return Number.parseInt(stdout?.slice(1), 10);
 }
 
 /** Whether the last build began after the last change of its sources. */
 function isBuilt() {
-  const stamp = join(root, 'dist', 'built');
-  if (!hasSources) return existsSync(built);
-  if (!existsSync(built) || !existsSync(stamp)) return false;
+  if (!existsSync(built)) return false;
+  if (!hasSources) return true;
+  const stamp = statSync(join(root, 'dist', 'built'), { throwIfNoEntry: false });
   const sources = [
     'handlers',
     'host',
@@ -198,8 +143,7 @@ function isBuilt() {
     'package.json',
     'package-lock.json',
   ];
-  const since = statSync(stamp).mtimeMs;
-  return sources.every((name) => changedAt(join(root, name)) <= since);
+  return sources.every((name) => changedAt(join(root, name)) <= stamp?.mtimeMs);
 }
 
 /**
@@ -217,18 +161,13 @@ function changedAt(path) {
 function build() {
   if (!hasSources) throw new Error('There is neither dist/host/main.mjs nor a source to build it from.');
   say('Building dist/\n');
-  const { status } = spawnSync('node', ['esbuild.config.mjs'], withPrograms({ stdio: 'inherit' }));
+  const { status } = spawnSync(runtime, ['esbuild.config.mjs'], { cwd: root, stdio: 'inherit' });
   if (status !== 0) throw new Error('The build failed: see its words above.');
-}
-
-function withPrograms(options) {
-  const path = `${programs}${delimiter}${environment.PATH}`;
-  return { ...options, cwd: root, env: { ...environment, PATH: path } };
 }
 
 /** Prevents two npm scripts that start at once from installing at the same time. */
 async function alone(work) {
-  mkdirSync(dirname(lock), { recursive: true });
+  mkdirSync(join(root, '.data'), { recursive: true });
   for (let hasSaid = false; !takeLock(); hasSaid = true) {
     if (!hasSaid) say(`Waiting for another npm script to install (if there is none, delete ${lock})\n`);
     await pause(200);
@@ -240,26 +179,21 @@ async function alone(work) {
   }
 }
 
+/** Creates the lock, or removes one whose processes have all ended, so that a later attempt succeeds. */
 function takeLock() {
   try {
     writeFileSync(lock, `${process.pid}`, { flag: 'wx' });
     return true;
   } catch (error) {
     if (error.code !== 'EEXIST') throw error;
-    dropStaleLock();
-    return false;
   }
-}
-
-// A lock is stale if none of its processes lives. A lock that is still being written has no process yet.
-function dropStaleLock() {
   try {
-    const isFresh = Date.now() - statSync(lock).mtimeMs < 3000;
-    if (isFresh || readFileSync(lock, 'utf8').trim().split(' ').some(isAlive)) return;
+    // A lock that is still being written names no process yet. Number('') is 0, which is always alive.
+    if (!readFileSync(lock, 'utf8').split(' ').some(isAlive)) rmSync(lock, { force: true });
   } catch {
-    return;
+    // The lock was removed in the meantime.
   }
-  rmSync(lock, { force: true });
+  return false;
 }
 
 function isAlive(processId) {

@@ -2,7 +2,6 @@ import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { copyAssets } from './host/docs/assets.ts';
-import { archive } from './infra/archive.ts';
 import { buildVersion, checkedVersion } from './infra/build-version.ts';
 import { functions } from './infra/functions.ts';
 
@@ -107,16 +106,14 @@ await build({
 await copyAssets('dist/host/docs');
 await build({ ...common, entryPoints: ['host/development/issuer.ts'], outdir: 'dist/development' });
 for (const { operationId, file } of await functions()) {
-  const outdir = `dist/functions/${operationId}`;
   // Functions are minified for the cold start. The host is not minified, so that stacks in its log are readable.
   await build({
     ...common,
     minify: true,
     entryPoints: { index: file },
-    outdir,
+    outdir: `dist/functions/${operationId}`,
     plugins: [replacing([...UNUSED, GRPC, DESCRIPTION])],
   });
-  writeFileSync(`${outdir}.zip`, archive(outdir));
 }
 // Marks the build as complete. Its time is the beginning of the build, so later changes of sources are noticed.
 writeFileSync('dist/built', '');

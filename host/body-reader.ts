@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { freeBytes } from '../lib/free-bytes.ts';
-import { bodyTooLarge } from '../lib/http/middleware/receive-body.ts';
-import { bodyBrokenOff } from '../lib/http/refusals.ts';
+import { refuseLargeBody } from '../lib/http/middleware/receive-body.ts';
+import { refuseIncompleteBody } from '../lib/http/refusals.ts';
 
 /** Reads a request's body when it is requested, and not a byte beyond the limit. */
 export class BodyReader {
@@ -24,9 +24,9 @@ export class BodyReader {
     if (this.#refusal) throw this.#refusal;
     // The client disconnected before the body was requested, so no event is to come. A request without a body has
     // ended, too.
-    if (this.#request.destroyed && !this.#request.readableEnded) throw bodyBrokenOff();
+    if (this.#request.destroyed && !this.#request.readableEnded) throw refuseIncompleteBody();
     const { headers } = this.#request;
-    if (Number(headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit);
+    if (Number(headers['content-length'] ?? 0) > limit) throw refuseLargeBody(limit);
     if (this.#isWaitedFor()) this.#response.writeContinue();
     return this.#collect(limit);
   }
@@ -70,12 +70,12 @@ export class BodyReader {
         chunks.length = 0;
         // The rest of the body is received and discarded, so that the client can read the refusal.
         request.removeAllListeners('data').resume();
-        reject(bodyTooLarge(limit));
+        reject(refuseLargeBody(limit));
       });
       request.on('end', () => resolve());
       // Every request closes. An error costs its stack, so none is created if the body is complete.
-      request.on('close', () => request.readableEnded || reject(bodyBrokenOff()));
-      request.on('error', () => reject(bodyBrokenOff()));
+      request.on('close', () => request.readableEnded || reject(refuseIncompleteBody()));
+      request.on('error', () => reject(refuseIncompleteBody()));
     });
   }
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { GatewayEvent, GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Problem } from '../lib/http/problem.ts';
-import { headerFieldsTooLarge, notHttp, requestTooSlow } from '../lib/http/refusals.ts';
+import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../lib/http/refusals.ts';
 import type { Service } from '../lib/service.ts';
 import type { RequestEvent } from './gateway-adapter.ts';
 import type { Router } from './router.ts';
@@ -48,7 +48,7 @@ export function answerClientErrors(
     socket.on('error', () => socket.destroy());
     // Repeated fields are joined by a comma and a space, which a request ID cannot contain.
     const headers = request.headers as GatewayEvent['headers'];
-    refuseNext(notHttp('CONNECT is not served'), socket, { ...UNREADABLE, headers });
+    refuseNext(refuseInvalidHttp('CONNECT is not served'), socket, { ...UNREADABLE, headers });
   });
 
   /** A later packet may begin anywhere in a request. */
@@ -122,7 +122,7 @@ function onceAnswered({ response }: Exchange, then: () => void): void {
 }
 
 function problemOf({ code, message }: ClientError): Problem {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTooSlow();
-  if (code === 'HPE_HEADER_OVERFLOW') return headerFieldsTooLarge();
-  return notHttp(message);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseSlowRequest();
+  if (code === 'HPE_HEADER_OVERFLOW') return refuseLargeHeaderFields();
+  return refuseInvalidHttp(message);
 }

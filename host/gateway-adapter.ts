@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import { waitUncounted as waitWithoutHost } from '../lib/http/long-poll-wait.ts';
-import { encodedPath } from '../lib/http/path.ts';
+import { encodePath } from '../lib/http/path.ts';
 import { unavailable } from '../lib/http/problem.ts';
 import { BodyReader } from './body-reader.ts';
 import type { Caller, RequestInFlight } from './requests-in-flight.ts';
@@ -27,9 +27,9 @@ export class RequestEvent implements GatewayEvent, Caller {
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     const [path, query] = splitTarget(request.url ?? '/');
-    this.rawPath = encodedPath(path);
+    this.rawPath = encodePath(path);
     this.rawQueryString = query;
-    this.headers = joinedHeaders(request.rawHeaders);
+    this.headers = joinHeaders(request.rawHeaders);
     this.requestContext = { http: { method: request.method ?? 'GET' } };
     this.#request = request;
     this.#response = response;
@@ -86,7 +86,7 @@ const NO_MEMBERS = Object.create(null);
  * Repeated headers are one value (RFC 9110 section 5.3). They are joined so that no token and no request ID looks like
  * a single one. Node would keep only the first.
  */
-function joinedHeaders(raw: readonly string[]): Record<string, string> {
+function joinHeaders(raw: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = Object.create(NO_MEMBERS);
   for (let index = 0; index < raw.length; index += 2) {
     const name = (raw[index] as string).toLowerCase();

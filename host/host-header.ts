@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import type { Problem } from '../lib/http/problem.ts';
-import { needsOneHost } from '../lib/http/refusals.ts';
+import { refuseHostHeader } from '../lib/http/refusals.ts';
 
 /** The refusal of a request without exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 needs none. */
 export function faultOfHostHeader(
@@ -10,7 +10,7 @@ export function faultOfHostHeader(
 ): Problem | undefined {
   const isMissing = headers.host === undefined && httpVersion !== '1.0';
   const isRepeated = headers.host?.includes(',') === true && countOf('host', rawHeaders) > 1;
-  return isMissing || isRepeated ? needsOneHost() : undefined;
+  return isMissing || isRepeated ? refuseHostHeader() : undefined;
 }
 
 function countOf(name: string, rawHeaders: readonly string[]): number {

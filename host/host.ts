@@ -119,14 +119,14 @@ type Observed = {
 };
 
 function readingsOf(
-  { database, tokenCache, keySet, changes, idempotency }: Service,
+  { database, tokenVerifier, keySet, changes, idempotency }: Service,
   { drain, shutdown, refusals, lines }: Observed,
 ): Readings {
   return {
     requestsInFlight: drain.callers,
     requestsRefused: refusals.byReason,
     connections: database.connections,
-    tokenCache,
+    tokenCache: tokenVerifier.counts,
     idempotency,
     jwksRefreshes: keySet.refreshes,
     jwksAge: () => keySet.age,

@@ -1,6 +1,7 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
-import type { Endpoint, FirstStatement, Route } from '../lib/http/endpoint.ts';
+import type { Endpoint } from '../lib/http/endpoint.ts';
 import type { Handler } from '../lib/http/gateway.ts';
+import type { FirstStatement, Route } from '../lib/http/route.ts';
 import { unmatched } from '../lib/http/unmatched.ts';
 import type { Service } from '../lib/service.ts';
 

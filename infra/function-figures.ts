@@ -1,6 +1,5 @@
 // Prints the size and the cold start of every built function: node infra/function-figures.ts
 import { spawnSync } from 'node:child_process';
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sizeLoaded } from './bundle.ts';
@@ -15,11 +14,10 @@ const folder = join(import.meta.dirname, '../dist/functions');
 const names = (await functions()).map(({ operationId }) => operationId);
 const [alone, ...starts] = inTurns(['', ...names.map(importOf)]);
 
-print('', 'bundle', 'archive', 'loaded after', 'of that CPU');
-print('node alone', '', '', ...describeColumns(alone));
+print('', 'bundle', 'loaded after', 'of that CPU');
+print('node alone', '', ...columnsOf(alone));
 for (const [index, name] of names.entries()) {
-  const sizes = [sizeLoaded(join(folder, name, 'index.mjs')), statSync(join(folder, `${name}.zip`)).size];
-  print(name, ...sizes.map(kilobytes), ...describeColumns(starts[index]));
+  print(name, kilobytes(sizeLoaded(join(folder, name, 'index.mjs'))), ...columnsOf(starts[index]));
 }
 
 function importOf(name: string): string {
@@ -42,7 +40,7 @@ function start(program: string): Start {
   return { wall: performance.now() - begun, cpu: Number(stdout) / 1000 };
 }
 
-function describeColumns(starts: readonly Start[] = []): readonly string[] {
+function columnsOf(starts: readonly Start[] = []): readonly string[] {
   return [starts.map(({ wall }) => wall), starts.map(({ cpu }) => cpu)].map(
     (times) => `${Math.round(median(times))} ms`,
   );

@@ -1,12 +1,12 @@
 import { METRICS } from '../lib/observability/metric-list.ts';
-import { keepPage, table } from './generated-page.ts';
+import { keepFile, table } from './generated-file.ts';
 
 const rows = Object.entries(METRICS).map(([name, metric]) => {
   const attributes = 'attributes' in metric ? metric.attributes : '';
   return [`\`${name}\``, metric.kind, metric.unit, attributes, metric.meaning];
 });
 
-keepPage(
+keepFile(
   'metrics.md',
   `<!-- Generated from lib/observability/metric-list.ts: npm run generate -->
 

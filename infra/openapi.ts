@@ -1,17 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { endpoints } from '../handlers/index.ts';
 import { openApiDocument } from '../lib/openapi/document.ts';
 import { readSettings } from '../lib/settings/settings.ts';
 import { VERSION } from '../lib/version.ts';
+import { keepFile } from './generated-file.ts';
 
-const file = new URL('openapi.json', import.meta.url);
-const current = `${JSON.stringify(documentOfDefaults(), null, 2)}\n`;
-
-if (!process.argv.includes('--check')) writeFileSync(file, current);
-else if (committed() !== current) {
-  process.stderr.write('infra/openapi.json is not current. Run: node infra/openapi.ts\n');
-  process.exitCode = 1;
-}
+keepFile('openapi.json', `${JSON.stringify(documentOfDefaults(), null, 2)}\n`);
 
 /** The document of an instance with only the required settings, except for the issuer, which is not known here. */
 function documentOfDefaults() {
@@ -22,12 +15,4 @@ function documentOfDefaults() {
   });
   const routes = endpoints.map(({ route }) => route);
   return openApiDocument(routes, { version: VERSION, tokenUrl: '/oauth2/token', requestIdHeader, bodyLimit });
-}
-
-function committed(): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Environment } from '../lib/settings/settings.ts';
-import { keepPage, table } from './generated-page.ts';
+import { keepFile, table } from './generated-file.ts';
 
 /** The sections of the page. A setting belongs to the first section whose pattern matches its name. */
 const SECTIONS: readonly (readonly [heading: string, names: RegExp])[] = [
@@ -49,7 +49,7 @@ const OTHER_VARIABLES: readonly (readonly [names: string, meaning: string])[] = 
   ['`NODE_EXTRA_CA_CERTS`', 'File with certificate authorities that Node.js trusts besides its own.'],
 ];
 
-keepPage(
+keepFile(
   'settings.md',
   `<!-- Generated from lib/settings/settings.ts and infra/settings-table.ts: npm run generate -->
 

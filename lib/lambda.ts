@@ -1,5 +1,5 @@
 import type { GatewayResult, Handler, Invocation } from './http/gateway.ts';
-import { type InvocationEvent, lambdaEvent } from './http/lambda-event.ts';
+import { type InvocationEvent, toGatewayEvent } from './http/lambda-event.ts';
 import { createEventLog, type EventLog } from './observability/event-log.ts';
 import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
 import { loadTelemetry } from './observability/load-telemetry.ts';
@@ -17,7 +17,7 @@ type Composed = {
 };
 
 /** An endpoint, or a substitute for one. */
-type Answering<Needs> = {
+type Bindable<Needs> = {
   readonly route: { readonly operationId: string; readonly method?: string };
   bind(service: Needs): Handler;
 };
@@ -36,7 +36,7 @@ const RETURN = 100;
  *
  * @throws {SettingsError} at every call, if settings are missing or not valid
  */
-export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: Compose<Needs>) {
+export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: Compose<Needs>) {
   let composing: Promise<Composed> | undefined;
   return async (event?: InvocationEvent | null, context?: Invocation): Promise<GatewayResult> => {
     composing ??= compose(route.operationId, (base) => bind(composeNeeds(base)));
@@ -44,7 +44,7 @@ export function lambda<Needs>({ route, bind }: Answering<Needs>, composeNeeds: C
       composing = undefined;
       throw fault;
     });
-    const result = await handler(lambdaEvent(event, route.method), context);
+    const result = await handler(toGatewayEvent(event, route.method), context);
     // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
     await telemetry?.flush(remainingTime(context));
     lines.flush();
@@ -96,7 +96,7 @@ async function withinSubsegment(name: string, handler: Handler, log: EventLog): 
 }
 
 function xRayDiagnostics(log: EventLog) {
-  const tell = (message: unknown) =>
+  const warn = (message: unknown) =>
     log.warning('xray_diagnostic', { message: redactedMessage(String(message)) });
-  return { error: tell, warn: tell, info: () => {}, debug: () => {} };
+  return { error: warn, warn, info: () => {}, debug: () => {} };
 }

@@ -1,8 +1,8 @@
-import { createKeySet, type KeySet, type KeySetOptions } from './auth/key-set.ts';
-import { createTokenVerifier, type TokenCacheCounts, type VerifyToken } from './auth/token-verifier.ts';
+import { KeySet, type KeySetOptions } from './auth/key-set.ts';
+import { TokenVerifier } from './auth/token-verifier.ts';
 import { type Changes, changesOver } from './changes/changes.ts';
 import { carryingOutOnce } from './idempotency/carry-out-once.ts';
-import { latestMigration } from './migrations/names.ts';
+import { latestMigration } from './migrations/index.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { createFailureLog } from './observability/failures.ts';
 import type { Tracing } from './observability/tracing.ts';
@@ -22,8 +22,7 @@ export type ProbeService = BaseService & { readonly readiness: Readiness };
 
 /** Everything that protected routes are checked with, and that their host starts and stops. */
 export type ProtectedService = ProbeService & {
-  readonly verifyToken: VerifyToken;
-  readonly tokenCache: TokenCacheCounts;
+  readonly tokenVerifier: TokenVerifier;
   readonly keySet: KeySet;
   readonly database: Database;
 };
@@ -73,14 +72,14 @@ function composeProtected(base: BaseService): ProtectedService {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
   const database = openDatabase(postgres, tracing);
-  const keySet = createKeySet({
+  const keySet = new KeySet({
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,
     refreshEvery: oauth.jwksRefresh * 1000,
     onRefresh: refreshLog(log),
   });
-  const { verifyToken, counts } = createTokenVerifier(oauth, keySet);
-  return { ...composeProbes(base, database.hosts), verifyToken, tokenCache: counts, keySet, database };
+  const tokenVerifier = new TokenVerifier(oauth, keySet);
+  return { ...composeProbes(base, database.hosts), tokenVerifier, keySet, database };
 }
 
 function withUsers(service: ProtectedService): UserService {

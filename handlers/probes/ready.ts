@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { endpoint } from '../../lib/http/endpoint.ts';
-import { probeReply } from '../../lib/http/reply.ts';
+import { createProbeReply } from '../../lib/http/reply.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeProbes } from '../../lib/service.ts';
 
@@ -15,7 +15,7 @@ export const ready = endpoint(
     path: '/ready',
     role: 'public',
     success: 200,
-    reply: probeReply(z.literal('ready')),
+    reply: createProbeReply(z.literal('ready')),
     problems: [],
   },
   async (_, { readiness }) => {

@@ -1,5 +1,5 @@
 import type { GatewayEvent, GatewayResult } from '../../lib/http/gateway.ts';
-import { requestIdOf } from '../../lib/http/middleware/request-id.ts';
+import { chooseRequestId } from '../../lib/http/middleware/request-id.ts';
 import { problemDocument, problemHeaders, unavailable } from '../../lib/http/problem.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
 
@@ -12,7 +12,7 @@ export function createOverloadResponse({
   const idHeader = requestIdHeader.toLowerCase();
   return ({ rawPath, headers: given }) => ({
     statusCode: problem.status,
-    headers: { ...headers, [requestIdHeader]: requestIdOf(given[idHeader]) },
+    headers: { ...headers, [requestIdHeader]: chooseRequestId(given[idHeader]) },
     body: JSON.stringify(problemDocument(problem, rawPath)),
     isBase64Encoded: false,
   });

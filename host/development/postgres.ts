@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs';
-import { readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { freePort } from './free-port.ts';
 import { accountFor, runAs } from './postgres/account.ts';
 import { runnablePostgres } from './postgres/binaries.ts';
-import { homeFor } from './postgres/home.ts';
-import { runServer } from './postgres/server.ts';
-import { type ServerPlace, takeOver } from './postgres/take-over.ts';
+import { createWhole, homeFor } from './postgres/home.ts';
+import { type RunningServer, runServer, type ServerPlace } from './postgres/server.ts';
+import { takeOver } from './postgres/take-over.ts';
 
 /** The folder of the server's files, its port (a free one if absent), and its settings. */
 export interface PostgresOptions {
@@ -15,16 +13,14 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string | number>>;
 }
 
-/** A running server: how to connect to it, the id of its main process, and how to stop it. */
-export interface Postgres {
+/** A running server: how to connect to it and, from `RunningServer`, how to stop it. */
+export interface Postgres extends RunningServer {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly password: string;
   readonly database: string;
   readonly url: string;
-  readonly processId: number;
-  stop(): Promise<void>;
 }
 
 const host = '127.0.0.1';
@@ -38,11 +34,11 @@ const user = 'postgres';
  */
 export async function startPostgres({ dataFolder, port, settings = {} }: PostgresOptions): Promise<Postgres> {
   const account = await accountFor(dataFolder);
-  const programs = await runnablePostgres(account);
   const home = await homeFor(resolve(dataFolder), account);
+  const programs = await runnablePostgres(home, account);
   const place: ServerPlace = { programs, home, cluster: join(home, 'cluster'), account };
   await takeOver(place);
-  if (!existsSync(place.cluster)) await createCluster(place, settings.fsync !== 'off');
+  await createWhole(place.cluster, (draft) => createCluster(place, draft, settings.fsync !== 'off'));
 
   for (let attempt = 1; ; attempt += 1) {
     const listenOn = port ?? (await freePort());
@@ -58,15 +54,9 @@ export async function startPostgres({ dataFolder, port, settings = {} }: Postgre
   }
 }
 
-async function createCluster({ programs, home, cluster, account }: ServerPlace, isDurable: boolean) {
-  // Every attempt has its own folder, because an initdb whose launcher was killed continues for a moment.
-  const unfinished = `${cluster}.${process.pid}`;
-  for (const name of await readdir(home)) {
-    if (name.startsWith('cluster.'))
-      await rm(join(home, name), { recursive: true, force: true, maxRetries: 9 });
-  }
+async function createCluster({ programs, account }: ServerPlace, folder: string, isDurable: boolean) {
   await runAs(account, join(programs, 'bin', 'initdb'), [
-    `--pgdata=${unfinished}`,
+    `--pgdata=${folder}`,
     `--username=${user}`,
     '--auth=trust',
     '--encoding=UTF8',
@@ -76,6 +66,4 @@ async function createCluster({ programs, home, cluster, account }: ServerPlace, 
     '--no-instructions',
     ...(isDurable ? [] : ['--no-sync']),
   ]);
-  // A cluster has its final name only when it is complete, whenever the start is cut off.
-  await rename(unfinished, cluster);
 }

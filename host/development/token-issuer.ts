@@ -3,15 +3,14 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Events, type MutableResponse, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
 import { urlOf } from '../url.ts';
-import { freePort } from './free-port.ts';
 import { keepSigningKey } from './signing-key.ts';
 import { answerTokenRequest, defaultRoles, knownRoles, type TokenOrder } from './token-endpoint.ts';
 
-/** The audience of its tokens, its address, and the file that keeps its key across restarts. */
+/** The audience of its tokens, its address (port 0 for a free port), and the file that keeps its key across restarts. */
 export interface TokenIssuerOptions {
   readonly audience: string;
   readonly host?: string;
-  readonly port?: number;
+  readonly port: number;
   readonly keyFile?: string;
   /** The name in its tokens and metadata, if it is not the address that it listens on. */
   readonly issuer?: string;
@@ -25,9 +24,6 @@ export interface TokenIssuer {
   issueToken(order: TokenOrder): Promise<string>;
   stop(): Promise<void>;
 }
-
-// With the same port after a restart the address stays the same, and tokens that name it stay valid.
-const stablePorts = [9000, 9001, 9002, 9003, 9004, 9005, 9006, 9007, 9008, 9009];
 
 /**
  * Starts the development substitute for an identity provider: OAuth 2.0 client credentials (RFC 6749, 4.4), RS256
@@ -47,7 +43,7 @@ export async function startTokenIssuer(options: TokenIssuerOptions): Promise<Tok
     });
 
   const server = createServer(routes(oauth, issueToken));
-  server.listen(options.port ?? (await freePort(stablePorts)), host);
+  server.listen(options.port, host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const address = urlOf(host, port);

@@ -1,6 +1,6 @@
 import { maxHeaderSize } from 'node:http';
 import type { GatewayEvent } from '../../lib/http/gateway.ts';
-import { encodedPath } from '../../lib/http/path.ts';
+import { encodePath } from '../../lib/http/path.ts';
 import { splitTarget } from '../gateway-adapter.ts';
 
 /** A request as the event that API Gateway would have made of it, from the part of its head that has arrived. */
@@ -26,7 +26,7 @@ export function rawHeadIn(packet: Buffer): RawHead | undefined {
   if (!method || !target || !httpVersion || target.length > maxHeaderSize) return undefined;
   const [path, query] = splitTarget(target);
   return {
-    rawPath: encodedPath(path),
+    rawPath: encodePath(path),
     rawQueryString: query,
     headers: singleFields(lines),
     requestContext: { http: { method } },

@@ -10,6 +10,6 @@ if (!deployment) throw new Error('cdk.json has no "deployment" in its context: s
 new UserManagementStack(app, 'UserManagement', {
   deployment,
   functions: await functions(),
-  archives: join(import.meta.dirname, '../../dist/functions'),
+  bundles: join(import.meta.dirname, '../../dist/functions'),
 });
 app.synth();

@@ -1,4 +1,4 @@
-import type { Route } from '../../lib/http/endpoint.ts';
+import type { Route } from '../../lib/http/route.ts';
 
 /**
  * The route keys of an endpoint in an HTTP API. For API Gateway a path with a trailing slash is another path, and the

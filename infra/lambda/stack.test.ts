@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
@@ -10,20 +10,28 @@ import cdk from './cdk.json' with { type: 'json' };
 import { UserManagementStack } from './stack.ts';
 
 const deployed = await functions();
-const archives = mkdtempSync(join(tmpdir(), 'user-management-archives-'));
+const folder = mkdtempSync(join(tmpdir(), 'user-management-stack-'));
 
 beforeAll(() => {
-  // It matters only that no two of them are equal.
-  for (const { operationId } of deployed) writeFileSync(join(archives, `${operationId}.zip`), operationId);
+  for (const { operationId } of deployed) {
+    const bundle = join(folder, 'functions', operationId);
+    mkdirSync(bundle, { recursive: true });
+    // Only a difference between the bundles matters.
+    writeFileSync(join(bundle, 'index.mjs'), operationId);
+  }
   template = synthesised();
 });
 
-afterAll(() => rmSync(archives, { recursive: true }));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function synthesised(particulars: { otlpEndpoint?: string } = {}): Template {
   const deployment = { ...cdk.context.deployment, ...particulars };
-  const app = new App({ outdir: mkdtempSync(join(archives, 'cdk.out-')) });
-  const stack = new UserManagementStack(app, 'Test', { deployment, functions: deployed, archives });
+  const app = new App({ outdir: mkdtempSync(join(folder, 'cdk.out-')) });
+  const stack = new UserManagementStack(app, 'Test', {
+    deployment,
+    functions: deployed,
+    bundles: join(folder, 'functions'),
+  });
   return Template.fromStack(stack);
 }
 
@@ -100,7 +108,7 @@ test('every path reaches its function, with and without a trailing slash, HEAD w
   ]);
 });
 
-test('every function runs its own archive on Node.js 24', () => {
+test('every function runs its own bundle on Node.js 24', () => {
   const running = resources('AWS::Lambda::Function');
 
   expect(running.map(([id]) => id.slice(0, -8)).sort()).toEqual(

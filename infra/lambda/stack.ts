@@ -52,13 +52,13 @@ const EXTENSION = 'http://localhost:2773';
 type Properties = {
   readonly deployment: Deployment;
   readonly functions: readonly DeployedFunction[];
-  /** The folder with `<operationId>.zip` for each function. */
-  readonly archives: string;
+  /** The folder with a folder `<operationId>` for each function, which CDK packs. */
+  readonly bundles: string;
 };
 
 /** An HTTP API with one function per route, and RDS Proxy between the functions and the database. */
 export class UserManagementStack extends Stack {
-  constructor(scope: Construct, id: string, { deployment, functions, archives }: Properties) {
+  constructor(scope: Construct, id: string, { deployment, functions, bundles }: Properties) {
     const { account, region } = deployment;
     super(scope, id, { env: { account, region } });
     const { vpcId, availabilityZones, privateSubnetIds } = deployment.network;
@@ -76,7 +76,7 @@ export class UserManagementStack extends Stack {
     const environment = environmentOf(deployment, proxy.endpoint, secret);
     const within = { environment, vpc, securityGroups: [securityGroup] };
     for (const { operationId, route, everyMinutes, reachesDatabase } of functions) {
-      const code = Code.fromAsset(`${archives}/${operationId}.zip`);
+      const code = Code.fromAsset(`${bundles}/${operationId}`);
       const timeout = everyMinutes ? SCHEDULED_TIMEOUT : TIMEOUT;
       const target = this.#function(operationId, {
         code,

@@ -11,7 +11,7 @@ const USUAL_SCHEME = 'Bearer ';
  *
  * @throws {Problem} unauthorized_error
  */
-export function bearerTokenOf(authorization: string | undefined): string {
+export function readBearerToken(authorization: string | undefined): string {
   if (authorization === undefined) throw unauthorized('there is no Authorization header');
   const token = isUsual(authorization)
     ? authorization.slice(USUAL_SCHEME.length)

@@ -1,8 +1,8 @@
 import type { Algorithm } from '../settings/setting-forms.ts';
-import { type UsableKey, usableKeys } from './usable-keys.ts';
+import { importUsableKeys, type UsableKey } from './token-rules.ts';
 
-const TIME_LIMIT = 3000;
-const SIZE_LIMIT = 256 * 1024;
+const TIME_LIMIT_MS = 3000;
+const SIZE_LIMIT_BYTES = 256 * 1024;
 
 /**
  * Fetches the JWK Set at `uri`, within 3 seconds and 256 KiB, without following redirects.
@@ -17,19 +17,19 @@ export async function fetchKeys(
   const response = await fetch(uri, {
     headers: { accept: 'application/jwk-set+json, application/json' },
     redirect: 'error',
-    signal: AbortSignal.any([stopped, AbortSignal.timeout(TIME_LIMIT)]),
+    signal: AbortSignal.any([stopped, AbortSignal.timeout(TIME_LIMIT_MS)]),
   });
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`the key server answered ${response.status}`);
   }
-  const keys = await usableKeys(parsed(await textWithin(SIZE_LIMIT, response)), accepted);
+  const keys = await importUsableKeys(parseJson(await readText(SIZE_LIMIT_BYTES, response)), accepted);
   if (keys.length === 0) throw new Error('the key server answered without a usable key');
   return keys;
 }
 
 /** The message of JSON.parse would quote the response. */
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -38,7 +38,7 @@ function parsed(text: string): unknown {
 }
 
 /** Reads chunk by chunk, so that an endless response takes no more memory than the limit. */
-async function textWithin(limit: number, response: Response): Promise<string> {
+async function readText(limit: number, response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {

@@ -2,52 +2,16 @@ import { AsyncResource } from 'node:async_hooks';
 import { unavailable } from '../http/problem.ts';
 import type { Algorithm } from '../settings/setting-forms.ts';
 import { fetchKeys } from './fetch-keys.ts';
-import type { VerificationKey } from './signature.ts';
-import type { TokenHeader } from './token-header.ts';
-import type { UsableKey } from './usable-keys.ts';
+import type { TokenHeader, UsableKey } from './token-rules.ts';
 
-const SECOND = 1000;
 /**
- * In milliseconds. The first fetch loads Node's HTTP client, which takes 25 ms. A caller that waits for the start has
- * its response before that, within 30 ms on an idle machine. A token that arrives earlier does not wait for this time.
+ * The first fetch loads Node's HTTP client, which takes 25 ms. A caller that waits for the start has its response before
+ * that, within 30 ms on an idle machine. A token that arrives earlier does not wait for this time.
  */
-const FIRST_AFTER = 100;
-const COOLDOWN = 2 * SECOND;
-const LONGEST_PAUSE = 10 * SECOND;
-const LIFETIME = 24 * 3600 * SECOND;
-
-/** The identity provider's public keys: the last good set, and its refresh. */
-export type KeySet = {
-  /**
-   * The keys that may have signed a token with this header, without a promise if they are known. The list is empty if
-   * the provider does not have such a key.
-   *
-   * @throws {Problem} service_unavailable_error if that is unknown at the moment
-   */
-  keysFor(header: TokenHeader): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
-  /** Waits for an overdue refresh if none runs in the background, as in a process that was frozen. */
-  current(): Promise<void> | undefined;
-  /** Changes together with the keys. A token that was verified in another generation is not verified. */
-  readonly generation: number;
-  readonly isUsable: boolean;
-  /** Seconds since the keys were last fetched. Before the first fetch: since this key set was created. */
-  readonly age: number;
-  /** Number of refreshes. */
-  readonly refreshes: { readonly succeeded: number; readonly failed: number };
-  /** Starts the refresh in the background, a tenth of a second later. */
-  start(): void;
-  /** Ends the refresh, also one in progress. */
-  stop(): void;
-};
-
-type GoodSet = {
-  readonly keys: readonly UsableKey[];
-  readonly fingerprint: string;
-  fetchedAt: number;
-};
-
-/** By the wall clock and by the clock of the process, in milliseconds. */
-type Moment = { readonly time: number; readonly uptime: number };
+const FIRST_FETCH_AFTER_MS = 100;
+const MIN_PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 10_000;
+const LIFETIME_MS = 24 * 3600 * 1000;
 
 /** Where a key set comes from, and what is called after a refresh. */
 export type KeySetOptions = {
@@ -60,128 +24,150 @@ export type KeySetOptions = {
   readonly now?: () => number;
 };
 
-/** Creates the key set of `uri`. Nothing is fetched before `start` or the first token. */
-export function createKeySet({
-  uri,
-  algorithms,
-  refreshEvery,
-  onRefresh,
-  now = Date.now,
-}: KeySetOptions): KeySet {
-  let good: GoodSet | undefined;
-  const createdAt = now();
-  let generation = 0;
-  let failures = 0;
-  const refreshes = { succeeded: 0, failed: 0 };
-  let attempted: Moment = { time: Number.NEGATIVE_INFINITY, uptime: Number.NEGATIVE_INFINITY };
-  let underWay: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let isStarted = false;
-  const stopped = new AbortController();
+/** The keys that may have signed a token, and the generation of the key set that they are from. */
+export type FoundKeys = { readonly keys: readonly UsableKey[]; readonly generation: number };
 
-  const isUsable = () => good !== undefined && now() - good.fetchedAt < LIFETIME;
-  const pause = () => Math.min(COOLDOWN * 2 ** Math.max(failures - 1, 0), LONGEST_PAUSE);
-  // The wall clock may be set back, and the clock of a frozen process may stand still. The larger difference counts.
-  const restLeft = () => pause() - Math.max(now() - attempted.time, performance.now() - attempted.uptime);
+type GoodSet = {
+  readonly keys: readonly UsableKey[];
+  readonly fingerprint: string;
+  readonly fetchedAt: number;
+};
 
-  function refresh(): Promise<void> {
-    underWay ??= attempt().finally(() => {
-      underWay = undefined;
-      if (isStarted) refreshIn(failures > 0 ? restLeft() : refreshEvery);
-    });
-    return underWay;
+/**
+ * The identity provider's public keys: the last good set, and its refresh. Nothing is fetched before `start` or the
+ * first token.
+ */
+export class KeySet {
+  /** Number of refreshes. */
+  readonly refreshes = { succeeded: 0, failed: 0 };
+  readonly #options: KeySetOptions;
+  readonly #now: () => number;
+  readonly #createdAt: number;
+  readonly #stopped = new AbortController();
+  /** A later fetch does not belong to a request, not even to the one that caused it. */
+  readonly #refreshInBackground = AsyncResource.bind(() => void this.#refresh());
+  #good: GoodSet | undefined;
+  #generation = 0;
+  #failures = 0;
+  /** Times of the last attempt: by the wall clock and by the clock of the process, in milliseconds. */
+  #attemptedAt = { time: Number.NEGATIVE_INFINITY, uptime: Number.NEGATIVE_INFINITY };
+  #underWay: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isStarted = false;
+
+  constructor(options: KeySetOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#createdAt = this.#now();
   }
 
-  async function attempt(): Promise<void> {
-    attempted = { time: now(), uptime: performance.now() };
+  /** Changes together with the keys. A token that was verified in another generation is not verified. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Whether the last good set may still be used. */
+  get isUsable(): boolean {
+    return this.#good !== undefined && this.#now() - this.#good.fetchedAt < LIFETIME_MS;
+  }
+
+  /** Seconds since the keys were last fetched. Before the first fetch: since this key set was created. */
+  get age(): number {
+    return Math.max(this.#now() - (this.#good?.fetchedAt ?? this.#createdAt), 0) / 1000;
+  }
+
+  /** Starts the refresh in the background, a tenth of a second later. */
+  start(): void {
+    this.#isStarted = true;
+    this.#refreshIn(FIRST_FETCH_AFTER_MS);
+  }
+
+  /** Ends the refresh, also one in progress. */
+  stop(): void {
+    this.#isStarted = false;
+    clearTimeout(this.#timer);
+    this.#stopped.abort();
+  }
+
+  /** Waits for an overdue refresh if none runs in the background, as in a process that was frozen. */
+  refreshIfOverdue(): Promise<void> | undefined {
+    if (this.#isStarted || !this.#good) return undefined;
+    const isOverdue = Math.abs(this.#now() - this.#good.fetchedAt) > this.#options.refreshEvery;
+    return isOverdue && this.#pauseLeft() <= 0 ? this.#refresh() : undefined;
+  }
+
+  /**
+   * The keys that may have signed a token with this header. The list is empty if the provider does not have such a key.
+   *
+   * @throws {Problem} service_unavailable_error if that is unknown at the moment
+   */
+  async findKeys(header: TokenHeader): Promise<FoundKeys> {
+    if (!this.isUsable || !this.#knows(header.kid)) await this.#refreshForUnknownKey();
+    if (!this.#good || !this.isUsable)
+      throw unavailable('the keys of the identity provider could not be fetched');
+    if (!this.#knows(header.kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
+      throw unavailable("the token's key is not known and could not be fetched");
+    return { keys: matchKeys(this.#good.keys, header), generation: this.#generation };
+  }
+
+  #knows(kid: string | undefined): boolean {
+    return kid === undefined || this.#good?.keys.some(({ jwk }) => jwk.kid === kid) === true;
+  }
+
+  /** One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider. */
+  async #refreshForUnknownKey(): Promise<void> {
+    if (this.#underWay || this.#pauseLeft() <= 0) return this.#refresh();
+    this.#refreshIn(this.#pauseLeft());
+  }
+
+  /** The wall clock may be set back, and the clock of a frozen process may stand still. The larger difference counts. */
+  #pauseLeft(): number {
+    const pause = Math.min(MIN_PAUSE_MS * 2 ** Math.max(this.#failures - 1, 0), MAX_PAUSE_MS);
+    const { time, uptime } = this.#attemptedAt;
+    return pause - Math.max(this.#now() - time, performance.now() - uptime);
+  }
+
+  #refreshIn(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#refreshInBackground, Math.max(milliseconds, 0)).unref();
+  }
+
+  #refresh(): Promise<void> {
+    this.#underWay ??= this.#fetchAndAdopt().finally(() => {
+      this.#underWay = undefined;
+      if (this.#isStarted)
+        this.#refreshIn(this.#failures > 0 ? this.#pauseLeft() : this.#options.refreshEvery);
+    });
+    return this.#underWay;
+  }
+
+  async #fetchAndAdopt(): Promise<void> {
+    const { uri, algorithms, onRefresh } = this.#options;
+    this.#attemptedAt = { time: this.#now(), uptime: performance.now() };
     try {
-      adopt(await fetchKeys(uri, algorithms, stopped.signal));
-      failures = 0;
-      refreshes.succeeded += 1;
-      onRefresh?.('succeeded', failures);
+      this.#adopt(await fetchKeys(uri, algorithms, this.#stopped.signal));
+      this.#failures = 0;
+      this.refreshes.succeeded += 1;
+      onRefresh?.('succeeded', 0);
     } catch (cause) {
-      if (stopped.signal.aborted) return;
-      failures += 1;
-      refreshes.failed += 1;
-      onRefresh?.('failed', failures, cause);
+      if (this.#stopped.signal.aborted) return;
+      this.#failures += 1;
+      this.refreshes.failed += 1;
+      onRefresh?.('failed', this.#failures, cause);
     }
   }
 
-  function adopt(keys: readonly UsableKey[]): void {
+  #adopt(keys: readonly UsableKey[]): void {
     const fingerprint = keys
       .map(({ jwk }) => JSON.stringify(jwk))
       .sort()
       .join();
-    if (good?.fingerprint === fingerprint) {
-      good.fetchedAt = now();
-      return;
-    }
-    good = { keys, fingerprint, fetchedAt: now() };
-    generation += 1;
+    if (this.#good?.fingerprint !== fingerprint) this.#generation += 1;
+    this.#good = { keys, fingerprint, fetchedAt: this.#now() };
   }
-
-  /** A later fetch does not belong to a request, not even to the one that caused it. */
-  const refreshInBackground = AsyncResource.bind(() => void refresh());
-
-  function refreshIn(milliseconds: number): void {
-    clearTimeout(timer);
-    timer = setTimeout(refreshInBackground, Math.max(milliseconds, 0)).unref();
-  }
-
-  /** One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider. */
-  async function refreshForUnknownKey(): Promise<void> {
-    if (underWay || restLeft() <= 0) return refresh();
-    refreshIn(restLeft());
-  }
-
-  function keysFor(header: TokenHeader): readonly VerificationKey[] | Promise<readonly VerificationKey[]> {
-    return good && isUsable() && !isUnknown(header.kid) ? matching(good.keys, header) : fetchedFor(header);
-  }
-
-  async function fetchedFor(header: TokenHeader): Promise<readonly VerificationKey[]> {
-    await refreshForUnknownKey();
-    if (!good || !isUsable()) throw unavailable('the keys of the identity provider could not be fetched');
-    if (isUnknown(header.kid)) {
-      if (failures > 0 || stopped.signal.aborted)
-        throw unavailable("the token's key is not known and could not be fetched");
-      return [];
-    }
-    return matching(good.keys, header);
-  }
-
-  const isOverdue = () =>
-    !isStarted && good !== undefined && Math.abs(now() - good.fetchedAt) > refreshEvery && restLeft() <= 0;
-  const isUnknown = (kid: string | undefined) =>
-    kid !== undefined && !good?.keys.some(({ jwk }) => jwk.kid === kid);
-
-  return {
-    keysFor,
-    current: () => (isOverdue() ? refresh() : undefined),
-    get generation() {
-      return generation;
-    },
-    get isUsable() {
-      return isUsable();
-    },
-    get age() {
-      return Math.max(now() - (good?.fetchedAt ?? createdAt), 0) / SECOND;
-    },
-    refreshes,
-    start() {
-      isStarted = true;
-      refreshIn(FIRST_AFTER);
-    },
-    stop() {
-      isStarted = false;
-      clearTimeout(timer);
-      stopped.abort();
-    },
-  };
 }
 
 /** Without a `kid` several keys may match. Each is a candidate. */
-function matching(keys: readonly UsableKey[], { alg, kid }: TokenHeader): readonly VerificationKey[] {
-  return keys.flatMap(({ jwk, key }) =>
-    key.algorithm === alg && (kid === undefined || jwk.kid === kid) ? [key] : [],
-  );
+function matchKeys(keys: readonly UsableKey[], { alg, kid }: TokenHeader): readonly UsableKey[] {
+  return keys.filter(({ algorithm, jwk }) => algorithm === alg && (kid === undefined || jwk.kid === kid));
 }

@@ -13,8 +13,11 @@ export type ServicePrincipal = {
 };
 
 /** The caller in verified claims. `sub` is known to be a non-empty string. */
-export function principalOf(claims: Readonly<Record<string, unknown>>, rolesClaim: string): ServicePrincipal {
-  return { subject: String(claims.sub), roles: rolesIn(claimNamed(rolesClaim, claims)), claims };
+export function readPrincipal(
+  claims: Readonly<Record<string, unknown>>,
+  rolesClaim: string,
+): ServicePrincipal {
+  return { subject: String(claims.sub), roles: parseRoles(findClaim(rolesClaim, claims)), claims };
 }
 
 /**
@@ -25,11 +28,11 @@ export function principalOf(claims: Readonly<Record<string, unknown>>, rolesClai
 export function demandRole({ roles, subject }: ServicePrincipal, role: Role, rolesClaim: string): void {
   if (roles.includes(role) || roles.includes('api.superuser')) return;
   const found = roles.length > 0 ? `the roles ${roles.join(', ')}` : 'no roles';
-  throw missingRole(role, `${subject} lacks the role ${role}: the claim ${rolesClaim} has ${found}`);
+  throw refuseMissingRole(role, `${subject} lacks the role ${role}: the claim ${rolesClaim} has ${found}`);
 }
 
 /** The refusal of a caller without the role (RFC 6750 section 3.1). The reason is only for the log. */
-export function missingRole(role: Role, reason?: string): Problem {
+export function refuseMissingRole(role: Role, reason?: string): Problem {
   return new Problem('forbidden_error', {
     reason,
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${role}"` },
@@ -37,18 +40,18 @@ export function missingRole(role: Role, reason?: string): Problem {
 }
 
 /** An own member with exactly this name comes first, so that a name may contain dots. */
-function claimNamed(name: string, claims: Readonly<Record<string, unknown>>): unknown {
+function findClaim(name: string, claims: Readonly<Record<string, unknown>>): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   if (!name.includes('.')) return undefined;
-  return name.split('.').reduce<unknown>(memberOf, claims);
+  return name.split('.').reduce<unknown>(getMember, claims);
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function getMember(value: unknown, name: string): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-function rolesIn(claim: unknown): readonly string[] {
+function parseRoles(claim: unknown): readonly string[] {
   if (typeof claim === 'string') return claim.split(' ').filter((role) => role !== '');
   return Array.isArray(claim) && claim.every((role) => typeof role === 'string') ? claim : [];
 }

@@ -1,22 +1,17 @@
+import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
-import { unauthorized } from '../http/problem.ts';
+import { type Problem, unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
-import { acceptableClaims, hasExpired } from './claims.ts';
-import { type CompactToken, jsonIn, readCompact } from './compact-token.ts';
 import type { KeySet } from './key-set.ts';
-import { principalOf, type ServicePrincipal } from './principal.ts';
-import type { VerificationKey } from './signature.ts';
-import { readingTokenHeaders } from './token-header.ts';
-
-/**
- * Verifies a bearer token and returns its principal, without a promise unless keys must be fetched first.
- *
- * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
- */
-export type VerifyToken = (token: string) => ServicePrincipal | Promise<ServicePrincipal>;
-
-/** How often a token was, and was not, in the cache. */
-export type TokenCacheCounts = { readonly hits: number; readonly misses: number };
+import { readPrincipal, type ServicePrincipal } from './principal.ts';
+import {
+  demandClaims,
+  demandStrictForm,
+  listNames,
+  NO_PAYLOAD,
+  readHeader,
+  type UsableKey,
+} from './token-rules.ts';
 
 type VerifiedToken = { readonly principal: ServicePrincipal; readonly exp: number };
 
@@ -30,71 +25,123 @@ const CACHE_SIZE = 4 * 1024 * 1024;
 const CACHE_ENTRIES = 5000;
 
 /**
- * Creates the verifier with the checks of RFC 7519 section 7.2 and RFC 8725. Each accepted token is remembered until it
+ * Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725. Each accepted token is remembered until it
  * expires.
  */
-export function createTokenVerifier(
-  settings: Settings['oauth'],
-  keySet: KeySet,
-): { readonly verifyToken: VerifyToken; readonly counts: TokenCacheCounts } {
-  const { algorithms, clockTolerance, rolesClaim } = settings;
-  const readHeader = readingTokenHeaders(algorithms);
-  const verified = new LRUCache<string, VerifiedToken>({
+export class TokenVerifier {
+  /** How often a token was, and was not, in the cache. */
+  readonly counts = { hits: 0, misses: 0 };
+  readonly #settings: Settings['oauth'];
+  readonly #keySet: KeySet;
+  readonly #verified = new LRUCache<string, VerifiedToken>({
     max: CACHE_ENTRIES,
     maxSize: CACHE_SIZE,
     sizeCalculation: (_, token) => token.length,
   });
-  const counts = { hits: 0, misses: 0 };
-  let generation = keySet.generation;
+  #generation: number;
 
-  function remembered(token: string): ServicePrincipal | undefined {
-    forgetTokensOfOldKeys();
-    const known = verified.get(token);
-    return known && keySet.isUsable && !hasExpired(known.exp, clockTolerance) ? known.principal : undefined;
+  constructor(settings: Settings['oauth'], keySet: KeySet) {
+    this.#settings = settings;
+    this.#keySet = keySet;
+    this.#generation = keySet.generation;
   }
 
-  /** A token that was verified by a removed key must be refused. */
-  function forgetTokensOfOldKeys(): void {
-    if (generation === keySet.generation) return;
-    verified.clear();
-    generation = keySet.generation;
-  }
-
-  function prove(token: string): ServicePrincipal | Promise<ServicePrincipal> {
-    const compact = readCompact(token);
-    const keys = keySet.keysFor(readHeader(compact.header));
-    if (keys instanceof Promise) return keys.then((fetched) => accept(token, compact, fetched));
-    return accept(token, compact, keys);
-  }
-
-  /** Called without a pause after the keys were read, so that they belong to the current generation. */
-  function accept(
-    token: string,
-    { payload, signed, signature }: CompactToken,
-    keys: readonly VerificationKey[],
-  ): ServicePrincipal {
-    if (keys.length === 0) throw unauthorized('no key of the identity provider fits the token');
-    if (!keys.some((key) => key.isSigner(signed, signature)))
-      throw unauthorized('no key of the identity provider verifies the signature');
-    const claims = acceptableClaims(jsonIn(payload), settings);
-    const principal = principalOf(claims, rolesClaim);
-    forgetTokensOfOldKeys();
-    verified.set(token, { principal, exp: claims.exp });
-    return principal;
-  }
-
-  function verifyToken(token: string): ServicePrincipal | Promise<ServicePrincipal> {
-    const refreshed = keySet.current();
-    return refreshed ? refreshed.then(() => recall(token)) : recall(token);
+  /**
+   * The principal of a token, without a promise for a remembered token.
+   *
+   * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
+   */
+  verify(token: string): ServicePrincipal | Promise<ServicePrincipal> {
+    const refreshed = this.#keySet.refreshIfOverdue();
+    return refreshed ? refreshed.then(() => this.#recallOrProve(token)) : this.#recallOrProve(token);
   }
 
   /** A remembered token costs no promise, because most requests have a token that was seen before. */
-  function recall(token: string): ServicePrincipal | Promise<ServicePrincipal> {
-    const known = remembered(token);
-    if (known) counts.hits += 1;
-    else counts.misses += 1;
-    return known ?? prove(token);
+  #recallOrProve(token: string): ServicePrincipal | Promise<ServicePrincipal> {
+    const known = this.#recall(token);
+    if (known) this.counts.hits += 1;
+    else this.counts.misses += 1;
+    return known ?? this.#prove(token);
   }
 
-  return { verifyToken, counts };
+  #recall(token: string): ServicePrincipal | undefined {
+    this.#forgetTokensOfOldKeys();
+    const known = this.#verified.get(token);
+    return known && this.#keySet.isUsable && !this.#hasExpired(known.exp) ? known.principal : undefined;
+  }
+
+  /** A token that was verified by a removed key must be refused. */
+  #forgetTokensOfOldKeys(): void {
+    if (this.#generation === this.#keySet.generation) return;
+    this.#verified.clear();
+    this.#generation = this.#keySet.generation;
+  }
+
+  #hasExpired(exp: number): boolean {
+    return exp <= Math.floor(Date.now() / 1000) - this.#settings.clockTolerance;
+  }
+
+  async #prove(token: string): Promise<ServicePrincipal> {
+    demandStrictForm(token);
+    const header = readHeader(token, this.#settings.algorithms);
+    const { keys, generation } = await this.#keySet.findKeys(header);
+    const claims = demandClaims(await this.#verifyByOne(keys, token));
+    const principal = readPrincipal(claims, this.#settings.rolesClaim);
+    this.#forgetTokensOfOldKeys();
+    // jose takes its time, in which another key set may have come.
+    if (generation === this.#generation) this.#verified.set(token, { principal, exp: claims.exp });
+    return principal;
+  }
+
+  /** Without a `kid` several keys may match, and jose takes one. */
+  async #verifyByOne(keys: readonly UsableKey[], token: string): Promise<JWTPayload> {
+    let refusal = unauthorized('no key of the identity provider fits the token');
+    for (const { algorithm, key } of keys) {
+      const { issuer, audience, clockTolerance } = this.#settings;
+      try {
+        const { payload } = await jwtVerify(token, key, {
+          algorithms: [...listNames(algorithm)],
+          issuer,
+          audience,
+          clockTolerance,
+          requiredClaims: ['exp', 'sub'],
+        });
+        return payload;
+      } catch (error) {
+        refusal = explainRefusal(error);
+        if (isSigned(error)) break;
+      }
+    }
+    throw refusal;
+  }
 }
+
+/** Whether jose refused the payload of a token whose signature it had verified. */
+function isSigned(error: unknown): boolean {
+  return (
+    error instanceof errors.JWTClaimValidationFailed ||
+    error instanceof errors.JWTExpired ||
+    error instanceof errors.JWTInvalid
+  );
+}
+
+/** Every error of jose is 401. The reason names the claim, for the log, but not its value. */
+function explainRefusal(error: unknown): Problem {
+  if (error instanceof errors.JWTExpired) return unauthorized('the token has expired: "exp"');
+  if (error instanceof errors.JWTInvalid) return unauthorized(NO_PAYLOAD);
+  if (!(error instanceof errors.JWTClaimValidationFailed))
+    return unauthorized('no key of the identity provider verifies the signature');
+  const isLate = error.claim === 'nbf' && error.reason === 'check_failed';
+  return unauthorized(
+    isLate ? 'the token is not valid yet: "nbf"' : (CLAIM_REASONS[error.claim] ?? error.message),
+  );
+}
+
+const CLAIM_REASONS: Readonly<Record<string, string>> = {
+  iss: 'unexpected "iss"',
+  aud: 'unexpected "aud"',
+  exp: 'the token has no valid "exp"',
+  nbf: 'the token has an "nbf" that is no number',
+  iat: 'the token has an "iat" that is no number',
+  sub: 'the token has no sub',
+};

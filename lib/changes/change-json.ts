@@ -1,11 +1,9 @@
 import { isoTime } from '../json/iso-time.ts';
-import { type ChangeRow, fieldsIn, idOf, TYPES } from './change.ts';
+import { updatedFields } from '../users/fields.ts';
+import { type ChangeRow, idOf, TYPES } from './change.ts';
 
-/** The JSON of the names of changed fields, by their bits. */
-const FIELDS = Array.from({ length: 8 }, (_, changed) => JSON.stringify(fieldsIn(changed)));
-
-/** Other bits belong to fields that a later version added. */
-const KNOWN_BITS = FIELDS.length - 1;
+/** The JSON of the names of changed fields, by the number in `changed`. */
+const NAMES: string[] = [];
 
 /**
  * The JSON of the change in a row, identical to `JSON.stringify` of that change. It is written in one piece. An object
@@ -14,5 +12,13 @@ const KNOWN_BITS = FIELDS.length - 1;
 export function changeJson(row: ChangeRow): string {
   const { user_id, version, changed, actor, request_id, time } = row;
   const type = TYPES[row.type as keyof typeof TYPES];
-  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${type}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${FIELDS[changed & KNOWN_BITS]},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
+  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${type}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${namesIn(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
+}
+
+/** Other bits belong to fields that a later version added. */
+function namesIn(changed: number): string {
+  NAMES[changed] ??= JSON.stringify(
+    updatedFields.flatMap(({ name, changeBit }) => (changed & changeBit ? [name] : [])),
+  );
+  return NAMES[changed];
 }

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import * as z from 'zod';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, REQUEST_ID_FORM, Timestamp, Uuid } from '../text.ts';
-import { type CHANGE_TYPES, FIELD_BITS } from './recording.ts';
+import { updatedFields } from '../users/fields.ts';
+import type { CHANGE_TYPES } from './recording.ts';
 
 /** A change as PostgreSQL returns it: numbers of type bigint arrive as texts. */
 export type ChangeRow = {
@@ -74,8 +75,8 @@ export const Change = z
         .min(1)
         .meta({ format: 'int64', description: "The user's version, as in its `ETag`.", example: 3 }),
       changed: z
-        .array(z.enum(['email', 'full_name', 'is_active']))
-        .max(Object.keys(FIELD_BITS).length)
+        .array(z.enum(updatedFields.map(({ name }) => name)))
+        .max(updatedFields.length)
         .meta({
           description: 'Names of the fields whose values an update changed, without the values.',
           example: ['full_name'],
@@ -89,9 +90,3 @@ export const Change = z
     }),
   })
   .meta({ id: 'Change', description: 'A change of a user (CloudEvents 1.0).' });
-
-/** The fields whose bits are set. */
-export function fieldsIn(changed: number): (keyof typeof FIELD_BITS)[] {
-  const fields = Object.entries(FIELD_BITS) as [keyof typeof FIELD_BITS, number][];
-  return fields.flatMap(([name, bit]) => (changed & bit ? [name] : []));
-}

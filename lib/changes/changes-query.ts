@@ -9,8 +9,8 @@ const CURSOR = 'must be a cursor from a Link header of this path';
 
 const limit = { description: 'Maximum number of changes to return.' };
 
-/** The form of a cursor: base64url, with room for a longer one in a later version. */
-const cursorForm = (pattern: string) => ({ pattern, minLength: 3, maxLength: 128 });
+/** A cursor is base64url. There is room for a longer one in a later version. */
+const MAX_CURSOR_LENGTH = 128;
 
 /** The query of the changes of all users. */
 export const ChangesQuery = z
@@ -22,7 +22,9 @@ export const ChangesQuery = z
       .meta({
         description:
           'Start of the page: a cursor from a `Link` header, or `now` for the end of the feed. Without it, the oldest.',
-        ...cursorForm('^(?:now|[A-Za-z0-9_-]{3,128})$'),
+        pattern: '^[A-Za-z0-9_-]+$',
+        minLength: 3,
+        maxLength: MAX_CURSOR_LENGTH,
       }),
     exclude_actor: z
       .string()
@@ -66,7 +68,9 @@ export const UserChangesQuery = z.object({
     .meta({
       description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
       // It contains the user's id.
-      ...cursorForm('^[A-Za-z0-9_-]{46,128}$'),
+      pattern: '^[A-Za-z0-9_-]+$',
+      minLength: 46,
+      maxLength: MAX_CURSOR_LENGTH,
     }),
   limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta(limit),
 });

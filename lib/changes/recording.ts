@@ -20,9 +20,6 @@ export function authorOf({ subject }: ServicePrincipal): Author {
 /** The types of changes, as stored. */
 export const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
 
-/** The fields that an update can change, with the bit of each in `changed`. */
-export const FIELD_BITS = { email: 1, full_name: 2, is_active: 4 } as const;
-
 /**
  * The common table expression that records a change for each row of `written` (`id`, `version`, `changed`, `moment`),
  * in the same statement. It draws a number from a sequence, in whose order positions are given later (`numbering.ts`).

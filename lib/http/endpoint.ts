@@ -1,62 +1,22 @@
 import type * as z from 'zod';
-import type { Role, ServicePrincipal } from '../auth/principal.ts';
-import type { StatementKind } from '../postgres/index.ts';
+import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { type WaitUncounted, waitUncounted as waitWithoutHost } from './long-poll-wait.ts';
 import { authenticate } from './middleware/authenticate.ts';
-import { timeUntilDeadline } from './middleware/deadline.ts';
+import { getTimeUntilDeadline } from './middleware/deadline.ts';
 import { demandPrecondition } from './middleware/demand-precondition.ts';
 import { demandJson } from './middleware/media-type.ts';
 import type { Middleware, RequestContext } from './middleware/middleware.ts';
-import { pathParameters } from './middleware/path-parameters.ts';
+import { findPathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
-import { type RequestSchemas, validate } from './middleware/validate.ts';
-import { refuseWith, serve } from './middleware-stack.ts';
-import { isUnmodified, NO_PRECONDITIONS, type Preconditions, preconditionsIn } from './preconditions.ts';
+import { validateValues } from './middleware/validate.ts';
+import { createHandler, refuseWith } from './middleware-stack.ts';
+import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
-import { type Reply, replyHeaders } from './reply.ts';
-import { type SiblingRoutes, withSiblingRoutes } from './sibling-routes.ts';
-
-/** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
-export type Route = RequestSchemas &
-  Access & {
-    /** Its name in the documentation, and the name of its function bundle. */
-    readonly operationId: string;
-    readonly summary: string;
-    readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-    /** A parameter is a segment in braces. A trailing slash makes no difference. */
-    readonly path: `/${string}`;
-    /** For a path that ends in a parameter: other paths at this place, which a gateway may not know. */
-    readonly siblings?: SiblingRoutes;
-    /** An orchestrator calls a probe. A probe is not counted as a request in flight, and has no span. */
-    readonly kind: 'operation' | 'probe';
-    /**
-     * Whether `If-Match` and `If-None-Match` are evaluated (RFC 9110 section 13): those of a read against the `ETag` of
-     * its reply, those of a write by the statement that writes.
-     */
-    readonly conditional?: 'reading' | 'writing';
-    /** Whether a request needs many times the memory of its body. Few such requests are served at once. */
-    readonly isMemoryIntensive?: true;
-    /** Whether a request may wait for changes. A waiting request is not in flight. */
-    readonly waits?: true;
-    readonly success: 200 | 201 | 204;
-    // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
-    readonly reply: Reply<any>;
-    /** The functions that make its own refusals. Those of its checks are not listed. */
-    readonly problems: readonly (() => Problem)[];
-  };
-
-/**
- * The role that a caller needs, and the part of the service that the route needs. A route without a token reaches no
- * user.
- */
-type Access =
-  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly firstStatement: FirstStatement }
-  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly firstStatement?: undefined };
-
-/** The kind of the first statement of a route's requests; for some routes a header field decides. */
-export type FirstStatement = StatementKind | ((headers: GatewayEvent['headers']) => StatementKind);
+import { createHeaderWriter, type Reply } from './reply.ts';
+import type { Route } from './route.ts';
+import { withSiblingRoutes } from './sibling-routes.ts';
 
 /** The request as an endpoint's function gets it. The values have passed the schemas of its route. */
 type RequestOf<R extends Route> = {
@@ -84,23 +44,23 @@ export type Endpoint<Needs = Service> = { readonly route: Route; bind(service: N
  */
 export function endpoint<const R extends Route>(
   route: R,
-  answer: (request: RequestOf<R>, service: Services[R['needs']]) => Value<R> | Promise<Value<R>>,
+  respond: (request: RequestOf<R>, service: Services[R['needs']]) => Value<R> | Promise<Value<R>>,
 ): Endpoint<Services[R['needs']]> {
   return {
     route,
     bind(service) {
-      const resultOf = resultsOf(route);
-      const handler = serve(service, {
+      const toResult = createResultWriter(route);
+      const handler = createHandler(service, {
         route,
         // Only a public route is bound to less than the whole service, and it requires no token.
-        checks: checksOf(route, service as ProtectedService),
-        answer(event, context) {
-          const request = requestOf<R>(route, event, context);
+        checks: listChecks(route, service as ProtectedService),
+        respond(event, context) {
+          const request = readRequest<R>(route, event, context);
           const { accept } = event.headers;
-          const value = answer(request, service);
+          const value = respond(request, service);
           return value instanceof Promise
-            ? value.then((settled) => resultOf(settled, request.preconditions, accept))
-            : resultOf(value, request.preconditions, accept);
+            ? value.then((settled) => toResult(settled, request.preconditions, accept))
+            : toResult(value, request.preconditions, accept);
         },
       });
       const { path, siblings } = route;
@@ -110,62 +70,68 @@ export function endpoint<const R extends Route>(
   };
 }
 
-/** The checks, in the order in which a request is refused. The router, or API Gateway, has checked path and method. */
-function checksOf(route: Route, { settings, verifyToken }: ProtectedService): Middleware[] {
+/**
+ * The checks in the order of the specification, each with its refusal. Before them, the router or API Gateway has checked
+ * path (404) and method (405). After them, the database checks an expired cursor (410), existence (404), preconditions
+ * (412) and conflicts (409).
+ */
+function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService): Middleware[] {
+  const { role, method, path } = route;
+  const isProtected = role !== 'public';
+  const needsIfMatch = route.conditional === 'writing' && settings.requireIfMatch;
   return [
-    pathParameters(route.path),
-    ...(route.role === 'public' ? [] : [authenticate(verifyToken, route.role, settings.oauth.rolesClaim)]),
-    ...(route.conditional === 'writing' && settings.requireIfMatch ? [demandPrecondition()] : []),
-    ...(route.body ? [demandJson(route.method), receiveBody(settings.bodyLimit)] : []),
-    validate(route),
+    findPathParameters(path), // 400
+    ...(isProtected ? [authenticate(tokenVerifier, role, settings.oauth.rolesClaim)] : []), // 401, 403
+    ...(needsIfMatch ? [demandPrecondition()] : []), // 428
+    ...(route.body ? [demandJson(method), receiveBody(settings.bodyLimit)] : []), // 415, 413
+    validateValues(route), // 422
   ];
 }
 
-function requestOf<R extends Route>(
+function readRequest<R extends Route>(
   { conditional, waits }: Route,
   event: GatewayEvent,
   context: RequestContext,
 ): RequestOf<R> {
   const { values, principal } = context;
-  const preconditions = conditional ? preconditionsIn(event.headers) : NO_PRECONDITIONS;
   const isHead = event.requestContext.http.method === 'HEAD';
-  const waitUncounted = waits && !isHead ? waitUncountedOf(event, context) : undefined;
   return {
     path: event.rawPath,
     headers: values?.headers,
     params: values?.params,
     query: values?.query,
     body: values?.body,
-    waitUncounted,
-    preconditions,
+    waitUncounted: waits && !isHead ? createWait(event, context) : undefined,
+    preconditions: conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS,
     principal,
   } as RequestOf<R>;
 }
 
-/** In milliseconds: the time that a function needs for its response after a wait. */
-const WAIT_MARGIN = 500;
+/** The time that a function needs for its response after a wait. */
+const WAIT_MARGIN_MS = 500;
 
 /** The wait of a function ends before its time is up. */
-function waitUncountedOf(event: GatewayEvent, context: RequestContext): WaitUncounted {
-  const left = Math.max(timeUntilDeadline(context) - WAIT_MARGIN, 0);
+function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted {
+  const left = Math.max(getTimeUntilDeadline(context) - WAIT_MARGIN_MS, 0);
   return (milliseconds, wait) => {
-    const most = Math.min(milliseconds, left);
-    return event.waitUncounted ? event.waitUncounted(most, wait) : waitWithoutHost(most, wait);
+    const limit = Math.min(milliseconds, left);
+    return event.waitUncounted ? event.waitUncounted(limit, wait) : waitWithoutHost(limit, wait);
   };
 }
 
-function resultsOf({ success, reply, conditional }: Route) {
-  const headersOf = replyHeaders(reply);
+/** Creates a function that turns the value of an endpoint into its result. */
+function createResultWriter({ success, reply, conditional }: Route) {
+  const writeHeaders = createHeaderWriter(reply);
   return (value: unknown, preconditions: Preconditions, accept: string | undefined): GatewayResult => {
-    const headers = headersOf(value, accept);
+    const headers = writeHeaders(value, accept);
     if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
-      return notModified(headers);
+      return toNotModified(headers);
     const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;
     return { statusCode, headers, body: reply.write(value), isBase64Encoded: false };
   };
 }
 
 /** The headers of a 200 without those that describe its content (RFC 9110 section 15.4.5). */
-function notModified({ 'Content-Type': _, ...headers }: Record<string, string>): GatewayResult {
+function toNotModified({ 'Content-Type': _, ...headers }: Record<string, string>): GatewayResult {
   return { statusCode: 304, headers, body: '', isBase64Encoded: false };
 }

@@ -1,5 +1,5 @@
 import type { GatewayEvent } from './gateway.ts';
-import { encodedPath } from './path.ts';
+import { encodePath } from './path.ts';
 
 type Texts = Readonly<Record<string, string | undefined>>;
 
@@ -25,13 +25,13 @@ type RequestContext = {
  *
  * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs", payload format 2.0
  */
-export function lambdaEvent(given: InvocationEvent | null | undefined, ownMethod = 'GET'): GatewayEvent {
+export function toGatewayEvent(given: InvocationEvent | null | undefined, ownMethod = 'GET'): GatewayEvent {
   const { http, stage } = given?.requestContext ?? {};
   const path = [given?.rawPath, http?.path].find((text) => typeof text === 'string') ?? '/';
   return {
-    rawPath: encodedPath(withoutStage(path, stage)),
-    rawQueryString: given?.rawQueryString || queryOf(given?.queryStringParameters ?? {}),
-    headers: joinedHeaders(given?.headers ?? {}),
+    rawPath: encodePath(removeStage(path, stage)),
+    rawQueryString: given?.rawQueryString || formatQuery(given?.queryStringParameters ?? {}),
+    headers: joinHeaders(given?.headers ?? {}),
     requestContext: { http: { method: http?.method ?? ownMethod } },
     body: typeof given?.body === 'string' ? given.body : undefined,
     isBase64Encoded: given?.isBase64Encoded === true,
@@ -39,18 +39,18 @@ export function lambdaEvent(given: InvocationEvent | null | undefined, ownMethod
 }
 
 /** A stage with a name of its own precedes the path. */
-function withoutStage(path: string, stage: string | undefined): string {
+function removeStage(path: string, stage: string | undefined): string {
   const prefix = `/${stage}`;
   if (!stage || stage === '$default' || !`${path}/`.startsWith(`${prefix}/`)) return path;
   return path.slice(prefix.length) || '/';
 }
 
-function queryOf(parameters: Texts): string {
+function formatQuery(parameters: Texts): string {
   return String(new URLSearchParams(parameters as Record<string, string>));
 }
 
 /** Header names in lower case. Values that then have the same name are joined as in the container. */
-function joinedHeaders(given: Texts): Record<string, string> {
+function joinHeaders(given: Texts): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(given)) {
     if (value == null) continue;

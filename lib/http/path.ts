@@ -1,4 +1,4 @@
-import { undecodablePath } from './refusals.ts';
+import { refuseUndecodablePath } from './refusals.ts';
 
 /**
  * Characters other than those of a path in RFC 3986 section 3.3. `%` stays, because it belongs to an escape or looks
@@ -8,7 +8,7 @@ const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/gu;
 const OTHER_CHARACTER = /[^\w\-.~!$&'()*+,;=:@/%]/;
 
 /** The path with escapes for all characters that a path cannot contain, whether it was sent or decoded in this form. */
-export function encodedPath(path: string): string {
+export function encodePath(path: string): string {
   if (!OTHER_CHARACTER.test(path)) return path;
   return path.replace(OTHER_CHARACTERS, (character) => encodeURIComponent(character.toWellFormed()));
 }
@@ -18,16 +18,16 @@ export function encodedPath(path: string): string {
  *
  * @throws {Problem} bad_request_error if the path cannot be decoded
  */
-export function segmentsOf(path: string): readonly string[] {
+export function splitPath(path: string): readonly string[] {
   try {
-    return withoutSlash(path).split('/').map(decodeURIComponent);
+    return removeTrailingSlash(path).split('/').map(decodeURIComponent);
   } catch {
-    throw undecodablePath();
+    throw refuseUndecodablePath();
   }
 }
 
 /** Whether these are the segments of a declared path, in which a parameter is in braces. */
-export function isMatch(declared: readonly string[], segments: readonly string[]): boolean {
+export function isPathMatch(declared: readonly string[], segments: readonly string[]): boolean {
   if (declared.length !== segments.length) return false;
   return declared.every((part, index) =>
     part.startsWith('{') ? segments[index] !== '' : part === segments[index],
@@ -39,18 +39,18 @@ export function isMatch(declared: readonly string[], segments: readonly string[]
  *
  * @throws {Problem} bad_request_error if the path cannot be decoded
  */
-export function pathParametersIn(
+export function parsePathParameters(
   declared: string,
   path: string,
 ): Readonly<Record<string, string | undefined>> {
-  const parts = withoutSlash(declared).split('/').reverse();
-  const segments = segmentsOf(path).toReversed();
+  const parts = removeTrailingSlash(declared).split('/').reverse();
+  const segments = splitPath(path).toReversed();
   return Object.fromEntries(
     parts.flatMap((part, index) => (part.startsWith('{') ? [[part.slice(1, -1), segments[index]]] : [])),
   );
 }
 
 /** The path without its trailing slash. Both are one resource. */
-export function withoutSlash(path: string): string {
+export function removeTrailingSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }

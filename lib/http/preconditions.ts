@@ -20,12 +20,12 @@ const MEMBER = /(?:[^",]|"[^"]*(?:"|$))+/g;
 const ENTITY_TAG = /^(W\/)?("[\x21\x23-\x7e\x80-\xff]*")$/;
 
 /** The preconditions in a request's header fields (RFC 9110 section 13.1). Dates are ignored. */
-export function preconditionsIn(headers: Readonly<Record<string, string | undefined>>): Preconditions {
+export function readPreconditions(headers: Readonly<Record<string, string | undefined>>): Preconditions {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers;
   if (ifMatch === undefined && ifNoneMatch === undefined) return NO_PRECONDITIONS;
   return {
-    ifMatch: entityTagsIn(ifMatch, { weak: false }),
-    ifNoneMatch: entityTagsIn(ifNoneMatch, { weak: true }),
+    ifMatch: parseEntityTags(ifMatch, { weak: false }),
+    ifNoneMatch: parseEntityTags(ifNoneMatch, { weak: true }),
   };
 }
 
@@ -36,8 +36,8 @@ export function preconditionsIn(headers: Readonly<Record<string, string | undefi
  * section 13.2.2)
  */
 export function isUnmodified({ ifMatch, ifNoneMatch }: Preconditions, tag: string): boolean {
-  if (ifMatch !== undefined && !matches(ifMatch, tag)) throw preconditionFailed();
-  return ifNoneMatch !== undefined && matches(ifNoneMatch, tag);
+  if (ifMatch !== undefined && !hasTag(ifMatch, tag)) throw preconditionFailed();
+  return ifNoneMatch !== undefined && hasTag(ifNoneMatch, tag);
 }
 
 /** The refusal of a request whose preconditions the current representation does not satisfy. */
@@ -54,12 +54,12 @@ export function preconditionRequired(): Problem {
   });
 }
 
-function matches(tags: EntityTags, tag: string): boolean {
+function hasTag(tags: EntityTags, tag: string): boolean {
   return tags === '*' || tags.includes(tag);
 }
 
 /** A value that is not a tag matches nothing. A field without a tag is therefore a list that matches nothing. */
-function entityTagsIn(field: string | undefined, { weak }: { weak: boolean }): EntityTags | undefined {
+function parseEntityTags(field: string | undefined, { weak }: { weak: boolean }): EntityTags | undefined {
   if (field === undefined) return undefined;
   if (field.trim() === '*') return '*';
   const tags = [...field.matchAll(MEMBER)].map(([member]) => ENTITY_TAG.exec(member.trim()));

@@ -96,7 +96,7 @@ export function unavailable(reason: string, cause?: unknown, retryAfter = 1): Pr
  * A thrown value as a problem. Any other value than a Problem is a defect of the service, and the caller gets nothing
  * of it.
  */
-export function asProblem(thrown: unknown): Problem {
+export function toProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
   return new Problem('internal_server_error', {

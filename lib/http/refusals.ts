@@ -3,38 +3,38 @@ import { Problem } from './problem.ts';
 // Refusals for the form of a request alone, whatever its path, and wherever they are found.
 
 /** Not a request by RFC 9112. The reason is only for the log. */
-export function notHttp(reason?: string): Problem {
+export function refuseInvalidHttp(reason?: string): Problem {
   return new Problem('bad_request_error', { reason, detail: 'The request is not valid HTTP.' });
 }
 
 /** RFC 9112 section 3.2: exactly one Host header from HTTP/1.1 on. */
-export function needsOneHost(): Problem {
+export function refuseHostHeader(): Problem {
   return new Problem('bad_request_error', { detail: 'The request must have exactly one Host header.' });
 }
 
 /** Invalid percent-encoding, or bytes that are not UTF-8. */
-export function undecodablePath(): Problem {
+export function refuseUndecodablePath(): Problem {
   return new Problem('bad_request_error', { detail: 'The path is not valid percent-encoded UTF-8.' });
 }
 
 /** The connection ended before the body. */
-export function bodyBrokenOff(): Problem {
+export function refuseIncompleteBody(): Problem {
   return new Problem('bad_request_error', { detail: 'The connection closed before the body was complete.' });
 }
 
 /** The server's time limits for clients. */
-export function requestTooSlow(): Problem {
+export function refuseSlowRequest(): Problem {
   return new Problem('request_timeout_error', { detail: 'The request took too long to arrive.' });
 }
 
 /** More bytes than Node's parser accepts. */
-export function headerFieldsTooLarge(): Problem {
+export function refuseLargeHeaderFields(): Problem {
   return new Problem('request_header_fields_too_large_error', {
     detail: 'The header fields are too large.',
   });
 }
 
 /** No operation has this path. */
-export function noSuchPath(): Problem {
+export function refuseUnknownPath(): Problem {
   return new Problem('not_found_error', { detail: 'This path does not exist.' });
 }

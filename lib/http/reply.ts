@@ -42,7 +42,7 @@ export const NEXT_LINK = { pattern: '^</[^<>]+>; rel="next"$', maxLength: 4 * MA
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Gives the headers of `reply` for a value. */
-export function replyHeaders<Value>({
+export function createHeaderWriter<Value>({
   mediaType,
   onDemand,
   headers,
@@ -51,7 +51,7 @@ export function replyHeaders<Value>({
   return (value, accept) => {
     const written: Record<string, string> = {};
     if (mediaType) written['Content-Type'] = mediaType;
-    if (onDemand && names(accept, onDemand)) written['Content-Type'] = onDemand;
+    if (onDemand && namesMediaType(accept, onDemand)) written['Content-Type'] = onDemand;
     for (const [name, header] of declared) {
       const text = header.of(value);
       if (text !== undefined) written[name] = text;
@@ -72,7 +72,9 @@ export function cacheControl(directives: string): { readonly 'Cache-Control': Re
 }
 
 /** The body of a probe: its `status` alone. */
-export function probeReply<Status extends string>(status: z.ZodLiteral<Status>): Reply<{ status: Status }> {
+export function createProbeReply<Status extends string>(
+  status: z.ZodLiteral<Status>,
+): Reply<{ status: Status }> {
   return {
     mediaType: JSON_TYPE,
     schema: z.object({ status }),
@@ -82,7 +84,7 @@ export function probeReply<Status extends string>(status: z.ZodLiteral<Status>):
 }
 
 /** Whether `Accept` names the type of `mediaType` itself, with a weight above 0 (RFC 9110 section 12.5.1). */
-function names(accept: string | undefined, mediaType: string): boolean {
+function namesMediaType(accept: string | undefined, mediaType: string): boolean {
   const [type] = mediaType.split(';');
   return (accept ?? '').split(',').some((range) => {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());

@@ -1,6 +1,6 @@
-import { allowOf, methodNotAllowed } from './allow.ts';
+import { formatAllow, refuseMethod } from './allow.ts';
 import type { Handler } from './gateway.ts';
-import { pathParametersIn } from './path.ts';
+import { parsePathParameters } from './path.ts';
 import type { Problem } from './problem.ts';
 
 /** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
@@ -20,24 +20,24 @@ export function withSiblingRoutes(
   refuse: (problem: Problem) => Handler,
 ): Handler {
   const refusing = new Map(
-    Object.entries(siblings).map(([name, { methods }]) => [name, refuse(methodNotAllowed(allowOf(methods)))]),
+    Object.entries(siblings).map(([name, { methods }]) => [name, refuse(refuseMethod(formatAllow(methods)))]),
   );
   return (event, invocation) => {
-    const name = lastOf(event.pathParameters ?? parametersIn(path, event.rawPath));
+    const name = findLastValue(event.pathParameters ?? readParameters(path, event.rawPath));
     return (refusing.get(name) ?? own)(event, invocation);
   };
 }
 
-function lastOf(parameters: Parameters): string {
+function findLastValue(parameters: Parameters): string {
   let last: string | undefined;
   for (const name in parameters) last = parameters[name];
   return last ?? '';
 }
 
 /** Empty for a path that cannot be decoded. The handler refuses such a path. */
-function parametersIn(declared: string, path: string): Parameters {
+function readParameters(declared: string, path: string): Parameters {
   try {
-    return pathParametersIn(declared, path);
+    return parsePathParameters(declared, path);
   } catch {
     return {};
   }

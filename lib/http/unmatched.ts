@@ -1,31 +1,31 @@
 import type { BaseService } from '../service.ts';
-import { allowOf, methodNotAllowed } from './allow.ts';
-import type { Route } from './endpoint.ts';
+import { formatAllow, refuseMethod } from './allow.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
-import { acceptPatch } from './middleware/media-type.ts';
-import { serve } from './middleware-stack.ts';
-import { isMatch, segmentsOf, withoutSlash } from './path.ts';
-import { noSuchPath } from './refusals.ts';
+import { formatAcceptPatch } from './middleware/media-type.ts';
+import { createHandler } from './middleware-stack.ts';
+import { isPathMatch, removeTrailingSlash, splitPath } from './path.ts';
+import { refuseUnknownPath } from './refusals.ts';
+import type { Route } from './route.ts';
 
 /**
  * Responds to requests that no endpoint serves. A path that cannot be decoded is 400, and an unknown path is 404. On a
  * known path, OPTIONS is 204 and any other method is 405, both with `Allow` (RFC 9110 sections 9.3.7 and 15.5.6).
  */
 export function unmatched(routes: readonly Route[]) {
-  const resources = resourcesOf(routes);
+  const resources = listResources(routes);
 
-  async function answer({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
-    const segments = segmentsOf(rawPath);
-    const resource = resources.find((candidate) => isMatch(candidate.segments, segments));
-    if (!resource) throw noSuchPath();
-    if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
+  async function respond({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
+    const segments = splitPath(rawPath);
+    const resource = resources.find((candidate) => isPathMatch(candidate.segments, segments));
+    if (!resource) throw refuseUnknownPath();
+    if (requestContext.http.method !== 'OPTIONS') throw refuseMethod(resource.allow);
     const headers = { Allow: resource.allow, ...resource.acceptPatch };
     return { statusCode: 204, headers, body: '', isBase64Encoded: false };
   }
 
   return {
     route: { operationId: 'unmatched' },
-    bind: (service: BaseService): Handler => serve(service, { answer }),
+    bind: (service: BaseService): Handler => createHandler(service, { respond }),
   };
 }
 
@@ -36,19 +36,19 @@ type Resource = {
 };
 
 /** Paths with fewer parameters come first, because `/users/batch` must not match `/users/{user_id}`. */
-function resourcesOf(routes: readonly Route[]): readonly Resource[] {
-  const byPath = Map.groupBy(routes, ({ path }) => withoutSlash(path));
-  const paths = [...byPath].sort(([one], [other]) => parameterCount(one) - parameterCount(other));
+function listResources(routes: readonly Route[]): readonly Resource[] {
+  const byPath = Map.groupBy(routes, ({ path }) => removeTrailingSlash(path));
+  const paths = [...byPath].sort(([one], [other]) => countParameters(one) - countParameters(other));
   return paths.map(([path, group]) => {
     const methods = group.map(({ method }) => method);
     return {
       segments: path.split('/'),
-      allow: allowOf(methods),
-      acceptPatch: acceptPatch(methods),
+      allow: formatAllow(methods),
+      acceptPatch: formatAcceptPatch(methods),
     };
   });
 }
 
-function parameterCount(path: string): number {
+function countParameters(path: string): number {
   return path.split('{').length - 1;
 }

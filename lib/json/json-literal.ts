@@ -9,8 +9,8 @@ export const WORD = 4;
 export type Piece = { readonly words: DataView; readonly length: number };
 
 const ZERO = 0x30;
-/** Positions of the seconds and the milliseconds in the text of a time, from its end. */
-const [SECONDS, MILLISECONDS] = [7, 4];
+/** Positions of the seconds and the milliseconds in the JSON of a time, from its end. */
+const [SECONDS, MILLISECONDS] = [8, 5];
 
 /** A text in ASCII. */
 export function pieceOf(text: string): Piece {
@@ -19,14 +19,14 @@ export function pieceOf(text: string): Piece {
   return { words: new DataView(bytes.buffer), length: text.length };
 }
 
-const pieceOfMinute = createMinuteCache(pieceOf);
+const pieceOfMinute = createMinuteCache((begin) => pieceOf(`"${begin}"`));
 
 /** Most users were never updated. */
 let last = Number.NaN;
 let lastPiece = pieceOf('');
 
 /**
- * A time in milliseconds since 1970, as Date's `toISOString`. The piece is valid until the next call. Within a cached
+ * A time in milliseconds since 1970 as a JSON string, as Date's `toJSON`. The piece is valid until the next call. Within a cached
  * minute only the end is written again.
  */
 export function literalOfTimestamp(milliseconds: number): Piece {

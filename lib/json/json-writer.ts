@@ -65,17 +65,19 @@ export class JsonPage {
     this.#end = end + length + 1;
   }
 
-  /** Writes 16 bytes as a UUID, without quotation marks. */
+  /** Writes 16 bytes as a UUID, a JSON string. */
   uuid(source: Buffer, begin: number): void {
-    this.#keepFree(UUID_TEXT);
+    this.#keepFree(UUID_TEXT + 2);
     const view = this.#view;
     let end = this.#end;
+    view.setUint8(end++, QUOTE);
     for (let at = 0; at < UUID; at += 1) {
       if ((DASHED >> at) & 1) view.setUint8(end++, DASH);
       view.setUint16(end, DIGITS[source[begin + at] as number] as number);
       end += 2;
     }
-    this.#end = end;
+    view.setUint8(end, QUOTE);
+    this.#end = end + 1;
   }
 
   /** Returns everything that was written since the page began. */

@@ -5,16 +5,18 @@ import { inactiveUsers } from './0002-inactive-users.ts';
 import { idempotencyKeys } from './0003-idempotency-keys.ts';
 import { userChanges } from './0004-user-changes.ts';
 import { feedHead } from './0005-feed-head.ts';
-import type { MigrationName } from './names.ts';
 
-/** The migrations, in their order. */
-export const migrations: Readonly<Record<MigrationName, Migration>> = {
+/** The migrations, in their order. `kysely_migration` keeps their names for ever, and CHANGELOG.md has each of them. */
+export const migrations = {
   '0001-users': users,
   '0002-inactive-users': inactiveUsers,
   '0003-idempotency-keys': idempotencyKeys,
   '0004-user-changes': userChanges,
   '0005-feed-head': feedHead,
-};
+} as const satisfies Readonly<Record<string, Migration>>;
+
+/** The last migration, which this version of the service requires. */
+export const latestMigration = Object.keys(migrations).at(-1) as keyof typeof migrations;
 
 /** Runs the migrations that have not run yet. @throws the fault that ended the run; the next run continues there */
 export function runMigrations(postgres: Settings['postgres'], signal?: AbortSignal): Promise<void> {

@@ -4,7 +4,7 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathItemObject,
 } from 'zod-openapi';
-import type { Route } from '../http/endpoint.ts';
+import type { Route } from '../http/route.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
 import { introduction } from './explanations.ts';
 import { describeLinks } from './links.ts';

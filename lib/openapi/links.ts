@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi';
-import type { Route } from '../http/endpoint.ts';
+import type { Route } from '../http/route.ts';
 
 /**
  * Links from the response of a create to the operations on the created resource. These are the routes below its path

@@ -1,20 +1,20 @@
-import { missingRole } from '../auth/principal.ts';
-import { methodNotAllowed } from '../http/allow.ts';
-import type { Route } from '../http/endpoint.ts';
-import { encodedBody, notDeclaredAsJson } from '../http/middleware/media-type.ts';
-import { bodyTooLarge } from '../http/middleware/receive-body.ts';
+import { refuseMissingRole } from '../auth/principal.ts';
+import { refuseMethod } from '../http/allow.ts';
+import { refuseEncodedBody, refuseMediaType } from '../http/middleware/media-type.ts';
+import { refuseLargeBody } from '../http/middleware/receive-body.ts';
 import type { RequestSchemas } from '../http/middleware/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';
-import { asProblem, type Problem, unauthorized, unavailable } from '../http/problem.ts';
+import { type Problem, toProblem, unauthorized, unavailable } from '../http/problem.ts';
 import {
-  bodyBrokenOff,
-  headerFieldsTooLarge,
-  needsOneHost,
-  noSuchPath,
-  notHttp,
-  requestTooSlow,
-  undecodablePath,
+  refuseHostHeader,
+  refuseIncompleteBody,
+  refuseInvalidHttp,
+  refuseLargeHeaderFields,
+  refuseSlowRequest,
+  refuseUndecodablePath,
+  refuseUnknownPath,
 } from '../http/refusals.ts';
+import type { Route } from '../http/route.ts';
 import { valuesNotAllowed } from '../http/value-faults.ts';
 import { faultsOf } from './value-faults.ts';
 
@@ -23,25 +23,31 @@ import { faultsOf } from './value-faults.ts';
  */
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
   return byStatus([
-    ...[undecodablePath(), notHttp(), needsOneHost(), requestTooSlow(), headerFieldsTooLarge()],
-    ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
+    ...[
+      refuseUndecodablePath(),
+      refuseInvalidHttp(),
+      refuseHostHeader(),
+      refuseSlowRequest(),
+      refuseLargeHeaderFields(),
+    ],
+    ...(route.role === 'public' ? [] : [unauthorized(''), refuseMissingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
     ...(route.body ? refusalsOfBody(route.method, bodyLimit) : []),
     ...(hasValues(route) ? [valuesNotAllowed(faultsOf(route))] : []),
     ...route.problems.map((refusal) => refusal()),
     // PostgreSQL, or the identity provider's keys, can be unavailable.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
-    asProblem(undefined),
+    toProblem(undefined),
   ]);
 }
 
 function refusalsOfBody(method: string, limit: number): readonly Problem[] {
-  return [bodyBrokenOff(), notDeclaredAsJson(method), encodedBody(method), bodyTooLarge(limit)];
+  return [refuseIncompleteBody(), refuseMediaType(method), refuseEncodedBody(method), refuseLargeBody(limit)];
 }
 
 /** Every problem of these routes and of unknown paths, lowest status first. */
 export function allRefusals(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
-  const ofNoRoute = [noSuchPath(), methodNotAllowed('')];
+  const ofNoRoute = [refuseUnknownPath(), refuseMethod('')];
   return byStatus([...routes.flatMap((route) => refusalsOf(route, bodyLimit)), ...ofNoRoute]);
 }
 

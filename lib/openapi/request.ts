@@ -1,6 +1,6 @@
 import type { oas31, ZodOpenApiParameters, ZodOpenApiRequestBodyObject } from 'zod-openapi';
-import type { Route } from '../http/endpoint.ts';
-import { mediaTypesOf } from '../http/middleware/media-type.ts';
+import { listMediaTypes } from '../http/middleware/media-type.ts';
+import type { Route } from '../http/route.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 import { exampleOf } from './example.ts';
 
@@ -53,5 +53,8 @@ export function preconditionsOf({ conditional }: Route): oas31.ParameterObject[]
 export function requestBodyOf({ method, body }: Route): ZodOpenApiRequestBodyObject | undefined {
   if (!body) return undefined;
   const content = { schema: body, example: exampleOf(body) };
-  return { required: true, content: Object.fromEntries(mediaTypesOf(method).map((type) => [type, content])) };
+  return {
+    required: true,
+    content: Object.fromEntries(listMediaTypes(method).map((type) => [type, content])),
+  };
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
-import type { Route } from '../http/endpoint.ts';
 import { type Problem, problemDocument, problemHeaders } from '../http/problem.ts';
+import type { Route } from '../http/route.ts';
 import { exampleOf, examplePath } from './example.ts';
 import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';

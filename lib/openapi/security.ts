@@ -1,6 +1,6 @@
 import type { oas31 } from 'zod-openapi';
 import type { Role } from '../auth/principal.ts';
-import type { Route } from '../http/endpoint.ts';
+import type { Route } from '../http/route.ts';
 
 const SCOPES: Readonly<Record<Role | 'api.superuser', string>> = {
   'users.read': 'Read users.',

@@ -6,6 +6,7 @@ import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
 import { violatesUnique } from '../postgres/index.ts';
 import { foldedEmail } from './folded-email.ts';
+import { INSERTED_TYPES, insertedNames, insertedValues, insertUsers } from './insert-users.ts';
 import { emailTaken } from './refusals.ts';
 import { readingReplayedUsers } from './replayed-users.ts';
 import type { User, UserCreate } from './user.ts';
@@ -20,23 +21,22 @@ type Given = UserCreate & Author & { readonly id: string };
 export function creatingUser({ statements, carryOutOnce }: WriteContext) {
   const insert = statements.batchedWrite<Given, WrittenRow>(
     'INSERT users',
-    { id: 'uuid', email: 'text', full_name: 'text', ...AUTHOR_TYPES },
+    { ...INSERTED_TYPES, ...AUTHOR_TYPES },
     (given) =>
       // The order of the addresses prevents two statements from waiting for each other. If two items have one address,
       // the first one wins. `on conflict` names no index, because CockroachDB accepts no expression there, and
       // generated ids do not collide.
       writeReturning(
-        sql`insert into users (id, email, full_name)
-          select given.id, given.email, given.full_name from given
-          order by ${foldedEmail(sql.ref('given.email'))}
-          on conflict do nothing`,
+        insertUsers(
+          'given',
+          sql`given order by ${foldedEmail(sql.ref('given.email'))} on conflict do nothing`,
+        ),
         { before: [given], record: recordedByEach('created') },
       ),
   );
   const insertOnce = statements.single<Given & Fingerprint, WrittenRow>('INSERT users', (given) =>
     writeReturning(
-      sql`insert into users (id, email, full_name)
-        select ${given.id}::uuid, ${given.email}::text, ${given.full_name}::text from claimed`,
+      insertUsers('item', sql`claimed, (values (${insertedValues(given)})) as item (${insertedNames})`),
       {
         before: [claimed(given, sql`array[${given.id}::uuid]`, statements)],
         record: recorded('created', given),

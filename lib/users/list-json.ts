@@ -2,29 +2,30 @@ import { sql } from 'kysely';
 import { literalOfTimestamp, pieceOf } from '../json/json-literal.ts';
 import { JsonPage } from '../json/json-writer.ts';
 import type { ListRow } from '../postgres/index.ts';
+import { type FieldName, fields, isOmittedIfNull } from './fields.ts';
 import type { Position } from './list-cursor.ts';
 
 /** The columns of a user on a page, in binary. */
-export const pageColumns = sql.raw(
-  'users.id, users.email, users.full_name, users.is_active, users.created_at, users.updated_at',
-);
+export const pageColumns = sql.join(fields.map(({ name }) => sql.ref(`users.${name}`)));
 
-/** Sizes in bytes. Each field follows its length, which is -1 for null. */
-const [LENGTH, UUID, BOOLEAN, TIMESTAMP] = [4, 16, 1, 8];
+/** Size in bytes. Each field follows its length, which is -1 for null. */
+const LENGTH = 4;
 
 /** The epoch of PostgreSQL's timestamps: 2000, in milliseconds since 1970. */
 const EPOCH = 946_684_800_000;
 
-const [BEGIN, NEXT, END] = [pieceOf('['), pieceOf(','), pieceOf(']')];
-const [ID, EMAIL, FULL_NAME, NULL] = [
-  pieceOf('{"id":"'),
-  pieceOf('","email":'),
-  pieceOf(',"full_name":'),
-  pieceOf('null'),
-];
-const ACTIVE = pieceOf(',"is_active":true,"created_at":"');
-const INACTIVE = pieceOf(',"is_active":false,"created_at":"');
-const [UPDATED_AT, END_OF_USER] = [pieceOf('","updated_at":"'), pieceOf('"}')];
+const [BEGIN, NEXT, END, END_OF_USER] = [pieceOf('['), pieceOf(','), pieceOf(']'), pieceOf('}')];
+
+const MEMBERS = fields.map((field, index) => {
+  const begin = `${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`;
+  return {
+    sqlType: field.sqlType,
+    begin: pieceOf(begin),
+    ifNull: pieceOf(isOmittedIfNull(field) ? '' : `${begin}null`),
+    ifTrue: pieceOf(`${begin}true`),
+    ifFalse: pieceOf(`${begin}false`),
+  };
+});
 
 const page = new JsonPage();
 
@@ -45,40 +46,50 @@ export function usersJson(rows: readonly ListRow[]): string {
 }
 
 /** The position of a page that ends with this row. */
-export function positionOf({ bytes, at }: ListRow): Position {
-  const id = at + LENGTH;
-  const email = id + UUID;
-  const isActive = afterText(bytes, afterText(bytes, email));
-  const createdAt = isActive + LENGTH + BOOLEAN + LENGTH;
-  return { created_at: timestampIn(bytes, createdAt), id: bytes.toString('hex', id, email) };
+export function positionOf(row: ListRow): Position {
+  const [id, createdAt] = [beginOf(row, 'id'), beginOf(row, 'created_at')];
+  return { created_at: timestampIn(row.bytes, createdAt), id: row.bytes.toString('hex', id, id + 16) };
 }
 
 function writeUser({ bytes, at }: ListRow): void {
-  const id = at + LENGTH;
-  page.piece(ID);
-  page.uuid(bytes, id);
-  page.piece(EMAIL);
-  const fullName = writeText(bytes, id + UUID);
-  page.piece(FULL_NAME);
-  const isActive = writeText(bytes, fullName) + LENGTH;
-  page.piece(bytes[isActive] === 0 ? INACTIVE : ACTIVE);
-  const createdAt = isActive + BOOLEAN + LENGTH;
-  page.piece(literalOfTimestamp(timestampIn(bytes, createdAt)));
-  page.piece(UPDATED_AT);
-  page.piece(literalOfTimestamp(timestampIn(bytes, createdAt + TIMESTAMP + LENGTH)));
+  let begin = at;
+  for (const member of MEMBERS) {
+    const length = bytes.readInt32BE(begin);
+    begin += LENGTH;
+    if (length < 0) {
+      page.piece(member.ifNull);
+      continue;
+    }
+    switch (member.sqlType) {
+      case 'uuid':
+        page.piece(member.begin);
+        page.uuid(bytes, begin);
+        break;
+      case 'text':
+        page.piece(member.begin);
+        page.text(bytes, begin, length);
+        break;
+      case 'boolean':
+        page.piece(bytes[begin] === 0 ? member.ifFalse : member.ifTrue);
+        break;
+      case 'timestamptz':
+        page.piece(member.begin);
+        page.piece(literalOfTimestamp(timestampIn(bytes, begin)));
+        break;
+    }
+    begin += length;
+  }
   page.piece(END_OF_USER);
 }
 
-/** Returns the position of the next field. */
-function writeText(bytes: Buffer, at: number): number {
-  const length = bytes.readInt32BE(at);
-  if (length < 0) page.piece(NULL);
-  else page.text(bytes, at + LENGTH, length);
-  return afterText(bytes, at);
-}
-
-function afterText(bytes: Buffer, at: number): number {
-  return at + LENGTH + Math.max(bytes.readInt32BE(at), 0);
+/** The place of a field's value in a row. */
+function beginOf({ bytes, at }: ListRow, name: FieldName): number {
+  let begin = at;
+  for (const field of fields) {
+    if (field.name === name) break;
+    begin += LENGTH + Math.max(bytes.readInt32BE(begin), 0);
+  }
+  return begin + LENGTH;
 }
 
 /**

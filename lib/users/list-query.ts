@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { integerParameter, UUID_PATTERN } from '../text.ts';
+import { EMAIL_FORM, Email } from './email.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
 import { DATE_TIME_FORM, timestampRange } from './rfc3339.ts';
-import { EMAIL_FORM, Email, MAX_PAGE_SIZE } from './user.ts';
+import { MAX_PAGE_SIZE } from './user.ts';
 
 /** Maximum `skip`: the largest 32-bit integer. */
 export const LARGEST_SKIP = 2_147_483_647;

@@ -32,7 +32,7 @@ export function readingReplayedUsers(statements: Statements) {
   };
 }
 
-function knownUserIn(row: Row): ReplayedUser {
-  if (row.created === null) return 'refused';
+function knownUserIn({ request: _, created, ...row }: Row): ReplayedUser {
+  if (created === null) return 'refused';
   return row.id === null ? 'gone' : userIn(row);
 }

@@ -71,17 +71,3 @@ export const userListReply: Reply<UserPage> = {
 
 /** The response to a deletion, without content. */
 export const deletedUserReply: Reply<void> = { write: () => '', headers: personal };
-
-/** A user as in a response. Times are in UTC with milliseconds, the precision of the column, and `Z`. */
-export function representation({
-  created_at,
-  updated_at,
-  version: _,
-  ...user
-}: User): z.output<typeof UserRead> {
-  return {
-    ...user,
-    created_at: new Date(created_at).toISOString(),
-    updated_at: new Date(updated_at).toISOString(),
-  };
-}

@@ -7,6 +7,7 @@ import { creatingBatch } from './batch/create-batch.ts';
 import { type UserBatch, valuesOf } from './batch/user-batch.ts';
 import { creatingUser } from './create-user.ts';
 import { deletingUser } from './delete-user.ts';
+import { keyedValues } from './keyed-values.ts';
 import type { UserListQuery } from './list-query.ts';
 import { noSuchUser } from './refusals.ts';
 import type { ReplayedUser } from './replayed-users.ts';
@@ -70,7 +71,7 @@ export function userRepository(writing: WriteContext): UserRepository {
     async create(user, author, key) {
       if (key === undefined) return { created: await createUser(user, author), isReplay: false };
       const request = { operation: 'createUser', subject: author.actor, key };
-      return createUserOnce(user, author, fingerprint(request, [user.email, user.full_name]));
+      return createUserOnce(user, author, fingerprint(request, keyedValues(user)));
     },
     async createBatch(batch, author, key) {
       if (key === undefined) return { created: await createBatch(batch, author), isReplay: false };

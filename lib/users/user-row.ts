@@ -1,30 +1,32 @@
 import { sql } from 'kysely';
-import type { User } from './user.ts';
+import { type Field, type FieldName, fields } from './fields.ts';
+import type { StoredUser, User } from './user.ts';
 
 /** A user as PostgreSQL returns it: numbers of type bigint arrive as texts. */
-export type UserRow = Omit<User, 'created_at' | 'updated_at'> & {
-  readonly created_at: string;
-  readonly updated_at: string;
-};
+export type UserRow = StoredUser<{ uuid: string; text: string; boolean: boolean; timestamptz: string }>;
+
+/** The names of a user's columns. */
+export const userColumnNames = sql.join([...fields.map(({ name }) => sql.ref(name)), sql.ref('version')]);
+
+/** The columns of a user. */
+export const userColumns = sql.join([...fields.map(columnOf), sql.ref('users.version')]);
+
+const times = fields.filter(({ sqlType }) => sqlType === 'timestamptz').map(({ name }) => name);
+
+/** The user in a row. */
+export function userIn(row: UserRow): User {
+  const user: Record<string, unknown> = { ...row };
+  for (const name of times) user[name] = Number(row[name]);
+  return user as User;
+}
 
 /**
- * The columns of a user. Times are in milliseconds since 1970: the text of a timestamp depends on DateStyle and
- * TimeZone, which roles, databases and poolers set, and a number does not. `date_part` returns a float8, which holds
- * the milliseconds of ten thousand years and costs half of the exact `extract`.
+ * A time is in milliseconds since 1970: the text of a timestamp depends on DateStyle and TimeZone, which roles,
+ * databases and poolers set, and a number does not. `date_part` returns a float8, which holds the milliseconds of ten
+ * thousand years and costs half of the exact `extract`.
  */
-export const userColumns = sql.raw(`users.id, users.email, users.full_name, users.is_active,
-    (date_part('epoch', users.created_at) * 1000)::bigint as created_at,
-    (date_part('epoch', users.updated_at) * 1000)::bigint as updated_at, users.version`);
-
-/** The user in a row. Other columns are ignored. */
-export function userIn({ id, email, full_name, is_active, created_at, updated_at, version }: UserRow): User {
-  return {
-    id,
-    email,
-    full_name,
-    is_active,
-    created_at: Number(created_at),
-    updated_at: Number(updated_at),
-    version,
-  };
+function columnOf({ name, sqlType }: Field & { readonly name: FieldName }) {
+  const column = sql.ref(`users.${name}`);
+  if (sqlType !== 'timestamptz') return column;
+  return sql`(date_part('epoch', ${column}) * 1000)::bigint as ${sql.ref(name)}`;
 }

@@ -1,76 +1,64 @@
 import * as z from 'zod';
-import { boundedText, NO_NUL_PATTERN, Timestamp, UUID_PATTERN, Uuid } from '../text.ts';
-
-const EMAIL_LENGTH = 255;
-const FULL_NAME_LENGTH = 255;
+import { UUID_PATTERN, Uuid } from '../text.ts';
+import {
+  type CreatedName,
+  createdFields,
+  type FIELDS,
+  type Field,
+  type FieldName,
+  fields,
+  isOmittedIfNull,
+  type NullableName,
+  type UpdatedName,
+  updatedFields,
+} from './fields.ts';
 
 /** Maximum number of users in a page of the list. */
 export const MAX_PAGE_SIZE = 1000;
 
-/** Either side of the @. White space is as in ECMAScript. The escapes have the same meaning in other engines. */
-const PART = '[^@\\s\\u0000-\\u001f\\u007f-\\u009f\\ufeff]+';
-const ADDRESS = new RegExp(`^${PART}@${PART}$`);
-
-/** The form of an address, for the documentation. */
-export const EMAIL_FORM = { minLength: 1, maxLength: EMAIL_LENGTH, pattern: ADDRESS.source };
-
-/** An address that a user may have. */
-export const Email = boundedText(1, EMAIL_LENGTH)
-  .refine(
-    isAddress,
-    'must have exactly one @ with at least one character on each side, and no white space or control characters',
-  )
-  .meta({
-    ...EMAIL_FORM,
-    description:
-      'Exactly one @ with at least one character on each side, and no white space or control characters. Unique ' +
-      'without regard to case. Stored and returned as given.',
-    example: 'ada@example.com',
-  });
-
-const FullName = boundedText(0, FULL_NAME_LENGTH).meta({ example: 'Ada Lovelace' });
+type Schema<Name extends FieldName> = (typeof FIELDS)[Name]['schema'];
+type Optional<S extends z.ZodType> = z.ZodDefault<z.ZodNullable<S>>;
+type ShapeOfCreate = {
+  [Name in CreatedName]: Name extends NullableName ? Optional<Schema<Name>> : Schema<Name>;
+};
+type ShapeOfUpdate = { [Name in UpdatedName]: z.ZodOptional<z.ZodNullable<Schema<Name>>> };
 
 /** The body of create. */
 export const UserCreate = z
-  .object({ email: Email, full_name: FullName.nullable().default(null) })
+  .object(
+    shapeOf(createdFields, ({ onCreate, schema }) =>
+      onCreate === 'optional' ? schema.nullable().default(null) : schema,
+    ) as ShapeOfCreate,
+  )
   .meta({ id: 'UserCreate' });
 export type UserCreate = z.output<typeof UserCreate>;
 
-/** The body of update. An absent member and null leave their field unchanged, except that null clears `full_name`. */
+/** The body of update. An absent member leaves its field unchanged. `nullOnUpdate` of the field says what null does. */
 export const UserUpdate = z
-  .object({
-    email: Email.nullable().optional(),
-    full_name: FullName.nullable().optional(),
-    is_active: z.boolean().nullable().optional().meta({ example: false }),
-  })
+  .object(
+    shapeOf(updatedFields, ({ schema, examples }) => {
+      const member = schema.nullable().optional();
+      return examples ? member.meta({ example: examples.update }) : member;
+    }) as ShapeOfUpdate,
+  )
   .meta({
     id: 'UserUpdate',
-    description:
-      'An absent member leaves its field unchanged. Null clears `full_name` and leaves the other fields unchanged.',
+    description: `An absent member leaves its field unchanged. Null clears ${namesOfCleared()} and leaves the other fields unchanged.`,
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
-/** The fields that an update sets. Null clears `full_name`, and leaves the others unchanged: they cannot be null. */
-export function fieldsToSet({ email = null, full_name, is_active = null }: UserUpdate) {
-  return { email, is_active, full_name: full_name ?? null, sets_full_name: full_name !== undefined };
-}
-
 /** A user, as in responses. */
-export const UserRead = z
-  .object({
-    id: Uuid.meta({ example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
-    email: z.string().meta({ ...EMAIL_FORM, example: 'ada@example.com' }),
-    full_name: z
-      .string()
-      .max(FULL_NAME_LENGTH)
-      .meta({ pattern: NO_NUL_PATTERN })
-      .nullable()
-      .meta({ example: 'Ada Lovelace' }),
-    is_active: z.boolean().meta({ example: true }),
-    created_at: Timestamp.meta({ example: '2026-01-02T03:04:05.678Z' }),
-    updated_at: Timestamp.meta({ example: '2026-01-02T03:04:05.678Z' }),
-  })
-  .meta({ id: 'UserRead' });
+export const UserRead = z.object(shapeOf(fields, memberOfResponse)).meta({ id: 'UserRead' });
+
+/** A user, as stored: times in milliseconds since 1970, and `version`, which counts the writes of the user. */
+export type User = StoredUser<{ uuid: string; text: string; boolean: boolean; timestamptz: number }>;
+
+/** A user whose values have these types, by the types of their columns. */
+export type StoredUser<Values extends Record<Field['sqlType'], unknown>> = {
+  readonly [Name in FieldName]:
+    | Values[(typeof FIELDS)[Name]['sqlType']]
+    | (Name extends NullableName ? null : never);
+} & { readonly version: string };
 
 /** The path of one user. */
 export const UserPath = z.object({
@@ -86,18 +74,29 @@ export const NEIGHBOURS_OF_USER = {
   changes: { methods: ['GET'] },
 } as const;
 
-/** A user, as stored: times in milliseconds since 1970, and `version`, which counts the writes of the user. */
-export type User = {
-  readonly id: string;
-  readonly email: string;
-  readonly full_name: string | null;
-  readonly is_active: boolean;
-  /** Milliseconds since 1970. */
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly version: string;
-};
+/** A schema for each of these fields. */
+function shapeOf<Entry extends { readonly name: FieldName }>(
+  entries: readonly Entry[],
+  member: (entry: Entry) => z.ZodType,
+): Record<string, z.ZodType> {
+  return Object.fromEntries(entries.map((entry) => [entry.name, member(entry)]));
+}
 
-function isAddress(text: string): boolean {
-  return ADDRESS.test(text);
+/** A field in a response. The rules for what callers send are left out, except for the form of a text. */
+function memberOfResponse(field: Field): z.ZodType {
+  const { sqlType, schema, onCreate } = field;
+  if (onCreate === 'generated') return schema;
+  const { description: _, example, minLength, ...form } = schema.meta() ?? {};
+  const shown =
+    sqlType === 'text' ? z.string().meta({ ...(minLength ? { minLength } : {}), ...form }) : schema;
+  const isNullable = onCreate === 'optional' && !isOmittedIfNull(field);
+  const member = (isNullable ? shown.nullable() : shown).meta({
+    example: field.examples?.response ?? example,
+  });
+  return isOmittedIfNull(field) ? member.optional() : member;
+}
+
+function namesOfCleared(): string {
+  const names = updatedFields.flatMap(({ name, nullOnUpdate }) => (nullOnUpdate === 'clears' ? [name] : []));
+  return new Intl.ListFormat('en').format(names.map((name) => `\`${name}\``));
 }

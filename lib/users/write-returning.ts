@@ -1,6 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { UserRow } from './user-row.ts';
-import { userColumns } from './user-row.ts';
+import { type UserRow, userColumnNames, userColumns } from './user-row.ts';
 
 type CteParts = {
   /** Common table expressions that `write` selects from. */
@@ -23,6 +22,6 @@ export function writeReturning(
     ${write} returning ${userColumns}, users.changed, users.updated_at as moment
   )`;
   return sql`with ${sql.join([...before, written, record])}
-    select id, email, full_name, is_active, created_at, updated_at, version
+    select ${userColumnNames}
     from ${isKeyed ? sql`claimed left join written on true` : sql`written`} order by id`;
 }

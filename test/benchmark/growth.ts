@@ -1,6 +1,7 @@
 // npm run growth: what each operation costs as the table grows. See README.md in this folder.
-import { mkdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { removeDataFolder } from '../stage/data-folder.ts';
 import { SAMPLES, sampleOf, untilServing } from './answers.ts';
 import { startLoad } from './load/load.ts';
 import { type Figures, measure, type Stand } from './measure.ts';
@@ -46,7 +47,7 @@ try {
   for (const sharedBuffers of configurations) points.push(...(await pointsWith(sharedBuffers)));
 } finally {
   load.stop();
-  if (!names.keep) await remove(dataFolder);
+  if (!names.keep) await removeDataFolder(dataFolder);
 }
 const titleOf = (name: string) => allWorkloads.find((one) => one.name === name)?.title ?? name;
 progress('done');
@@ -132,12 +133,6 @@ async function pointsOf(
       others: median((run) => run.others),
     };
   });
-}
-
-/** The account of PostgreSQL may have its files elsewhere, behind a link. */
-async function remove(folder: string): Promise<void> {
-  const files = await realpath(folder).catch(() => folder);
-  for (const path of [files, folder]) await rm(path, { recursive: true, force: true });
 }
 
 async function runOf(stage: Stage, stand: Stand, workload: Workload): Promise<Run> {

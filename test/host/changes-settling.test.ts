@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { maintaining } from '../../lib/cleanup.ts';
-import { openDatabase } from '../../lib/postgres/database.ts';
+import { openDatabase } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { CHANGES, type ChangeBody, endOfFeed, nextOf } from '../stage/changes.ts';
 import { environmentOf } from '../stage/service.ts';

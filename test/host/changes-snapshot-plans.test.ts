@@ -5,11 +5,10 @@ import { numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
 import { askingForUnnumbered } from '../../lib/changes/unnumbered.ts';
 import { runMigrations } from '../../lib/migrations/index.ts';
-import type { Statement } from '../../lib/postgres/prepared-statement.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
-import { statementsRunBy } from '../stage/statements.ts';
+import { type Statement, statementsRunBy } from '../stage/statements.ts';
 
 const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 

@@ -196,6 +196,19 @@ test('a standby that needs 500 ms to open a session is left, too, as soon as ano
   });
 });
 
+test('a standby is left when the primary is back without room for one more session', async () => {
+  const service = await serviceOver([toPrimary, toStandby]);
+  onTestFinished(service.stop);
+  await toPrimary.refuse();
+  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+
+  refuseSessions(toPrimary);
+  await toPrimary.accept();
+  await until('reads are 503', async () => (await service.call('GET', USERS)).status === 503, { seconds: 3 });
+  await toPrimary.pass();
+  await until('a user is stored', async () => (await service.create()).status === 201, { seconds: 3 });
+});
+
 test('a standby that does not report its state is used after one of its sessions was lost', async () => {
   for (const proxy of [toPrimary, toStandby])
     proxy.answersThrough(() =>

@@ -3,6 +3,7 @@ import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { listingUsers } from '../../lib/users/user-list.ts';
 import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { nullFields } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
@@ -120,7 +121,7 @@ describe('Link leads to the next page', () => {
 
   test('by cursor where skip would go beyond its largest value', async () => {
     const moments = { created_at: 1_767_225_600_123, updated_at: 1_767_225_600_123 };
-    const user = { ...(all[0] as UserBody), ...moments, version: '1' };
+    const user = { ...nullFields, ...(all[0] as UserBody), ...moments, version: '1' };
     const list = listingUsers(statementsRunBy(async () => rowsOf([user, user]) as never));
     const nextAfter = async (skip: string) =>
       new URLSearchParams((await list(UserListQuery.parse({ skip, limit: '1' }))).next);

@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -6,6 +6,7 @@ import { startPostgres } from '../../host/development/postgres.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
+import { removeDataFolder } from '../stage/data-folder.ts';
 import { hastySettings } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -36,7 +37,7 @@ export async function startStage(users: number, load: Load, variables: Variables
     async stop(): Promise<void> {
       await host.remove();
       await Promise.all([issuer.stop(), postgres.stop()]);
-      await rm(await realpath(dataFolder), { recursive: true });
+      await removeDataFolder(dataFolder);
       await rm(folder, { recursive: true, force: true });
     },
   };

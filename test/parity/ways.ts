@@ -40,7 +40,7 @@ export async function startHost(environment: Variables): Promise<Way> {
   return { send: (request) => sendTo(`http://127.0.0.1:${port}`, request), stop: host.remove };
 }
 
-/** The archives of the functions, each in a clean process, through the protocol of AWS Lambda. */
+/** The bundles of the functions, each in a clean process, through the protocol of AWS Lambda. */
 export async function startFunctions(environment: Variables): Promise<Way> {
   const gateway = await apiGateway();
   const instances = new Map<string, Promise<LambdaFunction>>();

@@ -8,7 +8,8 @@ import { startPostgres } from '../../host/development/postgres.ts';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
-import { hastySettings, type PostgresServer } from '../stage/postgres.ts';
+import { hastySettings } from '../stage/postgres.ts';
+import type { PostgresServer } from '../stage/postgres-server.ts';
 import { startService } from '../stage/service.ts';
 
 const PAGE = 'infra/postgresql/README.md';

@@ -1,9 +1,10 @@
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../../host/development/free-port.ts';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
+import { removeDataFolder } from '../stage/data-folder.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { DETECTION, startBalancer } from './balancer.ts';
@@ -52,7 +53,7 @@ const stored = await differences(postgres, tally);
 await balancer.stop();
 await Promise.all(instances.map((instance) => instance.stop()));
 await Promise.all([issuer.stop(), postgres.stop()]);
-await rm(await realpath(join(folder, 'postgres')), { recursive: true });
+await removeDataFolder(join(folder, 'postgres'));
 await rm(folder, { recursive: true, force: true });
 
 const isGood =

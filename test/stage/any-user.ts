@@ -1,4 +1,6 @@
 import * as fc from 'fast-check';
+import { type Field, fields, isOmittedIfNull, type NullableName } from '../../lib/users/fields.ts';
+import type { User } from '../../lib/users/user.ts';
 
 /** What Date can tell, in milliseconds since 1970. */
 const LAST_MOMENT = 8.64e15;
@@ -30,16 +32,35 @@ const anyText = fc.oneof(
   }),
 );
 
+const ANY = { uuid: fc.uuid(), text: anyText, boolean: fc.boolean(), timestamptz: anyMoment };
+
+const anyValue = ({ sqlType, onCreate }: Field) =>
+  onCreate === 'optional' ? fc.option<unknown>(ANY[sqlType]) : ANY[sqlType];
+
 /** A user, as the database gives it. */
 export const anyUser = fc
   .record({
-    id: fc.uuid(),
-    email: anyText,
-    full_name: fc.option(anyText),
-    is_active: fc.boolean(),
-    created_at: anyMoment,
-    updated_at: anyMoment,
+    ...Object.fromEntries(fields.map((field) => [field.name, anyValue(field)])),
     version: fc.constant('1'),
     isNew: fc.boolean(),
   })
-  .map(({ isNew, ...user }) => (isNew ? { ...user, updated_at: user.created_at } : user));
+  .map((record) => {
+    const { isNew, ...user } = record as unknown as User & { isNew: boolean };
+    return (isNew ? { ...user, updated_at: user.created_at } : user) as User;
+  });
+
+/** The fields that are null in a user of which nothing else is known. */
+export const nullFields = Object.fromEntries(
+  fields.flatMap(({ name, onCreate }) => (onCreate === 'optional' ? [[name, null]] : [])),
+) as Pick<User, NullableName>;
+
+/** A user as in a response: times in UTC with milliseconds. */
+export function representation(user: User): Record<string, unknown> {
+  const shown = fields.filter((field) => user[field.name] !== null || !isOmittedIfNull(field));
+  return Object.fromEntries(
+    shown.map(({ name, sqlType }) => {
+      const value = user[name];
+      return [name, sqlType === 'timestamptz' ? new Date(value as number).toISOString() : value];
+    }),
+  );
+}

@@ -1,11 +1,12 @@
 import type { Variables } from '../../lib/settings/settings.ts';
 import { type HostOptions, startBuiltHost } from './built-host.ts';
+import { callerOf, untilReady } from './caller.ts';
 import { createDatabase } from './postgres.ts';
 import { environmentOf } from './service.ts';
 import { startIssuer } from './tokens.ts';
 import { until } from './until.ts';
 
-type Issuer = Pick<Awaited<ReturnType<typeof startIssuer>>, 'sign'>;
+export { callerOf, untilReady } from './caller.ts';
 
 /** A running built host, with a database and an issuer of its own. */
 export type BuiltService = Awaited<ReturnType<typeof startBuiltService>>;
@@ -36,21 +37,4 @@ export async function startBuiltService(variables: Variables = {}, options: Host
       await Promise.all([issuer.stop(), database.drop()]);
     },
   };
-}
-
-/** Requests at `url` with a token that has both roles, and a body of JSON; `init` has the last word. */
-export function callerOf(url: string, issuer: Issuer) {
-  return async (method: string, path: string, body?: unknown, init: RequestInit = {}): Promise<Response> => {
-    const headers = new Headers({ authorization: `Bearer ${await issuer.sign()}` });
-    if (body !== undefined) headers.set('content-type', 'application/json');
-    for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
-    const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    return fetch(url + path, { method, ...content, ...init, headers });
-  };
-}
-
-/** Waits until /ready answers 200. */
-export async function untilReady(url: string): Promise<void> {
-  const isReady = async () => (await fetch(`${url}/ready`).catch(() => undefined))?.ok;
-  await until('/ready answers 200', isReady);
 }

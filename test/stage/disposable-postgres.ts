@@ -1,8 +1,9 @@
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
+import { removeDataFolder } from './data-folder.ts';
 import { hastySettings } from './postgres.ts';
 
 /** A PostgreSQL that tests may break. */
@@ -105,9 +106,7 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
     async stop(): Promise<void> {
       thaw();
       await server.stop();
-      // Where the server could not reach the folder, a link in its place leads to the data.
-      await rm(await realpath(dataFolder), { recursive: true });
-      await rm(dataFolder, { recursive: true, force: true });
+      await removeDataFolder(dataFolder);
     },
   };
 }

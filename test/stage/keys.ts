@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeySet } from '../../lib/auth/key-set.ts';
-import { createTokenVerifier } from '../../lib/auth/token-verifier.ts';
+import { KeySet, type KeySetOptions } from '../../lib/auth/key-set.ts';
+import { TokenVerifier } from '../../lib/auth/token-verifier.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { startIssuer } from './tokens.ts';
 
-type Options = Partial<Omit<Parameters<typeof createKeySet>[0], 'uri'>>;
+type Options = Partial<Omit<KeySetOptions, 'uri'>>;
 
-const ACCEPTED: Parameters<typeof createKeySet>[0]['algorithms'] = ['RS256', 'ES256', 'EdDSA'];
+const ACCEPTED: KeySetOptions['algorithms'] = ['RS256', 'ES256', 'EdDSA'];
 
 /** A verifier of tokens over a key set and an issuer of its own. Nothing is fetched before it is asked to. */
 export async function startVerifier({
@@ -15,8 +15,8 @@ export async function startVerifier({
   ...options
 }: Options = {}) {
   const issuer = await startIssuer();
-  const keySet = createKeySet({ uri: issuer.jwksUri, refreshEvery, algorithms, ...options });
-  const { verifyToken, counts } = createTokenVerifier(
+  const keySet = new KeySet({ uri: issuer.jwksUri, refreshEvery, algorithms, ...options });
+  const tokenVerifier = new TokenVerifier(
     {
       jwksUri: issuer.jwksUri,
       issuer: issuer.issuer,
@@ -32,7 +32,7 @@ export async function startVerifier({
   /** 200 for a token that is accepted, else the status of its refusal. */
   async function judge(token: string): Promise<number> {
     try {
-      await verifyToken(token);
+      await tokenVerifier.verify(token);
       return 200;
     } catch (refusal) {
       if (refusal instanceof Problem) return refusal.status;
@@ -43,7 +43,7 @@ export async function startVerifier({
   return {
     issuer,
     keySet,
-    counts,
+    counts: tokenVerifier.counts,
     judge,
     /** Asks until the token is judged so; resolves with the milliseconds that it took. */
     async untilJudged(token: string, status: number): Promise<number> {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, cpSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { GatewayResult } from '../../lib/http/gateway.ts';
@@ -8,7 +8,6 @@ import type { Variables } from '../../lib/settings/settings.ts';
 import { builtHost } from './build.ts';
 import type { Line } from './built-host.ts';
 import { startRuntimeApi } from './runtime-api.ts';
-import { unpack } from './unpack.ts';
 import { until } from './until.ts';
 
 /** The loop around the handler: ours, or the official one where that is installed. */
@@ -35,14 +34,14 @@ const ENVIRONMENT = {
 /** An instance of a function. */
 export type LambdaFunction = Awaited<ReturnType<typeof startFunction>>;
 
-/** The archive of a function, as `npm run build` makes it. */
-export function archiveOf(operationId: string): string {
-  return join(main, `../../functions/${operationId}.zip`);
+/** The folder of a function, as `npm run build` writes it. */
+export function bundleOf(operationId: string): string {
+  return join(main, `../../functions/${operationId}`);
 }
 
 /**
- * Starts an instance of a built function: its archive, unpacked far from the project and its packages, in a process
- * that has no other environment than AWS Lambda's and `variables`.
+ * Starts an instance of a built function: a copy of its folder, far from the project and its packages, in a
+ * process that has no other environment than AWS Lambda's and `variables`.
  */
 export async function startFunction(
   operationId: string,
@@ -51,7 +50,7 @@ export async function startFunction(
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-function-'));
   const task = join(folder, 'task');
-  await unpack(archiveOf(operationId), task);
+  cpSync(bundleOf(operationId), task, { recursive: true });
   const api = await startRuntimeApi();
   const [output, errors] = [join(folder, 'output'), join(folder, 'errors')];
   const descriptors = [openSync(output, 'a'), openSync(errors, 'a')] as const;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { PostgresServer } from './postgres.ts';
+import type { PostgresServer } from './postgres-server.ts';
 import { until } from './until.ts';
 
 type Database = Pick<PostgresServer, 'host' | 'port' | 'user' | 'password'> & { readonly name: string };

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Statement } from '../../lib/postgres/prepared-statement.ts';
+import type { Statement } from './statements.ts';
 
 /** A node of a plan, as EXPLAIN tells it in JSON, and what was really read for it. */
 type PlanNode = {

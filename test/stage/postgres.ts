@@ -1,30 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { launcherOf } from '../../host/development/postgres/take-over.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
+import { removeDataFolder } from './data-folder.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
 import { startContainer } from './postgres-container.ts';
-
-/** How to reach the PostgreSQL that the tests run against, and a database to connect to for administration. */
-export interface PostgresServer {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-}
-
-declare module 'vitest' {
-  interface ProvidedContext {
-    postgres: PostgresServer;
-  }
-}
+import type { PostgresServer } from './postgres-server.ts';
 
 const temporary = join(tmpdir(), 'user-management-test-postgres-');
 
@@ -114,7 +101,7 @@ async function embedded(): Promise<Stage> {
     server: { host, port, user, password, database },
     async strike() {
       await stop();
-      await remove(dataFolder);
+      await removeDataFolder(dataFolder);
     },
   };
 }
@@ -126,12 +113,6 @@ async function removeLeftovers(): Promise<void> {
   for (const folder of folders.map((name) => join(dirname(temporary), name))) {
     const isStarted = existsSync(join(folder, 'server.log'));
     // Another user's folder is left to that user.
-    if (isStarted && !(await launcherOf(folder))) await remove(folder).catch(() => undefined);
+    if (isStarted && !(await launcherOf(folder))) await removeDataFolder(folder).catch(() => undefined);
   }
-}
-
-// Where the server could not reach the folder, a link in its place leads to the data.
-async function remove(folder: string): Promise<void> {
-  await rm(await realpath(folder), { recursive: true });
-  await rm(folder, { recursive: true, force: true });
 }

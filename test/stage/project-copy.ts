@@ -18,13 +18,14 @@ export function openFolder(): string {
 
 /**
  * A copy of the project, so that a test can change it, and its data are apart from the developer's. In a folder that has
- * an older version it takes its place, and the data stay.
+ * an older version it takes its place, and the data stay. `more` names what else to copy.
  */
-export function copyOfProject(folder = openFolder()): string {
-  for (const name of [...SOURCES, ...PACKAGE, 'node_modules'])
+export function copyOfProject(folder = openFolder(), more: readonly string[] = []): string {
+  const copied = [...SOURCES, ...PACKAGE, ...more];
+  for (const name of [...copied, 'node_modules'])
     rmSync(join(folder, name), { recursive: true, force: true });
   const filter = (source: string) => !source.includes('node_modules');
-  for (const name of [...SOURCES, ...PACKAGE]) {
+  for (const name of copied) {
     cpSync(join(ROOT, name), join(folder, name), {
       recursive: true,
       filter: (source) => filter(source.slice(ROOT.length)),

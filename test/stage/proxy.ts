@@ -125,6 +125,8 @@ export async function startProxy(first: Target) {
         setImmediate(resolve);
       });
     },
+    /** Opens the port again, without an end to what interferes. */
+    accept: () => listen(ownPort),
     async refuse() {
       const closed = once(server, 'close');
       server.close();

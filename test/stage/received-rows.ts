@@ -1,17 +1,22 @@
-import type { ReceivedRow } from '../../lib/postgres/wire/rows.ts';
+import type { ListRow } from '../../lib/postgres/index.ts';
+import { type Field, fields } from '../../lib/users/fields.ts';
 import type { User } from '../../lib/users/user.ts';
 
+const BYTES: Readonly<Record<Field['sqlType'], (value: never) => Buffer>> = {
+  uuid: (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex'),
+  text: (text: string) => Buffer.from(text),
+  boolean: (isSo: boolean) => Buffer.from([Number(isSo)]),
+  timestamptz: timestamp,
+};
+
 /** The rows of a page as PostgreSQL sends them in binary, behind so many bytes that came before. */
-export function rowsOf(users: readonly User[], before = 0): readonly ReceivedRow[] {
-  const rows = users.map(({ id, email, full_name, is_active, created_at, updated_at }) =>
-    Buffer.concat([
-      field(Buffer.from(id.replaceAll('-', ''), 'hex')),
-      field(Buffer.from(email)),
-      full_name === null ? int32(-1) : field(Buffer.from(full_name)),
-      field(Buffer.from([Number(is_active)])),
-      field(timestamp(created_at)),
-      field(timestamp(updated_at)),
-    ]),
+export function rowsOf(users: readonly User[], before = 0): readonly ListRow[] {
+  const rows = users.map((user) =>
+    Buffer.concat(
+      fields.map(({ name, sqlType }) =>
+        user[name] === null ? int32(-1) : field(BYTES[sqlType](user[name] as never)),
+      ),
+    ),
   );
   const bytes = Buffer.concat([Buffer.alloc(before), ...rows]);
   let at = before;

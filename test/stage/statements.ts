@@ -4,6 +4,9 @@ import type { StatementKind } from '../../lib/postgres/sender.ts';
 import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
+/** A statement as it is sent: its text and its values. */
+export type { Statement };
+
 /** Statements that `run` carries out instead of the engine. */
 export function statementsRunBy(run: Statements['run']): Statements {
   const { postgres } = readSettings({

@@ -24,10 +24,13 @@ export async function runAs(account: Account, program: string, options: readonly
   return stdout;
 }
 
-/** Whether `account` can reach `folder` and write in it. */
-export async function canWrite(account: Account, folder: string): Promise<boolean> {
-  const attempt = runAs(account, '/bin/sh', ['-c', 'cd "$0" && [ -w . ]', folder]);
-  return attempt.then(
+/** Whether a program succeeds as `account`. */
+export async function canRun(
+  account: Account,
+  program: string,
+  options: readonly string[],
+): Promise<boolean> {
+  return runAs(account, program, options).then(
     () => true,
     () => false,
   );

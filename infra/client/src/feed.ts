@@ -1,7 +1,11 @@
 import type { Client } from 'openapi-fetch';
 import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
-import type { paths } from './schema.ts';
-import type { Change, ChangePage, Users } from './users.ts';
+import type { components, paths } from './schema.ts';
+
+/** A change of a user, a CloudEvent. */
+export type Change = components['schemas']['Change'];
+/** Changes, and the cursor after them. */
+export type ChangePage = { readonly changes: readonly Change[]; readonly cursor: string };
 
 /** Where a reader of the changes starts, and when it ends. */
 export type FeedOptions = Signal & {
@@ -13,6 +17,18 @@ export type FeedOptions = Signal & {
   readonly excludeActor?: string;
 };
 
+/** The functions that read the changes. */
+export type Feed = {
+  /** The changes of all users, oldest first. */
+  changes(options?: FeedOptions): AsyncGenerator<Change, void>;
+  /** The same in pages, each with the cursor to continue from, also empty ones. */
+  changePages(options?: FeedOptions): AsyncGenerator<ChangePage, void>;
+  /** The changes of one user, also after its deletion. */
+  changesOf(id: string, options?: Signal): AsyncGenerator<Change, void>;
+  /** The cursor of the latest change. Reading from it returns only later changes. */
+  head(options?: Signal): Promise<string>;
+};
+
 type FeedQuery = NonNullable<paths['/api/v1/users/changes']['get']['parameters']['query']>;
 
 const FEED = '/api/v1/users/changes';
@@ -21,8 +37,8 @@ const PAGE = 1000;
 /** In seconds: maximum time for which the service waits for a change. */
 const LONGEST_WAIT = 20;
 
-/** The functions that read the changes. */
-export function feedOf(api: Client<paths>): Pick<Users, 'changes' | 'changePages' | 'changesOf' | 'head'> {
+/** Returns the functions that read the changes. */
+export function feedOf(api: Client<paths>): Feed {
   async function read(query: FeedQuery, options: Signal): Promise<ChangePage> {
     const { data, response } = await succeeded(api.GET(FEED, { params: { query }, ...options }));
     return { changes: data, cursor: nextQuery(response)?.cursor ?? '' };

@@ -2,7 +2,7 @@ import createClient, { type Client } from 'openapi-fetch';
 import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
 import { authorize } from './authorize.ts';
 import type { TokenSource } from './client-credentials.ts';
-import { type FeedOptions, feedOf } from './feed.ts';
+import { type Feed, feedOf } from './feed.ts';
 import { isProblem } from './problem.ts';
 import { type RetryOptions, sendAgain, wasSentAgain } from './retries.ts';
 import type { components, paths } from './schema.ts';
@@ -17,11 +17,6 @@ export type NewUser = components['schemas']['UserCreate'];
 export type UserChange = components['schemas']['UserUpdate'];
 /** Result of an item of a partial batch. */
 export type BatchResult = components['schemas']['BatchItemResult'];
-/** A change of a user, a CloudEvent. */
-export type Change = components['schemas']['Change'];
-/** Changes, and the cursor after them. */
-export type ChangePage = { readonly changes: readonly Change[]; readonly cursor: string };
-
 type ListQuery = NonNullable<paths['/api/v1/users/']['get']['parameters']['query']>;
 /** The filters and the order of a list. `limit` is the size of a page. */
 export type UserFilter = Omit<ListQuery, 'cursor' | 'skip'>;
@@ -36,7 +31,7 @@ export type UsersOptions = {
 };
 
 /** The users of a service. A refusal is thrown as a `ProblemError`. */
-export type Users = {
+export type Users = Feed & {
   /** Creates a user exactly once, also if responses are lost. `key` is your own Idempotency-Key. */
   create(user: NewUser, options?: Signal & { readonly key?: string }): Promise<VersionedUser>;
   /** Creates all users or none: up to 100. */
@@ -68,14 +63,6 @@ export type Users = {
   remove(id: string, options?: Signal & { readonly ifVersion?: string }): Promise<void>;
   /** All matching users, page by page. Each user that exists all the time occurs exactly once. */
   list(filter?: UserFilter, options?: Signal): AsyncGenerator<User, void>;
-  /** The changes of all users, oldest first. */
-  changes(options?: FeedOptions): AsyncGenerator<Change, void>;
-  /** The same in pages, each with the cursor to continue from, also empty ones. */
-  changePages(options?: FeedOptions): AsyncGenerator<ChangePage, void>;
-  /** The changes of one user, also after its deletion. */
-  changesOf(id: string, options?: Signal): AsyncGenerator<Change, void>;
-  /** The cursor of the latest change. Reading from it returns only later changes. */
-  head(options?: Signal): Promise<string>;
   /** Every operation of the OpenAPI document, with the same tokens and retries. */
   readonly api: Client<paths>;
 };

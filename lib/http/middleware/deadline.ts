@@ -2,7 +2,7 @@ import { unavailable } from '../problem.ts';
 import type { Middleware, RequestContext, RequestInStack } from './middleware.ts';
 
 /** Milliseconds before the end of an invocation at which the request is answered in any case. */
-export const DEADLINE_MARGIN = 250;
+export const DEADLINE_MARGIN_MS = 250;
 
 /** The refusal of a request at its deadline. */
 export function refuseAtDeadline(): never {
@@ -10,25 +10,25 @@ export function refuseAtDeadline(): never {
 }
 
 /** Milliseconds until the deadline; infinity without an invocation. */
-export function timeUntilDeadline({ getRemainingTimeInMillis }: RequestContext): number {
+export function getTimeUntilDeadline({ getRemainingTimeInMillis }: RequestContext): number {
   if (!getRemainingTimeInMillis) return Number.POSITIVE_INFINITY;
-  return Math.max(getRemainingTimeInMillis() - DEADLINE_MARGIN, 0);
+  return Math.max(getRemainingTimeInMillis() - DEADLINE_MARGIN_MS, 0);
 }
 
 /** Ends the check when the deadline of the invocation is reached. middy's own limit applies to the handler only. */
-export function withDeadline({ before, ...rest }: Middleware): Middleware {
+export function endAtDeadline({ before, ...rest }: Middleware): Middleware {
   if (!before) return rest;
   return {
     ...rest,
     before(request) {
       const checked = before(request);
-      return checked && untilDeadline(request, checked);
+      return checked && raceDeadline(request, checked);
     },
   };
 }
 
-async function untilDeadline({ context }: RequestInStack, checked: Promise<void>): Promise<void> {
-  const left = timeUntilDeadline(context);
+async function raceDeadline({ context }: RequestInStack, checked: Promise<void>): Promise<void> {
+  const left = getTimeUntilDeadline(context);
   if (left === Number.POSITIVE_INFINITY) return checked;
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<void>((resolve) => {

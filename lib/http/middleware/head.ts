@@ -1,7 +1,7 @@
 import type { Middleware, RequestInStack } from './middleware.ts';
 
 /** HEAD is GET without the content, but with its length (RFC 9110 section 9.3.2). */
-export function head(): Middleware {
+export function respondToHead(): Middleware {
   return { after: dropContent, onError: dropContent };
 }
 

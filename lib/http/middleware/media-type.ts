@@ -5,13 +5,13 @@ import type { Middleware } from './middleware.ts';
 const JSON_MEDIA_TYPE = /^application\/(?:[\w!#$&^.+-]+\+)?json$/i;
 
 /** The preferred media types of a body. Each is JSON. PATCH takes a merge patch (RFC 7396). */
-export function mediaTypesOf(method: string): readonly string[] {
+export function listMediaTypes(method: string): readonly string[] {
   return ['application/json', ...(method === 'PATCH' ? ['application/merge-patch+json'] : [])];
 }
 
 /** The header `Accept-Patch` of a resource with these methods, if PATCH is one of them (RFC 5789 section 3.1). */
-export function acceptPatch(methods: readonly string[]): Readonly<Record<string, string>> {
-  return methods.includes('PATCH') ? { 'Accept-Patch': mediaTypesOf('PATCH').join(', ') } : {};
+export function formatAcceptPatch(methods: readonly string[]): Readonly<Record<string, string>> {
+  return methods.includes('PATCH') ? { 'Accept-Patch': listMediaTypes('PATCH').join(', ') } : {};
 }
 
 /** Refuses a body that is not declared as JSON, or that has a content encoding. */
@@ -19,22 +19,22 @@ export function demandJson(method: string): Middleware {
   return {
     before({ event: { headers } }) {
       const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
-      if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw notDeclaredAsJson(method);
-      if (headers['content-encoding']) throw encodedBody(method);
+      if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw refuseMediaType(method);
+      if (headers['content-encoding']) throw refuseEncodedBody(method);
     },
   };
 }
 
 /** The refusal of a body with another media type, or without one. */
-export function notDeclaredAsJson(method: string): Problem {
-  return unsupported('The Content-Type must be application/json or application/*+json.', method);
+export function refuseMediaType(method: string): Problem {
+  return refuseUnsupported('The Content-Type must be application/json or application/*+json.', method);
 }
 
 /** The refusal of a body with a content encoding, for example a compressed one. */
-export function encodedBody(method: string): Problem {
-  return unsupported('The request must not have a Content-Encoding.', method);
+export function refuseEncodedBody(method: string): Problem {
+  return refuseUnsupported('The request must not have a Content-Encoding.', method);
 }
 
-function unsupported(detail: string, method: string): Problem {
-  return new Problem('unsupported_media_type_error', { detail, headers: acceptPatch([method]) });
+function refuseUnsupported(detail: string, method: string): Problem {
+  return new Problem('unsupported_media_type_error', { detail, headers: formatAcceptPatch([method]) });
 }

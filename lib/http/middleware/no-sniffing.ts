@@ -1,7 +1,7 @@
 import type { Middleware, RequestInStack } from './middleware.ts';
 
 /** Adds the header that forbids clients to guess another media type than Content-Type. */
-export function noSniffing(): Middleware {
+export function forbidSniffing(): Middleware {
   return { after: forbid, onError: forbid };
 }
 

@@ -1,12 +1,12 @@
-import { pathParametersIn } from '../path.ts';
+import { parsePathParameters } from '../path.ts';
 import type { Middleware } from './middleware.ts';
 
 /** Finds the parameters of the path if no router has done so: in a function. A path that cannot be decoded is 400. */
-export function pathParameters(declared: string): Middleware {
+export function findPathParameters(declared: string): Middleware {
   return {
     before({ event }) {
       if (event.pathParameters) return;
-      Object.assign(event, { pathParameters: pathParametersIn(declared, event.rawPath) });
+      Object.assign(event, { pathParameters: parsePathParameters(declared, event.rawPath) });
     },
   };
 }

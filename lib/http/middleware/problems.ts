@@ -1,14 +1,14 @@
 import { logProblem } from '../../observability/app-error.ts';
 import type { EventLog } from '../../observability/event-log.ts';
-import { asProblem, problemDocument, problemHeaders } from '../problem.ts';
+import { problemDocument, problemHeaders, toProblem } from '../problem.ts';
 import type { Middleware } from './middleware.ts';
 
 /** Turns any thrown value into a problem, logs it, and passes it to middy's http-error-handler, which writes it. */
-export function problems(log: EventLog): Middleware {
+export function writeProblems(log: EventLog): Middleware {
   return {
     onError(request) {
       const { rawPath } = request.event;
-      const problem = asProblem(request.error);
+      const problem = toProblem(request.error);
       logProblem(log, problem, rawPath);
       request.error = {
         statusCode: problem.status,

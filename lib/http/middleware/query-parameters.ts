@@ -6,8 +6,8 @@ type QueryParameters = {
 };
 
 /** The known parameters of a query, decoded. Repeated parameters and values that are not UTF-8 are faults instead. */
-export function queryParameters(query: string, known: readonly string[]): QueryParameters {
-  const parsed = parse(query);
+export function readQueryParameters(query: string, known: readonly string[]): QueryParameters {
+  const parsed = parseQuery(query);
   const given: Record<string, string> = {};
   const faults: ValueFault[] = [];
   for (const name of known) {
@@ -21,14 +21,14 @@ export function queryParameters(query: string, known: readonly string[]): QueryP
 }
 
 /** URLSearchParams would remove a question mark at the beginning. */
-function parse(query: string): URLSearchParams {
+function parseQuery(query: string): URLSearchParams {
   return new URLSearchParams(`&${query}`);
 }
 
 /** Bytes that are not UTF-8 are decoded to U+FFFD. The value then has more of these than were sent. */
 function isUtf8(value: string, name: string, query: string): boolean {
   if (!value.includes('\ufffd')) return true;
-  return !parse(query.replace(/%EF%BF%BD|\ufffd/gi, '.'))
+  return !parseQuery(query.replace(/%EF%BF%BD|\ufffd/gi, '.'))
     .get(name)
     ?.includes('\ufffd');
 }

@@ -8,25 +8,25 @@ import type { Middleware } from './middleware.ts';
 export function receiveBody(limit: number): Middleware {
   return {
     async before(request) {
-      const bytes = await bytesOf(request.event, limit);
-      if (bytes.length > limit) throw bodyTooLarge(limit);
-      Object.assign(request.event, asText(bytes));
+      const bytes = await readBytes(request.event, limit);
+      if (bytes.length > limit) throw refuseLargeBody(limit);
+      Object.assign(request.event, toText(bytes));
       freeBytes(bytes);
     },
   };
 }
 
 /** The refusal of a body with more than `limit` bytes. */
-export function bodyTooLarge(limit: number): Problem {
+export function refuseLargeBody(limit: number): Problem {
   return new Problem('payload_too_large_error', { detail: `The body must not exceed ${limit} bytes.` });
 }
 
-function asText(bytes: Buffer): Pick<GatewayEvent, 'body' | 'isBase64Encoded'> {
+function toText(bytes: Buffer): Pick<GatewayEvent, 'body' | 'isBase64Encoded'> {
   if (isUtf8(bytes)) return { body: bytes.toString(), isBase64Encoded: false };
   return { body: bytes.toString('base64'), isBase64Encoded: true };
 }
 
-async function bytesOf(event: GatewayEvent, limit: number): Promise<Buffer> {
+async function readBytes(event: GatewayEvent, limit: number): Promise<Buffer> {
   if (event.receiveBody) return event.receiveBody(limit);
   const { body, isBase64Encoded } = event;
   return Buffer.from(body ?? '', isBase64Encoded ? 'base64' : 'utf8');

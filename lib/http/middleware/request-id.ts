@@ -7,12 +7,12 @@ import type { Middleware, RequestInStack } from './middleware.ts';
  * The request ID for a header's value: the value itself, or a new UUID version 4. The container joins repeated headers
  * with a comma and a space, so their value is not acceptable.
  */
-export function requestIdOf(given: string | undefined): string {
+export function chooseRequestId(given: string | undefined): string {
   return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
 /** Adds the request ID to the response, in the header `header`. */
-export function requestId(header: string): Middleware {
+export function addRequestId(header: string): Middleware {
   const identify = ({ response }: RequestInStack) => {
     response.headers[header] = currentRequest()?.requestId ?? '';
   };

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import type { ValueFault } from '../problem.ts';
 import { detailOf, pointerTo, valuesNotAllowed } from '../value-faults.ts';
 import type { Middleware, RequestInStack } from './middleware.ts';
-import { queryParameters } from './query-parameters.ts';
+import { readQueryParameters } from './query-parameters.ts';
 
 /** The schemas of a request's values. Those of header fields have the documented names. */
 export type RequestSchemas = {
@@ -27,7 +27,7 @@ const NOTHING: Checked = { faults: [] };
  * reason. The texts are those of the schemas or of `value-faults.ts`, never zod's. The parser takes a fourteenth of the
  * time of a batch.
  */
-export function validate(schemas: RequestSchemas): Middleware {
+export function validateValues(schemas: RequestSchemas): Middleware {
   const { headers, params, query, body, acrossPathAndQuery } = schemas;
   return {
     before(request) {
@@ -65,7 +65,7 @@ function checkParameters(schema: z.ZodObject, given: Readonly<Record<string, unk
 }
 
 function checkQuery(schema: z.ZodObject, query: string): Checked {
-  const { given, faults } = queryParameters(query, Object.keys(schema.shape));
+  const { given, faults } = readQueryParameters(query, Object.keys(schema.shape));
   const checked = checkParameters(schema, given);
   return { value: checked.value, given, faults: [...faults, ...checked.faults] };
 }
@@ -82,23 +82,23 @@ const { before: bodyParser } = httpJsonBodyParser({ disableContentTypeCheck: tru
 
 function parseJson(request: RequestInStack): Checked {
   const { body, isBase64Encoded } = request.event;
-  if (isBase64Encoded) return wholeBody('must be UTF-8');
-  if (!body) return wholeBody('must not be empty');
+  if (isBase64Encoded) return createBodyFault('must be UTF-8');
+  if (!body) return createBodyFault('must not be empty');
   try {
     bodyParser?.(request as never);
     return { value: request.event.body, faults: [] };
   } catch {
-    return parseUnguarded(body);
+    return parseWithoutGuard(body);
   }
 }
 
 /** The parser also refuses members such as `__proto__`. Here they are unknown members, and are ignored. */
-function parseUnguarded(body: string): Checked {
+function parseWithoutGuard(body: string): Checked {
   try {
     return { value: JSON.parse(body), faults: [] };
   } catch {
-    return wholeBody('must be valid JSON');
+    return createBodyFault('must be valid JSON');
   }
 }
 
-const wholeBody = (detail: string): Checked => ({ faults: [{ pointer: '#', detail }] });
+const createBodyFault = (detail: string): Checked => ({ faults: [{ pointer: '#', detail }] });

@@ -73,7 +73,7 @@ export class ConnectionAttempts {
     this.#inProgress += 1;
     try {
       await connect();
-      this.#begun.splice(this.#begun.indexOf(begun), 1);
+      this.#begun = this.#begun.filter((other) => other !== begun);
       this.#mayFail = false;
       this.#failedAt = Number.NEGATIVE_INFINITY;
       resolve();

@@ -14,7 +14,8 @@ export type Host = Postgres['servers'][number];
 type Found = { readonly host: Host; readonly acceptsWrites: boolean };
 
 /** What a host answered, or why it did not. */
-type Answer = Found | { readonly host: Host; readonly fault: unknown };
+type Failed = { readonly host: Host; readonly fault: unknown };
+type Answer = Found | Failed;
 
 /** In milliseconds, from one look for a host that accepts writes to the next. */
 const SEARCH_INTERVAL_MS = 250;
@@ -141,7 +142,9 @@ export class Hosts {
     if (isWriter(preferred)) return preferred;
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
     if (writer) return writer;
-    const standby = standbyAmong([preferred, ...(await Promise.all(others))], await responding);
+    const answers = [preferred, ...(await Promise.all(others))];
+    if (answers.some((answer) => answer.host !== this.#inUse && isRefusal(answer))) this.#leaveStandby();
+    const standby = standbyAmong(answers, await responding);
     // None of them has responded: a statement that waits for its answer is not held up any longer.
     for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
     return standby;
@@ -192,6 +195,13 @@ export class Hosts {
     if (next.acceptsWrites) this.#wasReadOnly = false;
     else if (!this.#isOnly) this.#searchSoon();
     return next;
+  }
+
+  /** Another host has opened no session, and may accept writes. */
+  #leaveStandby(): void {
+    if (this.#found?.acceptsWrites !== false) return;
+    this.#found = undefined;
+    for (const session of this.#sessions) session.leave();
   }
 
   #mustLeave(session: HostSession, { host, acceptsWrites }: Found): boolean {
@@ -280,6 +290,11 @@ function isWriter(answer: Answer): answer is Found {
   return 'acceptsWrites' in answer && answer.acceptsWrites;
 }
 
+/** A host that refuses this session may accept the writes of others. */
+function isRefusal(answer: Answer): answer is Failed {
+  return 'fault' in answer && !isUnreachable(answer.fault);
+}
+
 async function demandWriter(asked: Promise<Answer>): Promise<Found> {
   const answer = await asked;
   if (isWriter(answer)) return answer;
@@ -287,18 +302,18 @@ async function demandWriter(asked: Promise<Answer>): Promise<Found> {
 }
 
 /**
- * The host to read from when none accepts writes. A host that refuses this session may accept writes all the same, and
- * so may one whose sessions still respond. A session that does not report what it accepts is taken for what its host is.
+ * The host to read from when none accepts writes. A host may accept writes if it refuses this session, or if one of its
+ * sessions still responds. A session that does not report what it accepts is taken for what its host is.
  */
 function standbyAmong(answers: readonly Answer[], responding: readonly HostSession[]): Found {
-  const faults = answers.flatMap((answer) => ('fault' in answer ? [answer.fault] : []));
-  const refusal = faults.find((fault) => !isUnreachable(fault));
-  if (refusal !== undefined) throw refusal;
+  const refusal = answers.find(isRefusal);
+  if (refusal) throw refusal.fault;
   const standbys = answers.filter((answer) => 'acceptsWrites' in answer);
   const isAtStandby = ({ at }: HostSession) => standbys.some(({ host }) => host === at);
   if (responding.some((session) => session.acceptsWrites || !isAtStandby(session)))
     throw new Error('the host that accepts writes opens no session');
   const [standby] = standbys;
   if (standby) return standby;
+  const faults = answers.flatMap((answer) => ('fault' in answer ? [answer.fault] : []));
   throw new AggregateError(faults, faults.map((fault) => (fault as Error).message).join('; '));
 }

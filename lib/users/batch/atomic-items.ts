@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { REPEATED } from '../refusals.ts';
-import type { UserBatch } from './user-batch.ts';
+import type { BatchItem } from './batch-item.ts';
 
 /**
  * Names all faults of the items of an atomic batch, unless the batch itself is faulty. If values are refused, an
@@ -8,7 +8,7 @@ import type { UserBatch } from './user-batch.ts';
  * (`refuse-batch-emails.ts`).
  */
 export function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
-  const { items, mode } = (batch ?? {}) as Partial<UserBatch>;
+  const { items, mode } = (batch ?? {}) as { items?: BatchItem[]; mode?: unknown };
   const isRefused = (member: string) =>
     context.issues.some(({ path }) => path?.length === 1 && path[0] === member);
   if (mode === 'partial' || isRefused('items') || !Array.isArray(items)) return;

@@ -8,8 +8,9 @@ import { emailsTaken } from '../refusals.ts';
 import type { ReplayedUser } from '../replayed-users.ts';
 import { UserRead } from '../user.ts';
 import { userJson } from '../user-json.ts';
-import { personal, replayed, representation } from '../user-reply.ts';
-import { type BatchItem, faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
+import { personal, replayed } from '../user-reply.ts';
+import type { BatchItem } from './batch-item.ts';
+import { faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
 
 /** A batch that was carried out, and the result of each item. */
 export type CreatedBatch = Outcome<readonly ReplayedUser[]> & {
@@ -46,7 +47,7 @@ export const createdBatchReply: Reply<CreatedBatch> = {
     schema: z.array(ItemResult).max(LARGEST_BATCH),
     appliesTo: ({ batch }) => batch.mode === 'partial',
   },
-  write: (value) => (value.batch.mode === 'partial' ? JSON.stringify(resultsOf(value)) : usersOf(value)),
+  write: (value) => (value.batch.mode === 'partial' ? resultsOf(value) : usersOf(value)),
   headers: { ...personal, ...replayed },
 };
 
@@ -54,12 +55,13 @@ function usersOf({ created }: CreatedBatch): string {
   return `[${created.flatMap((user) => (typeof user === 'string' ? [] : [userJson(user)])).join()}]`;
 }
 
-function resultsOf({ created, batch, instance }: CreatedBatch) {
-  return created.map((user, index) => {
-    if (typeof user !== 'string') return { status: 201, user: representation(user) };
+function resultsOf({ created, batch, instance }: CreatedBatch): string {
+  const results = created.map((user, index) => {
+    if (typeof user !== 'string') return `{"status":201,"user":${userJson(user)}}`;
     const problem = user === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index);
-    return { status: problem.status, problem: problemDocument(problem, instance) };
+    return JSON.stringify({ status: problem.status, problem: problemDocument(problem, instance) });
   });
+  return `[${results.join()}]`;
 }
 
 function refusalOf(item: BatchItem | undefined, index: number): Problem {

@@ -3,13 +3,15 @@ import type { Outcome } from '../../idempotency/carry-out-once.ts';
 import type { Fingerprint } from '../../idempotency/fingerprint.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import { violatesUnique } from '../../postgres/index.ts';
+import { createdFields } from '../fields.ts';
 import { type ReplayedUser, readingReplayedUsers } from '../replayed-users.ts';
 import { newUserId } from '../user-id.ts';
 import { userIn } from '../user-row.ts';
 import type { WriteContext } from '../write-context.ts';
+import type { BatchItem } from './batch-item.ts';
 import { type InsertItems, type Items, insertingItems } from './insert-items.ts';
 import { refusingBatchEmails } from './refuse-batch-emails.ts';
-import type { BatchItem, UserBatch } from './user-batch.ts';
+import type { UserBatch } from './user-batch.ts';
 
 type Given = Parameters<InsertItems>[0];
 
@@ -29,7 +31,7 @@ export function creatingBatch(writing: WriteContext) {
 
   async function createBatch({ items, mode }: UserBatch, author: Author): Promise<readonly ReplayedUser[]> {
     const given = { ...itemsIn(items), ...author };
-    if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
+    if (mode === 'atomic') await refuseRepeatedEmails(given.email);
     return (await untilDecided(mode, inserts[mode].plain, given)) ?? [];
   }
 
@@ -40,7 +42,7 @@ export function creatingBatch(writing: WriteContext) {
   ): Promise<Outcome<readonly ReplayedUser[]>> {
     const given = { ...itemsIn(items), ...author, ...fingerprint };
     // Refused whatever the state of the key.
-    if (mode === 'atomic') await refuseRepeatedEmails(given.emails);
+    if (mode === 'atomic') await refuseRepeatedEmails(given.email);
     const outcome = await carryOutOnce(fingerprint, {
       write: () => untilDecided(mode, inserts[mode].keyed, given),
       read: () => readReplayedUsers(fingerprint.key),
@@ -61,10 +63,10 @@ export function creatingBatch(writing: WriteContext) {
         const rows = await insert(given);
         if (rows.length === 0 && given.key) return undefined;
         const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, userIn(row)]])));
-        return given.ids.map((id) => stored.get(id) ?? 'refused');
+        return given.id.map((id) => stored.get(id) ?? 'refused');
       } catch (fault) {
         if (!violatesUnique(fault, 'users_email_key')) throw fault;
-        if (mode === 'atomic') await refuseEmails(given.emails);
+        if (mode === 'atomic') await refuseEmails(given.email);
       }
     }
   }
@@ -74,9 +76,6 @@ export function creatingBatch(writing: WriteContext) {
 
 /** Ids are generated in the order of the items, and therefore order the users of a batch. */
 function itemsIn(items: readonly BatchItem[]): Items {
-  return {
-    ids: items.map(() => newUserId()),
-    emails: items.map(({ user }) => user?.email ?? null),
-    full_names: items.map(({ user }) => user?.full_name ?? null),
-  };
+  const lists = createdFields.map(({ name }) => [name, items.map(({ user }) => user?.[name] ?? null)]);
+  return { id: items.map(() => newUserId()), ...Object.fromEntries(lists) };
 }

@@ -3,16 +3,17 @@ import { type Author, recorded } from '../../changes/recording.ts';
 import { claimed } from '../../idempotency/claim.ts';
 import type { Fingerprint } from '../../idempotency/fingerprint.ts';
 import type { Run } from '../../postgres/index.ts';
+import type { CreatedName } from '../fields.ts';
 import { foldedEmail } from '../folded-email.ts';
+import { insertedNames, insertedValues, insertUsers } from '../insert-users.ts';
+import type { UserCreate } from '../user.ts';
 import type { WriteContext } from '../write-context.ts';
 import { type WrittenRow, writeReturning } from '../write-returning.ts';
 import type { UserBatch } from './user-batch.ts';
 
 /** The items of a batch, one list per member. An item with refused values has no email. */
-export type Items = {
-  readonly ids: readonly string[];
-  readonly emails: readonly (string | null)[];
-  readonly full_names: readonly (string | null)[];
+export type Items = { readonly id: readonly string[] } & {
+  readonly [Name in CreatedName]: readonly (UserCreate[Name] | null)[];
 };
 
 /** Stores items by one statement. */
@@ -31,14 +32,14 @@ const SOURCES: Readonly<Record<UserBatch['mode'], (given: Given) => Source>> = {
   atomic: (given) => ({
     before: [itemsOf(given)],
     rows: sql`item`,
-    ids: sql`${given.ids}::uuid[]`,
+    ids: sql`${given.id}::uuid[]`,
   }),
   partial: (given) => ({
     // If two items have one address, the first one wins.
     before: [
       itemsOf(given),
       sql`free as materialized (
-        select distinct on (folded) id, email, full_name, folded, position from item
+        select distinct on (folded) * from item
         where email is not null and not exists (select from users where lower(upper(users.email)) = item.folded)
         order by folded, position
       )`,
@@ -57,22 +58,17 @@ export function insertingItems(
   return statements.single<Given, WrittenRow>('INSERT users', (given) => {
     const { before, rows, ids } = SOURCES[mode](given);
     const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
-    return writeReturning(
-      sql`insert into users (id, email, full_name)
-        select source.id, source.email, source.full_name from ${source} order by source.folded`,
-      {
-        before: isKeyed ? [...before, claimed(given, ids, statements)] : before,
-        record: recorded('created', given),
-        isKeyed,
-      },
-    );
+    return writeReturning(insertUsers('source', sql`${source} order by source.folded`), {
+      before: isKeyed ? [...before, claimed(given, ids, statements)] : before,
+      record: recorded('created', given),
+      isKeyed,
+    });
   }) as InsertItems;
 }
 
-function itemsOf({ ids, emails, full_names }: Items): RawBuilder<unknown> {
+function itemsOf(given: Items): RawBuilder<unknown> {
   return sql`item as materialized (
-    select id, email, full_name, position, ${foldedEmail(sql.ref('email'))} as folded
-    from unnest(${ids}::uuid[], ${emails}::text[], ${full_names}::text[])
-      with ordinality as sent (id, email, full_name, position)
+    select *, ${foldedEmail(sql.ref('email'))} as folded
+    from unnest(${insertedValues(given, '[]')}) with ordinality as sent (${insertedNames}, position)
   )`;
 }

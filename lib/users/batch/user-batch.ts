@@ -1,20 +1,14 @@
 import * as z from 'zod';
 import type { ValueFault } from '../../http/problem.ts';
 import { detailOf, pointerTo } from '../../http/value-faults.ts';
+import { keyedValues } from '../keyed-values.ts';
 import { UserCreate } from '../user.ts';
 import { refuseItemsOfAtomic } from './atomic-items.ts';
+import type { BatchItem, ItemFault } from './batch-item.ts';
 
 /** Maximum number of items in a batch. */
 export const LARGEST_BATCH = 100;
 const SIZE = `must have 1 to ${LARGEST_BATCH} items`;
-
-/** An item of a batch, checked by itself: the user to create, or the faults of its values. */
-export type BatchItem = { readonly sent: unknown } & (
-  | { readonly user: UserCreate; readonly faults?: never }
-  | { readonly user?: never; readonly faults: readonly ItemFault[] }
-);
-
-type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
 
 const Item = z
   .unknown()
@@ -50,10 +44,5 @@ export function faultsOfItem(index: number, faults: readonly ItemFault[]): reado
 
 /** The values that identify a batch under a key: the mode, and the values of each item, of a refused one as sent. */
 export function valuesOf({ items, mode }: UserBatch): readonly unknown[] {
-  return [mode, ...items.map(({ user, sent }) => (user ? [user.email, user.full_name] : sentValuesOf(sent)))];
-}
-
-function sentValuesOf(sent: unknown): unknown {
-  const { email, full_name } = Object(sent) as { email?: unknown; full_name?: unknown };
-  return typeof sent === 'object' && sent !== null ? [email, full_name] : sent;
+  return [mode, ...items.map(({ user, sent }) => keyedValues(user ?? sent))];
 }

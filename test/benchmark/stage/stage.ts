@@ -8,6 +8,7 @@ import { launcherOf } from '../../../host/development/postgres/take-over.ts';
 import { startPostgres } from '../../../host/development/postgres.ts';
 import type { Variables } from '../../../lib/settings/settings.ts';
 import { builtHost } from '../../stage/build.ts';
+import { removeDataFolder } from '../../stage/data-folder.ts';
 import { environmentOf } from '../../stage/service.ts';
 import type { Progress } from '../report/progress.ts';
 import { startCollector } from './collector.ts';
@@ -99,7 +100,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, kept, prog
     async stop(): Promise<void> {
       collector.stop();
       await Promise.all([credentials.issuer.stop(), postgres.stop()]);
-      if (!kept) await rm(await realpath(dataFolder), { recursive: true, force: true });
+      if (!kept) await removeDataFolder(dataFolder);
       await rm(folder, { recursive: true, force: true });
     },
   };

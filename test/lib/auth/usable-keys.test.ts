@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { usableKeys } from '../../../lib/auth/usable-keys.ts';
+import { importUsableKeys } from '../../../lib/auth/token-rules.ts';
 import { forged, goodParts, hmac, rs256 } from '../../stage/forge.ts';
 import { startVerifier } from '../../stage/keys.ts';
 
@@ -85,8 +85,8 @@ describe('in the JWKS a key is ignored', () => {
     value[0] = 1;
     const keyWith = (odd: Buffer) => ({ keys: [shown(pair, { [member]: odd.toString('base64url') })] });
 
-    expect(await usableKeys(keyWith(value), ['RS256'])).toEqual([]);
-    expect(await usableKeys(keyWith(value.subarray(1)), ['RS256'])).toHaveLength(1);
+    expect(await importUsableKeys(keyWith(value), ['RS256'])).toEqual([]);
+    expect(await importUsableKeys(keyWith(value.subarray(1)), ['RS256'])).toHaveLength(1);
   });
 
   test('that is symmetric', async () => {

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { importJWK, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALGORITHMS } from '../../../lib/settings/setting-forms.ts';
 import { forged, rs256 } from '../../stage/forge.ts';
@@ -17,24 +16,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => verifier.stop());
-
-/** What jose says of a token of this key: it knows this key alone, and takes a text that is not canonical. */
-async function judgedByJose(token: string, key: IssuerKey): Promise<number> {
-  const { issuer, audience } = verifier.issuer;
-  const [payload, signature] = token.split('.').slice(1) as [string, string];
-  const isCanonical = [payload, signature].every(
-    (part) => Buffer.from(part, 'base64url').toString('base64url') === part,
-  );
-  return jwtVerify(token, await importJWK(key.publicJwk, key.alg), {
-    issuer,
-    audience,
-    algorithms: [key.alg],
-    requiredClaims: ['exp', 'sub'],
-  }).then(
-    () => (isCanonical ? 200 : 401),
-    () => 401,
-  );
-}
 
 /** Texts like a signature: each other character at its ends, shorter and longer ones, the bytes in another order. */
 function mutantsOf(signature: string): readonly string[] {
@@ -61,7 +42,7 @@ function mutantsOf(signature: string): readonly string[] {
   ];
 }
 
-describe('of a signature the service says what jose says', () => {
+describe('of all texts like a signature only the signature itself is accepted', () => {
   test.each(ALGORITHMS)('%s', { timeout: 60_000 }, async (alg) => {
     const key = keys.find((one) => one.alg === alg) as IssuerKey;
     const others = keys.filter((one) => one !== key);
@@ -77,26 +58,25 @@ describe('of a signature the service says what jose says', () => {
 
     const verdicts = await Promise.all(candidates.map((candidate) => verifier.judge(candidate)));
 
-    expect(verdicts).toEqual(await Promise.all(candidates.map((candidate) => judgedByJose(candidate, key))));
-    expect(verdicts.filter((status) => status === 200).length).toBeGreaterThan(0);
+    expect(verdicts).toEqual(candidates.map((candidate) => (candidate === token ? 200 : 401)));
     expect(verdicts.filter((status) => status === 401).length).toBeGreaterThan(500);
   });
 });
 
-describe('of claims the service says what jose says', () => {
+describe('of all payloads those with the right claims are accepted', () => {
   const now = Math.floor(Date.now() / 1000);
-  const moment = fc.constantFrom<unknown>(
-    undefined,
-    null,
-    now - 3600,
-    now + 3600,
-    now + 3600.5,
-    -1,
-    0,
-    2e11,
-    '1',
-    [],
-  );
+  const dates = [undefined, null, now - 3600, now + 3600, now + 3600.5, -1, 0, 2e11, '1', []] as const;
+  const date = fc.constantFrom<unknown>(...dates);
+
+  /** By the rules of the specification alone. No date of this test is within the seconds that the test takes. */
+  function isRight(payload: unknown): boolean {
+    if (typeof payload !== 'object' || payload === null) return false;
+    const { iss, aud, exp, nbf, iat, sub } = payload as Record<string, unknown>;
+    const isAudience = [aud].flat().includes(verifier.issuer.audience);
+    const isCurrent = typeof exp === 'number' && exp > now && (nbf === undefined || Number(nbf) <= now);
+    const hasDates = [nbf, iat].every((value) => value === undefined || typeof value === 'number');
+    return iss === verifier.issuer.issuer && isAudience && isCurrent && hasDates && sub !== undefined;
+  }
 
   test('whatever they are', { timeout: 60_000 }, async () => {
     const key = keys.find(({ alg }) => alg === 'RS256') as IssuerKey;
@@ -108,10 +88,9 @@ describe('of claims the service says what jose says', () => {
           { weight: 4, arbitrary: fc.constantFrom(audience, [audience], ['other', audience]) },
           fc.jsonValue(),
         ),
-        exp: fc.oneof({ weight: 4, arbitrary: fc.constant<unknown>(now + 3600) }, moment),
-        nbf: moment,
-        iat: moment,
-        // What else a subject must not be is this service's own rule.
+        exp: fc.oneof({ weight: 4, arbitrary: fc.constant<unknown>(now + 3600) }, date),
+        nbf: date,
+        iat: date,
         sub: fc.constantFrom('svc', 'Zoë'),
         extra: fc.jsonValue(),
       },
@@ -125,10 +104,9 @@ describe('of claims the service says what jose says', () => {
     const seen = new Set<number>();
     await fc.assert(
       fc.asyncProperty(payload, async (value) => {
-        const token = forged({ alg: 'RS256', kid: key.kid }, value, rs256(key));
-        const status = await verifier.judge(token);
+        const status = await verifier.judge(forged({ alg: 'RS256', kid: key.kid }, value, rs256(key)));
         seen.add(status);
-        expect(status).toBe(await judgedByJose(token, key));
+        expect(status).toBe(isRight(value) ? 200 : 401);
       }),
       { numRuns: 3000 },
     );

@@ -79,6 +79,7 @@ test('a connection that such a wait has left is used at once', async () => {
     few.statements,
     'SELECT',
     ({ seconds }) => sql`select pg_sleep(${seconds}::float8)::text`,
+    'single',
   );
   const read = prepare<Record<string, never>, unknown>(
     few.statements,

@@ -2,8 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isoTime } from '../../../lib/json/iso-time.ts';
 import { userJson } from '../../../lib/users/user-json.ts';
-import { representation } from '../../../lib/users/user-reply.ts';
-import { anyMoment, anyUser } from '../../stage/any-user.ts';
+import { anyMoment, anyUser, representation } from '../../stage/any-user.ts';
 
 test('a moment is written as Date writes it', () => {
   void fc.assert(

@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ReceivedRow } from '../../../lib/postgres/wire/rows.ts';
+import type { ListRow } from '../../../lib/postgres/index.ts';
 import { positionOf, usersJson } from '../../../lib/users/list-json.ts';
 import type { User } from '../../../lib/users/user.ts';
-import { representation } from '../../../lib/users/user-reply.ts';
-import { anyUser } from '../../stage/any-user.ts';
+import { anyUser, nullFields, representation } from '../../stage/any-user.ts';
 import { rowsOf } from '../../stage/received-rows.ts';
 
 /** The first day that PostgreSQL can tell. */
@@ -12,13 +11,13 @@ const FIRST_MOMENT = -210_866_803_200_000;
 
 /** What PostgreSQL can hold: texts in UTF-8. */
 const anyStored = anyUser.filter(
-  ({ email, full_name, created_at, updated_at }) =>
-    email.isWellFormed() &&
-    (full_name ?? '').isWellFormed() &&
-    Math.min(created_at, updated_at) >= FIRST_MOMENT,
+  (user) =>
+    Object.values(user).every((value) => typeof value !== 'string' || value.isWellFormed()) &&
+    Math.min(user.created_at, user.updated_at) >= FIRST_MOMENT,
 );
 
 const ada: User = {
+  ...nullFields,
   id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
   email: 'ada@example.com',
   full_name: 'Ada "the Countess" Lovelace',
@@ -64,7 +63,7 @@ describe('a page of users', () => {
   });
 
   test('has nothing of one that could not be written', () => {
-    const [infinite] = rowsOf([{ ...ada, email: 'grace@example.com' }]) as [ReceivedRow];
+    const [infinite] = rowsOf([{ ...ada, email: 'grace@example.com' }]) as [ListRow];
     infinite.bytes.fill(0x7f, infinite.bytes.length - 8);
 
     expect(() => usersJson([infinite])).toThrow(RangeError);
@@ -74,7 +73,7 @@ describe('a page of users', () => {
   test('ends at the moment and the id of its last user, to the millisecond', () => {
     void fc.assert(
       fc.property(anyStored, (user) => {
-        const [row] = rowsOf([user]) as [ReceivedRow];
+        const [row] = rowsOf([user]) as [ListRow];
         expect(positionOf(row)).toEqual({ created_at: user.created_at, id: user.id.replaceAll('-', '') });
       }),
       { numRuns: 2000 },

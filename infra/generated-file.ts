@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Writes a generated page of this folder. With --check it only compares, and the process fails if the page is not
+ * Writes a generated file of this folder. With --check it only compares, and the process fails if the file is not
  * current.
  */
-export function keepPage(name: string, content: string): void {
+export function keepFile(name: string, content: string): void {
   const file = join(import.meta.dirname, name);
   if (!process.argv.includes('--check')) writeFileSync(file, content);
   else if (readFileSync(file, 'utf8') !== content) {

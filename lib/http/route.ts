@@ -1,0 +1,47 @@
+import type { Role } from '../auth/principal.ts';
+import type { StatementKind } from '../postgres/index.ts';
+import type { GatewayEvent } from './gateway.ts';
+import type { RequestSchemas } from './middleware/validate.ts';
+import type { Problem } from './problem.ts';
+import type { Reply } from './reply.ts';
+import type { SiblingRoutes } from './sibling-routes.ts';
+
+/** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
+export type Route = RequestSchemas &
+  Access & {
+    /** Its name in the documentation, and the name of its function bundle. */
+    readonly operationId: string;
+    readonly summary: string;
+    readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+    /** A parameter is a segment in braces. A trailing slash makes no difference. */
+    readonly path: `/${string}`;
+    /** For a path that ends in a parameter: other paths at this place, which a gateway may not know. */
+    readonly siblings?: SiblingRoutes;
+    /** An orchestrator calls a probe. A probe is not counted as a request in flight, and has no span. */
+    readonly kind: 'operation' | 'probe';
+    /**
+     * Whether `If-Match` and `If-None-Match` are evaluated (RFC 9110 section 13): those of a read against the `ETag` of
+     * its reply, those of a write by the statement that writes.
+     */
+    readonly conditional?: 'reading' | 'writing';
+    /** Whether a request needs many times the memory of its body. Few such requests are served at once. */
+    readonly isMemoryIntensive?: true;
+    /** Whether a request may wait for changes. A waiting request is not in flight. */
+    readonly waits?: true;
+    readonly success: 200 | 201 | 204;
+    // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
+    readonly reply: Reply<any>;
+    /** The functions that make its own refusals. Those of its checks are not listed. */
+    readonly problems: readonly (() => Problem)[];
+  };
+
+/**
+ * The role that a caller needs, and the part of the service that the route needs. A route without a token reaches no
+ * user.
+ */
+type Access =
+  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly firstStatement: FirstStatement }
+  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly firstStatement?: undefined };
+
+/** The kind of the first statement of a route's requests; for some routes a header field decides. */
+export type FirstStatement = StatementKind | ((headers: GatewayEvent['headers']) => StatementKind);

@@ -1,0 +1,150 @@
+import * as z from 'zod';
+import { boundedText, Timestamp, Uuid } from '../text.ts';
+import { Email } from './email.ts';
+
+/**
+ * The fields of a user, in the order of responses: the one place of a field. Schemas, types, columns, statements, JSON,
+ * the names in changes, and the values under an idempotency key follow from this table when the service is loaded. No
+ * value is in a log line, a span or a metric, except for the masked email of `user_created`. CONTRIBUTING.md has the
+ * steps to add a field.
+ */
+export const FIELDS = {
+  id: {
+    sqlType: 'uuid',
+    schema: Uuid.meta({ example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
+    onCreate: 'generated',
+  },
+  email: {
+    sqlType: 'text',
+    schema: Email,
+    onCreate: 'required',
+    nullOnUpdate: 'leaves',
+    changeNumber: 0,
+    inKey: 'always',
+  },
+  full_name: {
+    sqlType: 'text',
+    schema: boundedText(0, 255).meta({ example: 'Ada Lovelace' }),
+    onCreate: 'optional',
+    nullOnUpdate: 'clears',
+    inResponses: 'always',
+    changeNumber: 1,
+    inKey: 'always',
+  },
+  is_active: {
+    sqlType: 'boolean',
+    schema: z.boolean(),
+    examples: { update: false, response: true },
+    onCreate: 'default',
+    nullOnUpdate: 'leaves',
+    changeNumber: 2,
+  },
+  created_at: {
+    sqlType: 'timestamptz',
+    schema: Timestamp.meta({ example: '2026-01-02T03:04:05.678Z' }),
+    onCreate: 'generated',
+  },
+  updated_at: {
+    sqlType: 'timestamptz',
+    schema: Timestamp.meta({ example: '2026-01-02T03:04:05.678Z' }),
+    onCreate: 'generated',
+  },
+} as const satisfies FieldTable;
+
+/** What the table says about a field. The type of the column decides how its value is read and written as JSON. */
+export type Field = {
+  readonly sqlType: SqlType;
+  /** The values that callers may set or, for a generated field, those in responses. */
+  readonly schema: z.ZodType;
+} & (GeneratedField | RequiredField | DefaultField | OptionalField);
+
+type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz';
+
+/** The service sets the field, and callers never do. */
+type GeneratedField = { readonly onCreate: 'generated' };
+
+/** A field that callers can update. Its name is in `changed` if an update gives it another value. */
+type UpdatedField = {
+  /** Its permanent number: stored changes have this bit. Never change it, and never use it again. */
+  readonly changeNumber: ChangeNumber;
+  /** If the example in an update differs from the one in a response. Otherwise the schema has it. */
+  readonly examples?: { readonly update: unknown; readonly response: unknown };
+};
+
+/** Every create sets the field. */
+type RequiredField = UpdatedField & {
+  readonly onCreate: 'required';
+  readonly nullOnUpdate: 'leaves';
+  readonly inKey: InKey;
+};
+
+/** A create cannot set the field: its column has a default. */
+type DefaultField = UpdatedField & { readonly onCreate: 'default'; readonly nullOnUpdate: 'leaves' };
+
+/** A create may set the field. Otherwise it is null. */
+type OptionalField = UpdatedField & {
+  readonly onCreate: 'optional';
+  readonly nullOnUpdate: 'clears';
+  /** `when_set`: a response leaves the member out if it is null. */
+  readonly inResponses: 'always' | 'when_set';
+  readonly inKey: InKey;
+};
+
+/**
+ * Whether the value is always among those under an idempotency key, or only if it is set. For a new field it is
+ * `when_set`: otherwise the digests of all keys in use change, and their requests are 422.
+ */
+type InKey = 'always' | 'when_set';
+
+/** The numbers of the bits of a smallint that is not negative. */
+type ChangeNumber = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14;
+
+/** Names that other columns and parameters of the statements have. */
+type ReservedName =
+  | ('actor' | 'among' | 'changed' | 'created' | 'except' | 'folded' | 'key' | 'lock_timeout' | 'moment')
+  | ('position' | 'request' | 'request_id' | 'sets' | 'user_ids' | 'version');
+
+/** A table of fields. */
+export type FieldTable = Readonly<Record<string, Field>> & { readonly [Name in ReservedName]?: never };
+
+export type FieldName = keyof typeof FIELDS;
+
+/** The names of the fields whose entry fits `Entry`. */
+export type NameOf<Entry> = {
+  [Name in FieldName]: (typeof FIELDS)[Name] extends Entry ? Name : never;
+}[FieldName];
+
+/** Fields that a create can set. */
+export type CreatedName = NameOf<{ onCreate: 'required' | 'optional' }>;
+/** Fields that an update can set. */
+export type UpdatedName = NameOf<{ changeNumber: ChangeNumber }>;
+/** Fields that may be null. */
+export type NullableName = NameOf<{ onCreate: 'optional' }>;
+
+/** All fields with their names, in the order of the table. */
+export const fields = Object.entries<Field>(FIELDS).map(([name, field]) => ({
+  ...field,
+  name: name as FieldName,
+}));
+
+/** The fields that a create can set. */
+export const createdFields = fields
+  .filter((field) => field.onCreate === 'required' || field.onCreate === 'optional')
+  .map((field) => ({ ...field, name: field.name as CreatedName }));
+
+/** The fields that an update can set. */
+export const updatedFields = fields
+  .filter((field) => field.onCreate !== 'generated')
+  .map((field) => ({ ...field, name: field.name as UpdatedName, changeBit: 1 << field.changeNumber }));
+
+/** The SQL types of some fields, by their names. */
+export function sqlTypesOf<Name extends FieldName>(
+  some: readonly { readonly name: Name; readonly sqlType: SqlType }[],
+): Record<Name, SqlType> {
+  return Object.fromEntries(some.map(({ name, sqlType }) => [name, sqlType])) as Record<Name, SqlType>;
+}
+
+/** Whether responses leave the field out if it is null. */
+export function isOmittedIfNull(field: Field): boolean {
+  return field.onCreate === 'optional' && field.inResponses === 'when_set';
+}

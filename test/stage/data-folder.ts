@@ -1,0 +1,8 @@
+import { realpath, rm } from 'node:fs/promises';
+
+/** Removes the files of an embedded PostgreSQL. If its account could not reach the folder, a link there leads to them. */
+export async function removeDataFolder(folder: string): Promise<void> {
+  const data = await realpath(folder).catch(() => folder);
+  await rm(data, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,205 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { answerOf, freshAddress, refusal, type UserBody, user } from '../stage/answers.ts';
+import { callerOf, untilReady } from '../stage/caller.ts';
+import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
+import { environmentOf } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+// Carries out the section "Add a field of a user" of CONTRIBUTING.md in a copy of the project. The name and the number of
+// the field are changed, so that the project may have a `locale`.
+const NAME = 'trial_locale';
+const NUMBER = 14;
+
+const CHECKED = ['test', 'events', 'tsconfig.json', 'knip.json', 'vitest.config.ts', '.gitignore'];
+const PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md'];
+const NEW_MIGRATION = '9000-trial-locale';
+
+const folder = copyOfProject(openFolder(), [...CHECKED, ...PAGES]);
+const pathOf = (name: string) => join(folder, name);
+const textOf = (name: string) => readFileSync(pathOf(name), 'utf8');
+
+/** Changes a file of the copy. The result undoes this, and returns a function that does it again. */
+function edit(name: string, change: (text: string) => string): () => () => void {
+  const before = textOf(name);
+  const after = change(before);
+  expect(after).not.toBe(before);
+  writeFileSync(pathOf(name), after);
+  return () => {
+    writeFileSync(pathOf(name), before);
+    return () => writeFileSync(pathOf(name), after);
+  };
+}
+
+/** The blocks of TypeScript of the section. */
+const [entry = '', migration = ''] = (() => {
+  const section = textOf('CONTRIBUTING.md')
+    .split(/^## /m)
+    .find((text) => text.startsWith('Add a field of a user'));
+  const blocks = [...(section ?? '').matchAll(/```ts\n(.*?)```/gs)];
+  return blocks.map(([, block = '']) =>
+    block.replaceAll('locale', NAME).replace(/changeNumber: \d+/, `changeNumber: ${NUMBER}`),
+  );
+})();
+
+/** The edits, each with a function that undoes it. */
+const forget = {
+  entry: edit('lib/users/fields.ts', (text) => text.replace(/^} as const/m, `${entry}$&`)),
+  list: edit('lib/migrations/index.ts', (text) =>
+    text
+      .replace(/^\/\*\* The migrations/m, `import { userLocale } from './${NEW_MIGRATION}.ts';\n$&`)
+      .replace(/^} as const/m, `'${NEW_MIGRATION}': userLocale,\n$&`),
+  ),
+  changelog: edit('CHANGELOG.md', (text) => `${text}\nMigration: \`${NEW_MIGRATION}\`.\n`),
+};
+writeFileSync(pathOf(`lib/migrations/${NEW_MIGRATION}.ts`), migration);
+
+/** Runs a program in the copy, and resolves with its exit code and its output. */
+function run(program: string, ...options: readonly string[]): Promise<{ code: number; output: string }> {
+  const { host, port, user: name, password, database } = inject('postgres');
+  const env = {
+    ...process.env,
+    PATH: `${pathOf('node_modules/.bin')}${delimiter}${process.env.PATH}`,
+    TEST_POSTGRES_URL: `postgres://${name}:${password}@${host}:${port}/${database}`,
+  };
+  return new Promise((resolve) =>
+    execFile(program, options, { cwd: folder, env }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
+    ),
+  );
+}
+
+let child: ChildProcess;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let call: (...request: Parameters<ReturnType<typeof callerOf>>) => ReturnType<typeof answerOf>;
+
+beforeAll(async () => {
+  await run('node', 'infra/openapi.ts');
+  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  child = spawn(process.execPath, ['host/main.ts'], { cwd: folder, env: environmentOf(database, issuer) });
+  let log = '';
+  for (const output of [child.stdout, child.stderr])
+    output?.on('data', (part) => {
+      log += part;
+    });
+  const port = await until('its port', () => /"port":(\d+)/.exec(log)?.[1] ?? undefined);
+  const url = `http://127.0.0.1:${port}`;
+  await untilReady(url);
+  const send = callerOf(url, issuer);
+  call = async (...request) => answerOf(await send(...request));
+});
+
+afterAll(async () => {
+  child.kill('SIGKILL');
+  await Promise.all([issuer.stop(), database.drop()]);
+  removeProject(folder);
+});
+
+/** The body of a user with a locale: the field is the last member. */
+const withLocale = (email: string, locale: string) => ({ ...user({ email }), [NAME]: locale });
+
+async function create(body: object): Promise<UserBody> {
+  const email = freshAddress();
+  return (await call('POST', USERS, { email, ...body })).body as UserBody;
+}
+
+describe('a field that is added has', () => {
+  test('create, and the rule for its values', async () => {
+    const [one, two, three] = [freshAddress(), freshAddress(), freshAddress()];
+    const created = await call('POST', USERS, { email: one, [NAME]: 'en-GB' });
+
+    expect([created.status, created.body]).toEqual([201, withLocale(one, 'en-GB')]);
+    expect(Object.keys(created.body as object).at(-1)).toBe(NAME);
+    expect((await call('POST', USERS, { email: two, [NAME]: null })).body).toEqual(user({ email: two }));
+    expect((await call('POST', USERS, { email: three })).body).toEqual(user({ email: three }));
+    expect(await call('POST', USERS, { email: freshAddress(), [NAME]: 'e' })).toEqual(
+      refusal('validation_error', USERS, { errors: [`#/${NAME}`] }),
+    );
+  });
+
+  test('update, read and list', async () => {
+    const { id, email } = await create({ [NAME]: 'en-GB' });
+    const bodies = [];
+    for (const update of [{ full_name: 'Ada' }, { [NAME]: 'fr-FR' }, {}, { [NAME]: null }])
+      bodies.push((await call('PATCH', USERS + id, update)).body);
+    const shown = { ...withLocale(email, 'en-GB'), full_name: 'Ada' };
+    const { [NAME]: _, ...cleared } = shown;
+
+    expect(bodies).toEqual([shown, { ...shown, [NAME]: 'fr-FR' }, { ...shown, [NAME]: 'fr-FR' }, cleared]);
+    await call('PATCH', USERS + id, { [NAME]: 'de-DE' });
+    const read = await call('GET', USERS + id);
+    expect(read.body).toEqual({ ...shown, [NAME]: 'de-DE' });
+    expect((await call('GET', `${USERS}?ids=${id}`)).body).toEqual([read.body]);
+  });
+
+  test('changes, which name it', async () => {
+    const { id } = await create({ [NAME]: 'en-GB' });
+    for (const update of [{ [NAME]: 'fr-FR' }, { [NAME]: 'fr-FR' }, { [NAME]: null, is_active: false }])
+      await call('PATCH', USERS + id, update);
+    const { body } = await call('GET', `${USERS}${id}/changes`);
+
+    const changed = (body as { data: { changed: string[] } }[]).map(({ data }) => data.changed);
+    expect(changed).toEqual([[], [NAME], [], ['is_active', NAME]]);
+  });
+
+  test.each(['atomic', 'partial'])('batch create, %s', async (mode) => {
+    const [one, two] = [freshAddress(), freshAddress()];
+    const items = [{ email: one, [NAME]: 'en-GB' }, { email: two }];
+    const { body } = await call('POST', BATCH, { items, mode });
+    const users = mode === 'atomic' ? body : (body as { user: unknown }[]).map((result) => result.user);
+
+    expect(users).toEqual([withLocale(one, 'en-GB'), user({ email: two })]);
+  });
+
+  test('a part in the values under an idempotency key', async () => {
+    const post = postingUnderKeys(call);
+    const email = freshAddress();
+    const bodies = [{ email, [NAME]: 'en-GB' }, { email, [NAME]: 'fr-FR' }, { email }];
+    for (const path of [USERS, BATCH]) {
+      for (const first of bodies) {
+        const key = freshKey();
+        const fresh = { ...first, email: freshAddress() };
+        const bodyOf = (values: object) => (path === USERS ? values : { items: [values] });
+        expect((await post(path, key, bodyOf(fresh))).status).toBe(201);
+        for (const second of bodies) {
+          const { status } = await post(path, key, bodyOf({ ...second, email: fresh.email }));
+          expect(status).toBe(first === second ? 201 : 422);
+        }
+      }
+    }
+  });
+
+  test('OpenAPI', () => {
+    const { schemas } = JSON.parse(textOf('infra/openapi.json')).components;
+
+    for (const name of ['UserCreate', 'UserUpdate', 'UserRead'])
+      expect(JSON.stringify(schemas[name].properties[NAME])).toContain('"example":"en-GB"');
+    expect(schemas.UserRead.required).not.toContain(NAME);
+    expect(schemas.UserUpdate.description).toContain(`and \`${NAME}\` and leaves`);
+    expect(schemas.Change.properties.data.properties.changed.items.enum).toContain(NAME);
+  });
+
+  test('types, and no other file has to be changed', { timeout: 120_000 }, async () => {
+    expect(await run('tsc')).toEqual({ code: 0, output: '' });
+  });
+});
+
+test.each<readonly [string, keyof typeof forget, RegExp, readonly [string, ...string[]]]>([
+  ['the changelog', 'changelog', /does not name the migration 9000-/, ['node', 'infra/changelog.ts']],
+  ['the list of migrations', 'list', /9000-trial-locale\.ts/, ['knip', '--no-config-hints']],
+  ['npm run generate', 'entry', /openapi\.json is not current/, ['node', 'infra/openapi.ts', '--check']],
+  ['the entry', 'entry', /columns of users are the fields/, ['vitest', 'run', 'test/users/fields.test.ts']],
+])('a check fails without %s', { timeout: 120_000 }, async (_title, edit, message, program) => {
+  const remember = forget[edit]();
+  const { code, output } = await run(...program);
+  remember();
+
+  expect(code).toBe(1);
+  expect(output).toMatch(message);
+});
