@@ -114,10 +114,10 @@ export class Batcher implements Executor {
     const { waiting, batches, late, isScheduled } = queue;
     if (isScheduled || waiting.size === 0 || batches > late || batches >= this.#options.maxBatches) return;
     queue.isScheduled = true;
-    atEndOfTurn(() => void this.#sendBatch(queue));
+    atEndOfTurn(() => this.#sendBatch(queue));
   }
 
-  async #sendBatch(queue: ItemQueue): Promise<void> {
+  #sendBatch(queue: ItemQueue): void {
     queue.isScheduled = false;
     const batch = this.#takeBatch(queue.waiting);
     if (batch.length === 0) return;
@@ -128,11 +128,12 @@ export class Batcher implements Executor {
       this.#schedule(queue);
     }, LATE_MS);
     queue.batches += 1;
-    await this.#carryOut(queue.text, batch);
-    clearTimeout(timer);
-    queue.batches -= 1;
-    queue.late -= late;
-    this.#schedule(queue);
+    void this.#carryOut(queue.text, batch).then(() => {
+      clearTimeout(timer);
+      queue.batches -= 1;
+      queue.late -= late;
+      this.#schedule(queue);
+    });
   }
 
   /** Writes are in the order of their ids, so that two batches, also of two instances, do not wait for each other. */
@@ -151,15 +152,18 @@ export class Batcher implements Executor {
     return areWrites ? batch.sort((one, other) => (one.id < other.id ? -1 : 1)) : batch;
   }
 
-  async #carryOut(text: StatementText, batch: Batch): Promise<void> {
+  #carryOut(text: StatementText, batch: Batch): Promise<void> {
     const deadline = Math.max(...batch.map((item) => item.deadline));
-    try {
-      resolveAll(batch, await this.#executor.send(text, mergeValues(batch), deadline));
-    } catch (fault) {
-      const mayBeOneItem = mayConcernOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
-      if (batch.length === 1 || !mayBeOneItem) for (const item of batch) item.reject(fault);
-      else await Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
-    }
+    return this.#executor.send(text, mergeValues(batch), deadline).then(
+      (rows) => resolveAll(batch, rows),
+      (fault) => this.#onFault(text, batch, fault),
+    );
+  }
+
+  async #onFault(text: StatementText, batch: Batch, fault: unknown): Promise<void> {
+    const mayBeOneItem = mayConcernOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
+    if (batch.length === 1 || !mayBeOneItem) for (const item of batch) item.reject(fault);
+    else await Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
   }
 }
 

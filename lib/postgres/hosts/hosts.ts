@@ -263,13 +263,9 @@ class HostSession extends Session {
     this.#hosts = hosts;
   }
 
-  override connect(): Promise<this>;
-  override connect(done: (error?: Error) => void): void;
-  override connect(done?: (error?: Error) => void): Promise<this> | undefined {
-    const connected = this.#hosts.open(this).then(() => this);
-    if (!done) return connected;
-    connected.then(() => done(), done);
-    return undefined;
+  override async connect(): Promise<this> {
+    await this.#hosts.open(this);
+    return this;
   }
 
   use(host: Host): void {
