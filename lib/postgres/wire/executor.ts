@@ -52,7 +52,7 @@ export class PendingStatement {
   /** Calls `onExpiry` at this time, and not before, unless the statement is settled. Replaces an earlier time. */
   expireAt(time: number, onExpiry: () => void): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(onExpiry, Math.ceil(time - performance.now()) + 1).unref();
+    this.#timer = setTimeout(onExpiry, Math.ceil(time - performance.now()) + 1);
   }
 
   resolve(rows: readonly Row[]): void {
