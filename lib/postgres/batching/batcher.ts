@@ -1,14 +1,6 @@
 import { ChurningSet } from '../../churning-set.ts';
 import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
-import {
-  cancelledByShutdown,
-  type Executor,
-  noFreeConnection,
-  noResponse,
-  PendingStatement,
-  queueFull,
-  type StatementText,
-} from '../wire/executor.ts';
+import { type Executor, PendingStatement, refusals, type StatementText } from '../wire/executor.ts';
 import type { Row } from '../wire/rows.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
@@ -76,16 +68,15 @@ export class Batcher implements Executor {
   }
 
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
-    return new Promise((resolve, reject) => {
-      const queue = this.#findQueue(text);
-      if (this.#isCancelled) return reject(cancelledByShutdown());
-      if (queue.waiting.size >= this.#options.maxWaiting) return reject(queueFull());
-      const item = new BatchItem(text, values, deadline, resolve, reject);
-      const until = Math.min(deadline, performance.now() + this.#options.poolTimeLimit);
-      item.expireAt(until, () => expire(item, queue));
-      queue.waiting.add(item);
-      this.#schedule(queue);
-    });
+    const queue = this.#findQueue(text);
+    if (this.#isCancelled) return Promise.reject(refusals.cancelledByShutdown());
+    if (queue.waiting.size >= this.#options.maxWaiting) return Promise.reject(refusals.queueFull());
+    const item = new BatchItem(text, values, deadline);
+    const waitUntil = Math.min(deadline, performance.now() + this.#options.poolTimeLimit);
+    item.expireAt(waitUntil, () => expire(item, queue));
+    queue.waiting.add(item);
+    this.#schedule(queue);
+    return item.response;
   }
 
   get waitingCount(): number {
@@ -97,7 +88,7 @@ export class Batcher implements Executor {
   cancel(): void {
     this.#isCancelled = true;
     for (const { waiting } of this.#queues.values()) {
-      for (const item of waiting) item.reject(cancelledByShutdown());
+      for (const item of waiting) item.reject(refusals.cancelledByShutdown());
       waiting.clear();
     }
   }
@@ -171,9 +162,10 @@ export class Batcher implements Executor {
 function expire(item: BatchItem, { waiting }: ItemQueue): void {
   if (!item.isSent) {
     waiting.delete(item);
-    item.reject(noFreeConnection());
-  } else if (performance.now() < item.deadline) item.expireAt(item.deadline, () => item.reject(noResponse()));
-  else item.reject(noResponse());
+    item.reject(refusals.noFreeConnection());
+  } else if (performance.now() < item.deadline)
+    item.expireAt(item.deadline, () => item.reject(refusals.noResponse()));
+  else item.reject(refusals.noResponse());
 }
 
 /** Parts of the items whose deadlines have not passed. */

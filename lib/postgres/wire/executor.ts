@@ -31,22 +31,17 @@ export class PendingStatement {
   values: readonly unknown[];
   /** A time of `performance.now()`. */
   readonly deadline: number;
-  readonly #resolve: (rows: readonly Row[]) => void;
-  readonly #reject: (fault: unknown) => void;
+  readonly #response = Promise.withResolvers<readonly Row[]>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    text: StatementText,
-    values: readonly unknown[],
-    deadline: number,
-    resolve: (rows: readonly Row[]) => void,
-    reject: (fault: unknown) => void,
-  ) {
+  constructor(text: StatementText, values: readonly unknown[], deadline: number) {
     this.text = text;
     this.values = values;
     this.deadline = deadline;
-    this.#resolve = resolve;
-    this.#reject = reject;
+  }
+
+  get response(): Promise<readonly Row[]> {
+    return this.#response.promise;
   }
 
   /** Calls `onExpiry` at this time, and not before, unless the statement is settled. Replaces an earlier time. */
@@ -57,33 +52,31 @@ export class PendingStatement {
 
   resolve(rows: readonly Row[]): void {
     clearTimeout(this.#timer);
-    this.#resolve(rows);
+    this.#response.resolve(rows);
   }
 
   reject(fault: unknown): void {
     clearTimeout(this.#timer);
-    this.#reject(fault);
+    this.#response.reject(fault);
   }
 }
 
-/** The request's deadline passed before the statement was sent. */
-export const timeLimitReached = () =>
-  unavailable("the request's time limit is reached", new Error('the statement was not sent'));
-
-/** The statement was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
-export const noFreeConnection = () =>
-  unavailable('no connection became free in time', new Error('all connections were in use or being opened'));
-
-/** As many statements as allowed wait to be sent. */
-export const queueFull = () => unavailable('too many requests wait for a connection');
-
-/** The request's deadline passed after the statement was sent. */
-export const noResponse = () =>
-  unavailable("PostgreSQL cannot answer: the request's time limit is reached", new ResponseTimeout());
-
-/** The drain timeout of the shutdown has passed. */
-export const cancelledByShutdown = () => unavailable('the statement was cancelled by the shutdown');
-
-/** The shutdown has closed the connections. */
-export const connectionsClosed = () =>
-  unavailable('the connections are closed because the service is shutting down');
+/** Why a statement is refused. */
+export const refusals = {
+  /** The request's deadline passed before the statement was sent. */
+  timeLimitReached: () =>
+    unavailable("the request's time limit is reached", new Error('the statement was not sent')),
+  /** The statement was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
+  noFreeConnection: () =>
+    unavailable(
+      'no connection became free in time',
+      new Error('all connections were in use or being opened'),
+    ),
+  queueFull: () => unavailable('too many requests wait for a connection'),
+  /** The request's deadline passed after the statement was sent. */
+  noResponse: () =>
+    unavailable("PostgreSQL cannot answer: the request's time limit is reached", new ResponseTimeout()),
+  /** The drain timeout of the shutdown has passed. */
+  cancelledByShutdown: () => unavailable('the statement was cancelled by the shutdown'),
+  connectionsClosed: () => unavailable('the connections are closed because the service is shutting down'),
+};

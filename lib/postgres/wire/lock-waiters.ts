@@ -1,7 +1,7 @@
 import { createSemaphore } from '../../semaphore.ts';
 import { isLockTimeout } from '../faults.ts';
 import { LOCK_GRACE_MS } from '../lock-timeout.ts';
-import { type Executor, queueFull, type StatementText, timeLimitReached } from './executor.ts';
+import { type Executor, refusals, type StatementText } from './executor.ts';
 import type { Row } from './rows.ts';
 import type { SessionExecutor } from './session-executor.ts';
 
@@ -36,10 +36,10 @@ export class LockWaiters implements Executor {
   }
 
   async send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
-    if (this.waitingCount >= this.#maxWaiting) throw queueFull();
+    if (this.waitingCount >= this.#maxWaiting) throw refusals.queueFull();
     for (let lockWait = FIRST_TRY_MS; ; lockWait = Math.min(lockWait * 2, MAX_TRY_MS)) {
       const left = deadline - performance.now();
-      if (left <= 0) throw timeLimitReached();
+      if (left <= 0) throw refusals.timeLimitReached();
       const tryOnce = () => this.#executor.send(text, values, deadline, lockWait);
       try {
         return await this.#turns.run(left, tryOnce, lockWait);

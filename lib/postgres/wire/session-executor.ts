@@ -4,17 +4,7 @@ import { unavailable } from '../../http/problem.ts';
 import { HostChanged, type Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
 import { computeLockTimeout, fillLockTimeout } from '../lock-timeout.ts';
-import {
-  cancelledByShutdown,
-  connectionsClosed,
-  type Executor,
-  noFreeConnection,
-  noResponse,
-  PendingStatement,
-  queueFull,
-  type StatementText,
-  timeLimitReached,
-} from './executor.ts';
+import { type Executor, PendingStatement, refusals, type StatementText } from './executor.ts';
 import { Pipeline } from './pipeline.ts';
 import type { Row } from './rows.ts';
 
@@ -86,14 +76,13 @@ export class SessionExecutor implements Executor {
     deadline: number,
     maxLockWait?: number,
   ): Promise<readonly Row[]> {
-    return new Promise((resolve, reject) => {
-      if (this.#refuse) return reject(this.#refuse());
-      if (deadline <= performance.now()) return reject(timeLimitReached());
-      if (this.#queue.size >= this.#options.maxWaiting) return reject(queueFull());
-      const statement = new QueuedStatement(text, values, deadline, resolve, reject);
-      statement.maxLockWait = maxLockWait;
-      this.#accept(statement);
-    });
+    if (this.#refuse) return Promise.reject(this.#refuse());
+    if (deadline <= performance.now()) return Promise.reject(refusals.timeLimitReached());
+    if (this.#queue.size >= this.#options.maxWaiting) return Promise.reject(refusals.queueFull());
+    const statement = new QueuedStatement(text, values, deadline);
+    statement.maxLockWait = maxLockWait;
+    this.#accept(statement);
+    return statement.response;
   }
 
   get waitingCount(): number {
@@ -108,8 +97,8 @@ export class SessionExecutor implements Executor {
   }
 
   cancel(): void {
-    this.#refuse = cancelledByShutdown;
-    for (const statement of this.#queue) statement.reject(cancelledByShutdown());
+    this.#refuse = refusals.cancelledByShutdown;
+    for (const statement of this.#queue) statement.reject(refusals.cancelledByShutdown());
     this.#queue.clear();
     for (const pipeline of this.#pipelines) pipeline.abandon();
     this.#closed.resolve();
@@ -117,7 +106,7 @@ export class SessionExecutor implements Executor {
 
   /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
   close(): Promise<void> {
-    this.#refuse ??= connectionsClosed;
+    this.#refuse ??= refusals.connectionsClosed;
     for (const pipeline of this.#pipelines) if (pipeline.length === 0) this.#drop(pipeline);
     this.#resolveIfClosed();
     return this.#closed.promise;
@@ -228,10 +217,10 @@ export class SessionExecutor implements Executor {
       // A session of one statement would return the late response to the next statement.
       const isSilent = Date.now() - sentTo.usedAt > this.#options.maxSilence;
       if (this.#options.depth === 1 || isSilent) sentTo.abandon();
-      statement.reject(noResponse());
+      statement.reject(refusals.noResponse());
     } else {
       this.#queue.delete(statement);
-      statement.reject(isLate ? timeLimitReached() : noFreeConnection());
+      statement.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeConnection());
     }
   }
 
