@@ -1,7 +1,7 @@
 import type { Settings } from '../settings/settings.ts';
 
 /** The abilities of an engine that speaks PostgreSQL's protocol. Every difference between engines follows from them. */
-export type Engine = {
+export type EngineProfile = {
   /** `pg_try_advisory_lock`: one of several instances migrates. Without it, the engine's own locks decide. */
   readonly hasAdvisoryLocks: boolean;
   /** Changes of the schema may share a transaction with other statements. Otherwise each is sent by itself. */
@@ -20,7 +20,7 @@ export type Engine = {
   readonly hasAutovacuum: boolean;
 };
 
-const ENGINES: Readonly<Record<Settings['postgres']['engine'], Engine>> = {
+const ENGINES: Readonly<Record<Settings['postgres']['engine'], EngineProfile>> = {
   postgresql: {
     hasAdvisoryLocks: true,
     hasTransactionalDdl: true,
@@ -42,7 +42,10 @@ const ENGINES: Readonly<Record<Settings['postgres']['engine'], Engine>> = {
 };
 
 /** The engine of SVC_POSTGRES_ENGINE. Behind a pooler, sessions are shared with others, so they get no settings. */
-export function engineOf({ engine, pooler }: Pick<Settings['postgres'], 'engine' | 'pooler'>): Engine {
+export function engineProfile({
+  engine,
+  pooler,
+}: Pick<Settings['postgres'], 'engine' | 'pooler'>): EngineProfile {
   const profile = ENGINES[engine];
   return pooler === 'none' ? profile : { ...profile, hasAdvisoryLocks: false, hasSessionOptions: false };
 }
