@@ -16,6 +16,8 @@ export class Database {
   /** The hosts of SVC_POSTGRES_HOST. */
   readonly hosts: Hosts;
   readonly #pools: readonly SessionExecutor[];
+  /** The executors of all kinds, and the pools behind them. */
+  readonly #all: ReadonlySet<Executor>;
   readonly #maxWaiting: number;
 
   /** Opens no connection. The first statement does. */
@@ -25,19 +27,21 @@ export class Database {
     const opened = openExecutors(settings, this.hosts, (session) => watch.add(session));
     this.executors = opened.executors;
     this.#pools = opened.pools;
+    this.#all = new Set([...Object.values(opened.executors), ...opened.pools]);
     this.#maxWaiting = maxWaitingStatements(settings);
     const withinSpan = tracing?.databaseSpans(settings.database, () => this.hosts.inUse);
     this.statements = new Statements(settings, opened.executors, this.hosts, withinSpan);
   }
 
-  /** Number of connections, and of statements that wait for one. */
+  /** Number of connections, and of statements that wait for one. Statements that wait to be batched count each. */
   readonly connections = () => {
-    let [idle, used] = [0, 0];
+    let [idle, used, waitedFor] = [0, 0, 0];
     for (const { sessions } of this.#pools) {
       idle += sessions.idle;
       used += sessions.used;
     }
-    return { idle, used, waitedFor: this.statements.waitingCount };
+    for (const { waitingCount } of this.#all) waitedFor += waitingCount;
+    return { idle, used, waitedFor };
   };
 
   /** Whether half of the statements that may wait for an executor wait for it. */
@@ -46,7 +50,7 @@ export class Database {
 
   /** Cancels all statements, and refuses later ones. */
   cancel(): void {
-    this.statements.cancel();
+    for (const executor of this.#all) executor.cancel();
   }
 
   /** Closes all connections. Statements in progress are cancelled after this number of seconds. */

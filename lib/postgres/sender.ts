@@ -78,20 +78,6 @@ export class Sender {
     return this.#deadlineOf(currentRequest()) - performance.now();
   }
 
-  /** Number of statements that wait for a connection. Statements that wait to be batched count each. */
-  get waitingCount(): number {
-    return this.#eachExecutor().reduce((total, executor) => total + executor.waitingCount, 0);
-  }
-
-  /** Cancels all statements, also those that come later. Each of them is refused as unavailable. */
-  cancel(): void {
-    for (const executor of this.#eachExecutor()) executor.cancel();
-  }
-
-  #eachExecutor(): Executor[] {
-    return [...new Set(Object.values(this.#executors))];
-  }
-
   #send(name: ExecutorName, text: KindText, values: readonly unknown[], deadline: number) {
     const executor = this.#executors[name];
     return this.#withinSpan
