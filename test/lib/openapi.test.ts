@@ -211,7 +211,8 @@ describe('the service answers as documented', () => {
     return service.call('GET', /<(.+)>/.exec(before.headers.get('link') ?? '')?.[1] ?? '');
   };
 
-  const pathOfNew = async (email: string) => (await create({ email })).headers.get('location') ?? '';
+  const pathOfNew = async (email: string) =>
+    (await create({ email, external_id: email })).headers.get('location') ?? '';
 
   /** The media type and the headers are those documented; with the example of the response, should there be one. */
   async function answerOf(operationId: string, response: Response) {
@@ -231,9 +232,9 @@ describe('the service answers as documented', () => {
   }
 
   test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
-    ['createUser', 201, () => create({ email: 'new@example.com' })],
-    ['createUsers', 201, () => createAll([{ email: 'one@example.com', full_name: 'One' }])],
-    ['createUsers', 200, () => createAll([{ email: 'two@example.com', full_name: 'Two' }], 'partial')],
+    ['createUser', 201, () => create({ email: 'new@example.com', external_id: 'new' })],
+    ['createUsers', 201, () => createAll([{ email: 'one@example.com', external_id: 'one' }])],
+    ['createUsers', 200, () => createAll([{ email: 'two@example.com', external_id: 'two' }], 'partial')],
     ['listUsers', 200, () => service.call('GET', '/api/v1/users/?limit=1')],
     ['getUser', 200, () => service.call('GET', user)],
     ['updateUser', 200, () => service.call('PATCH', user, { full_name: 'Ada' })],
@@ -266,7 +267,11 @@ describe('the service answers as documented', () => {
       422,
       () =>
         create(
-          { email: `${'a'.repeat(250)}@b.com`, full_name: 'a'.repeat(256) },
+          {
+            email: `${'a'.repeat(250)}@b.com`,
+            full_name: 'a'.repeat(256),
+            external_id: 'a'.repeat(256),
+          },
           { headers: { 'idempotency-key': 'a,b' } },
         ),
     ],
@@ -288,6 +293,7 @@ describe('the service answers as documented', () => {
           email: `${'a'.repeat(250)}@b.com`,
           full_name: 'a'.repeat(256),
           is_active: {},
+          external_id: 'a'.repeat(256),
         }),
     ],
     [
