@@ -15,6 +15,6 @@ export const ExternalId = boundedText(1, MAX_LENGTH)
   .meta({
     ...EXTERNAL_ID_FORM,
     description:
-      "The callers' own identifier of the user, without control characters. Stored and returned as given.",
+      "The callers' own identifier of the user, without control characters. Unique, compared exactly. Stored and returned as given.",
     example: 'hr-4711',
   });
