@@ -7,7 +7,7 @@ const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 const PLAIN = new RegExp(`^[^${CONTROL}]*$`);
 
 /** The form of an external id, for the documentation. */
-const EXTERNAL_ID_FORM = { minLength: 1, maxLength: MAX_LENGTH, pattern: PLAIN.source };
+export const EXTERNAL_ID_FORM = { minLength: 1, maxLength: MAX_LENGTH, pattern: PLAIN.source };
 
 /** The callers' own identifier of a user. */
 export const ExternalId = boundedText(1, MAX_LENGTH)

@@ -107,7 +107,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
       createUser: ['Idempotency-Key', requestId, 'application/json'],
       createUsers: ['Idempotency-Key', requestId, 'application/json'],
       listUsers: [
-        ...['email', 'is_active', 'ids', 'created_after', 'created_before'],
+        ...['email', 'external_id', 'is_active', 'ids', 'created_after', 'created_before'],
         ...['sort', 'cursor', 'skip', 'limit', requestId],
       ],
       getUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
@@ -281,7 +281,7 @@ describe('the service answers as documented', () => {
       () =>
         service.call(
           'GET',
-          '/api/v1/users/?email=-&is_active=-&ids=-&created_after=-&created_before=-&sort=-&cursor=-&skip=-&limit=-',
+          '/api/v1/users/?email=-&external_id=&is_active=-&ids=-&created_after=-&created_before=-&sort=-&cursor=-&skip=-&limit=-',
         ),
     ],
     ['getUser', 422, () => service.call('GET', '/api/v1/users/-')],
