@@ -174,6 +174,7 @@ test('the settings that callers can tell are in the document', () => {
       tokenUrl: 'https://issuer.test/token',
       requestIdHeader: 'X-Trace',
       bodyLimit: 1234,
+      deleteRole: 'users.write',
     }),
   );
   for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'must not exceed 1234 bytes']) {
