@@ -27,13 +27,19 @@ export type Database = {
   close(seconds: number): Promise<void>;
 };
 
-/** Opens nothing yet: the first statement connects. */
-export function openDatabase(settings: Settings['postgres'], tracing?: Tracing): Database {
+/** Opens nothing yet: the first statement connects. `latestMigration` is the one that this version requires. */
+export function openDatabase(
+  settings: Settings['postgres'],
+  {
+    tracing,
+    latestMigration,
+  }: { readonly tracing?: Tracing | undefined; readonly latestMigration?: string } = {},
+): Database {
   const hosts = new Hosts(settings);
   const watch = closeDeadConnections(settings, () => hosts.onSilence());
   const { executors, pools } = openExecutors(settings, hosts, watch);
   const withinSpan = tracing?.databaseSpans(settings.database, () => hosts.inUse);
-  const statements = new Statements(settings, executors, hosts, withinSpan);
+  const statements = new Statements(settings, executors, hosts, withinSpan, latestMigration);
   const isCrowded = ({ waitingCount }: Executor) => waitingCount >= maxWaiting(settings) / 2;
   return { statements, executors, isCrowded, hosts, connections, cancel: () => statements.cancel(), close };
 

@@ -2,11 +2,11 @@ import { Problem, unavailable } from '../http/problem.ts';
 
 /**
  * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean "not now": a lost or refused
- * connection, a timeout, an unavailable lock, exhausted resources, a read-only server, tables or columns that are not
- * migrated yet, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
+ * connection, a timeout, an unavailable lock, exhausted resources, a read-only server, tables that are not migrated
+ * yet, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
  */
 const UNAVAILABLE =
-  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42P01|42703|40001|40003|40P01|E[A-Z_]+)$/;
+  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
 
 /** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
@@ -56,12 +56,22 @@ export function isLockTimeout(fault: unknown): boolean {
  */
 export function isOfOneItem(fault: unknown): boolean {
   if (isLockTimeout(fault)) return true;
-  return isOfPostgres(fault) && !isStalePlan(fault) && !UNAVAILABLE.test(sqlStateOf(fault) ?? '');
+  return (
+    isOfPostgres(fault) &&
+    !isStalePlan(fault) &&
+    !isMissingColumn(fault) &&
+    !UNAVAILABLE.test(sqlStateOf(fault) ?? '')
+  );
 }
 
 /** The table does not exist (yet). */
 export function isMissingTable(fault: unknown): boolean {
   return sqlStateOf(fault) === '42P01';
+}
+
+/** The column does not exist (yet). */
+export function isMissingColumn(fault: unknown): boolean {
+  return sqlStateOf(fault) === '42703';
 }
 
 /**
