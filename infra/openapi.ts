@@ -8,11 +8,17 @@ keepFile('openapi.json', `${JSON.stringify(documentOfDefaults(), null, 2)}\n`);
 
 /** The document of an instance with only the required settings, except for the issuer, which is not known here. */
 function documentOfDefaults() {
-  const { requestIdHeader, bodyLimit } = readSettings({
+  const { requestIdHeader, bodyLimit, oauth } = readSettings({
     SVC_OAUTH_JWKS_URI: 'http://localhost',
     SVC_OAUTH_ISSUER: 'any',
     SVC_OAUTH_AUDIENCE: 'any',
   });
   const routes = endpoints.map(({ route }) => route);
-  return openApiDocument(routes, { version: VERSION, tokenUrl: '/oauth2/token', requestIdHeader, bodyLimit });
+  return openApiDocument(routes, {
+    version: VERSION,
+    tokenUrl: '/oauth2/token',
+    requestIdHeader,
+    bodyLimit,
+    deleteRole: oauth.deleteRole,
+  });
 }

@@ -71,7 +71,7 @@ export const composeChanges = (base: BaseService): ChangeService => withChanges(
 function composeProtected(base: BaseService): ProtectedService {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
-  const database = openDatabase(postgres, tracing);
+  const database = openDatabase(postgres, { tracing, latestMigration });
   const keySet = new KeySet({
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,

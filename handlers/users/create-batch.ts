@@ -6,7 +6,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { createdBatchReply } from '../../lib/users/batch/batch-reply.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
-import { emailsRepeated, emailsTaken } from '../../lib/users/refusals.ts';
+import { itemsRepeated, itemsTaken } from '../../lib/users/refusals.ts';
 import { logCreated } from '../../lib/users/user-events.ts';
 
 /** Stores up to 100 users by one statement. */
@@ -25,7 +25,14 @@ export const createUsers = endpoint(
     isMemoryIntensive: true,
     success: 201,
     reply: createdBatchReply,
-    problems: [() => emailsRepeated([1]), () => emailsTaken([0]), keyInUse, createdAndGone, keyReused],
+    problems: [
+      () => itemsRepeated([{ index: 1, name: 'email' }]),
+      () => itemsTaken([{ index: 0, name: 'email' }]),
+      () => itemsTaken([{ index: 0, name: 'external_id' }]),
+      keyInUse,
+      createdAndGone,
+      keyReused,
+    ],
   },
   async ({ path, body, headers, principal }, { users, log }) => {
     const outcome = await users.createBatch(body, authorOf(principal), headers['Idempotency-Key']);

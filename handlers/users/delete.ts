@@ -17,7 +17,7 @@ export const deleteUser = endpoint(
     method: 'DELETE',
     path: '/api/v1/users/{user_id}',
     siblings: NEIGHBOURS_OF_USER,
-    role: 'users.write',
+    role: 'users.delete',
     firstStatement: 'batched-write',
     params: UserPath,
     conditional: 'writing',

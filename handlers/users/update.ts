@@ -3,7 +3,7 @@ import { endpoint } from '../../lib/http/endpoint.ts';
 import { preconditionFailed } from '../../lib/http/preconditions.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
-import { emailTaken, noSuchUser } from '../../lib/users/refusals.ts';
+import { emailTaken, noSuchUser, valuesTaken } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
@@ -24,7 +24,7 @@ export const updateUser = endpoint(
     conditional: 'writing',
     success: 200,
     reply: userReply,
-    problems: [noSuchUser, preconditionFailed, emailTaken],
+    problems: [noSuchUser, preconditionFailed, emailTaken, () => valuesTaken(['external_id'])],
   },
   async ({ params, body, preconditions, principal }, { users, log }) => {
     const user = await users.update(params.user_id, body, preconditions, authorOf(principal));

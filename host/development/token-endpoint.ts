@@ -9,7 +9,7 @@ export interface TokenOrder {
 }
 
 /** The roles that a client can request as its scope. */
-export const knownRoles: readonly string[] = ['users.read', 'users.write', 'api.superuser'];
+export const knownRoles: readonly string[] = ['users.read', 'users.write', 'users.delete', 'api.superuser'];
 
 /** The roles of a client that requests none. */
 export const defaultRoles: readonly string[] = ['users.read', 'users.write'];

@@ -25,7 +25,13 @@ export function documentation(
 
   async function openApiText() {
     const tokenUrl = await findTokenUrl();
-    const document = openApiDocument(routes, { version: VERSION, tokenUrl, requestIdHeader, bodyLimit });
+    const document = openApiDocument(routes, {
+      version: VERSION,
+      tokenUrl,
+      requestIdHeader,
+      bodyLimit,
+      deleteRole: oauth.deleteRole,
+    });
     return { text: JSON.stringify(document, null, 2) };
   }
 

@@ -16,7 +16,13 @@ export type Deployment = {
     /** A secret of AWS Secrets Manager with `username` and `password`. */
     readonly secretArn: string;
   };
-  readonly oauth: { readonly jwksUri: string; readonly issuer: string; readonly audience: string };
+  readonly oauth: {
+    readonly jwksUri: string;
+    readonly issuer: string;
+    readonly audience: string;
+    /** `users.write` by default. */
+    readonly deleteRole?: 'users.write' | 'users.delete';
+  };
   /** Receiver of traces, over OTLP. Without it they go to AWS X-Ray. */
   readonly otlpEndpoint?: string;
 };

@@ -174,6 +174,7 @@ function environmentOf(
     SVC_OAUTH_JWKS_URI: oauth.jwksUri,
     SVC_OAUTH_ISSUER: oauth.issuer,
     SVC_OAUTH_AUDIENCE: oauth.audience,
+    ...(oauth.deleteRole && { SVC_OAUTH_DELETE_ROLE: oauth.deleteRole }),
     SVC_POSTGRES_HOST: host,
     SVC_POSTGRES_PORT: String(POSTGRES),
     SVC_POSTGRES_DB: database.name,

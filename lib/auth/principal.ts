@@ -1,7 +1,7 @@
 import { Problem } from '../http/problem.ts';
 
 /** A role: `[domain].[action]`. `api.superuser` is accepted on every route, and no route requires it. */
-export type Role = 'users.read' | 'users.write';
+export type Role = 'users.read' | 'users.write' | 'users.delete';
 
 /** The calling service, as described by its token. */
 export type ServicePrincipal = {
@@ -18,6 +18,11 @@ export function readPrincipal(
   rolesClaim: string,
 ): ServicePrincipal {
   return { subject: String(claims.sub), roles: parseRoles(findClaim(rolesClaim, claims)), claims };
+}
+
+/** The role that a route requires. SVC_OAUTH_DELETE_ROLE names the one in place of `users.delete`. */
+export function requiredRole(role: Role, deleteRole: Role): Role {
+  return role === 'users.delete' ? deleteRole : role;
 }
 
 /**

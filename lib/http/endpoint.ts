@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { ServicePrincipal } from '../auth/principal.ts';
+import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { type WaitUncounted, waitUncounted as waitWithoutHost } from './long-poll-wait.ts';
@@ -77,11 +77,12 @@ export function endpoint<const R extends Route>(
  */
 function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService): Middleware[] {
   const { role, method, path } = route;
+  const { deleteRole, rolesClaim } = settings.oauth;
   const isProtected = role !== 'public';
   const needsIfMatch = route.conditional === 'writing' && settings.requireIfMatch;
   return [
     findPathParameters(path), // 400
-    ...(isProtected ? [authenticate(tokenVerifier, role, settings.oauth.rolesClaim)] : []), // 401, 403
+    ...(isProtected ? [authenticate(tokenVerifier, requiredRole(role, deleteRole), rolesClaim)] : []), // 401, 403
     ...(needsIfMatch ? [demandPrecondition()] : []), // 428
     ...(route.body ? [demandJson(method), receiveBody(settings.bodyLimit)] : []), // 415, 413
     validateValues(route), // 422

@@ -5,6 +5,7 @@ import { inactiveUsers } from './0002-inactive-users.ts';
 import { idempotencyKeys } from './0003-idempotency-keys.ts';
 import { userChanges } from './0004-user-changes.ts';
 import { feedHead } from './0005-feed-head.ts';
+import { externalIds } from './0006-external-ids.ts';
 
 /** The migrations, in their order. `kysely_migration` keeps their names for ever, and CHANGELOG.md has each of them. */
 export const migrations = {
@@ -13,6 +14,7 @@ export const migrations = {
   '0003-idempotency-keys': idempotencyKeys,
   '0004-user-changes': userChanges,
   '0005-feed-head': feedHead,
+  '0006-external-ids': externalIds,
 } as const satisfies Readonly<Record<string, Migration>>;
 
 /** The last migration, which this version of the service requires. */

@@ -4,6 +4,7 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathItemObject,
 } from 'zod-openapi';
+import { type Role, requiredRole } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
 import { introduction } from './explanations.ts';
@@ -21,6 +22,8 @@ type DocumentOptions = {
   readonly requestIdHeader: string;
   /** In bytes. */
   readonly bodyLimit: number;
+  /** The role that a deletion requires. */
+  readonly deleteRole: Role;
 };
 
 /** An OpenAPI document. It contains only JSON values. */
@@ -38,8 +41,11 @@ const commonHeaders = (requestIdHeader: string) => ({
 });
 
 /** Describes the routes as an OpenAPI 3.1 document. */
-export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
-  const { version, tokenUrl, requestIdHeader, bodyLimit } = options;
+export function openApiDocument(declared: readonly Route[], options: DocumentOptions): OpenApiDocument {
+  const { version, tokenUrl, requestIdHeader, bodyLimit, deleteRole } = options;
+  const routes = declared.map((route) =>
+    route.role === 'public' ? route : { ...route, role: requiredRole(route.role, deleteRole) },
+  );
   const document: ZodOpenApiObject = {
     openapi: '3.1.1',
     info: {
@@ -52,7 +58,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: TAGS,
     paths: pathsOf(routes, options),
     components: {
-      securitySchemes: { oauth2: oauth2(tokenUrl) },
+      securitySchemes: { oauth2: oauth2(tokenUrl, deleteRole) },
       parameters: { RequestId: requestIdParameter(requestIdHeader) },
       headers: {
         RequestId: {

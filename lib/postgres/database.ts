@@ -8,6 +8,12 @@ import type { Executor } from './wire/executor.ts';
 import { maxWaitingStatements, openExecutors } from './wire/routing.ts';
 import type { SessionExecutor } from './wire/session-executor.ts';
 
+type Options = {
+  readonly tracing?: Tracing | undefined;
+  /** The latest migration that this version requires. While it has not run, a missing column is 503. */
+  readonly latestMigration?: string;
+};
+
 /** The database of the service. */
 export class Database {
   readonly statements: Statements;
@@ -21,7 +27,7 @@ export class Database {
   readonly #maxWaiting: number;
 
   /** Opens no connection. The first statement does. */
-  constructor(settings: Settings['postgres'], tracing?: Tracing) {
+  constructor(settings: Settings['postgres'], { tracing, latestMigration }: Options = {}) {
     this.hosts = new Hosts(settings);
     const watch = new DeadConnectionWatch(settings, () => this.hosts.onSilence());
     const opened = openExecutors(settings, this.hosts, (session) => watch.add(session));
@@ -30,7 +36,7 @@ export class Database {
     this.#all = new Set([...Object.values(opened.executors), ...opened.pools]);
     this.#maxWaiting = maxWaitingStatements(settings);
     const withinSpan = tracing?.databaseSpans(settings.database, () => this.hosts.inUse);
-    this.statements = new Statements(settings, opened.executors, this.hosts, withinSpan);
+    this.statements = new Statements(settings, opened.executors, this.hosts, withinSpan, latestMigration);
   }
 
   /** Number of connections, and of statements that wait for one. Statements that wait to be batched count each. */
@@ -62,6 +68,6 @@ export class Database {
 }
 
 /** Opens the database. The first statement connects. */
-export function openDatabase(settings: Settings['postgres'], tracing?: Tracing): Database {
-  return new Database(settings, tracing);
+export function openDatabase(settings: Settings['postgres'], options?: Options): Database {
+  return new Database(settings, options);
 }

@@ -56,7 +56,12 @@ export function isLockTimeout(fault: unknown): boolean {
  */
 export function mayConcernOneItem(fault: unknown): boolean {
   if (isLockTimeout(fault)) return true;
-  return isFromPostgres(fault) && !isStalePlan(fault) && !UNAVAILABLE.test(sqlState(fault) ?? '');
+  return (
+    isFromPostgres(fault) &&
+    !isStalePlan(fault) &&
+    !isMissingColumn(fault) &&
+    !UNAVAILABLE.test(sqlState(fault) ?? '')
+  );
 }
 
 /** The table does not exist (yet). */

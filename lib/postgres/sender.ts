@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Problem } from '../http/problem.ts';
+import { Problem, unavailable } from '../http/problem.ts';
 import { currentRequest, type RequestScope } from '../http/request-scope.ts';
 import type { WithinDatabaseSpan } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
-import { isLockTimeout, isReadOnly, isStalePlan, toProblem } from './faults.ts';
+import { isLockTimeout, isMissingColumn, isReadOnly, isStalePlan, toProblem } from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
 import { type Retry, retryAfter } from './retry.ts';
 import type { Executor, StatementText } from './wire/executor.ts';
@@ -31,6 +31,14 @@ const GRACE_MS = 250;
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
+/** Looks for a migration. It is sent only if a column is missing. */
+const SELECT_MIGRATION: KindText = {
+  sql: 'select name from kysely_migration where name = $1',
+  name: 'select-migration',
+  summary: 'SELECT kysely_migration',
+  kind: 'single',
+};
+
 /** The time limit of all statements of one request together, in milliseconds: a little more than PostgreSQL's own. */
 function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
   return statementTimeout * 1000 + GRACE_MS;
@@ -48,17 +56,20 @@ export class Sender {
   readonly #hosts: Pick<Hosts, 'onReadOnly'>;
   readonly #timeLimit: number;
   readonly #withinSpan: WithinDatabaseSpan | undefined;
+  readonly #latestMigration: string | undefined;
 
   constructor(
     settings: Settings['postgres'],
     executors: Executors,
     hosts: Pick<Hosts, 'onReadOnly'>,
     withinSpan?: WithinDatabaseSpan,
+    latestMigration?: string,
   ) {
     this.#executors = executors;
     this.#hosts = hosts;
     this.#timeLimit = requestTimeLimit(settings);
     this.#withinSpan = withinSpan;
+    this.#latestMigration = latestMigration;
   }
 
   /**
@@ -89,11 +100,15 @@ export class Sender {
   async #sendAgain(first: unknown, text: KindText, values: readonly unknown[], deadline: number) {
     let [fault, attempts, prepared] = [first, 1, 0];
     let name: ExecutorName = text.kind;
+    let isMigrated = false;
     for (;;) {
       if (isStalePlan(fault) && prepared < MAX_PREPARED) prepared += 1;
       // Other statements wait behind it on this connection, so it moves to a connection for waits.
       else if (name !== 'single' && name !== 'lock-waiters' && isLockTimeout(fault)) name = 'lock-waiters';
-      else {
+      else if (isMissingColumn(fault) && this.#latestMigration !== undefined && !isMigrated) {
+        await this.#refuseUnmigrated(fault, deadline);
+        isMigrated = true;
+      } else {
         if (isReadOnly(fault)) this.#hosts.onReadOnly();
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
         if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault);
@@ -108,6 +123,14 @@ export class Sender {
         if (!(again instanceof Problem && isLockTimeout(fault))) fault = again;
       }
     }
+  }
+
+  /** Refuses because the schema is older than this version. Resolves if it is not, or no longer. */
+  async #refuseUnmigrated(fault: unknown, deadline: number): Promise<void> {
+    const found = await this.#send('single', SELECT_MIGRATION, [this.#latestMigration], deadline).catch(
+      (again) => Promise.reject(toProblem(again)),
+    );
+    if (found.length === 0) throw unavailable('the migrations have not run yet', fault);
   }
 
   #deadlineOf(request: RequestScope | undefined): number {

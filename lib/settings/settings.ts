@@ -44,6 +44,9 @@ const Shape = z.object({
     .describe(
       'Claim that holds the roles. Use `scope` for providers with scopes, and a dotted name for a nested claim.',
     ),
+  SVC_OAUTH_DELETE_ROLE: choice('users.write', 'users.delete')
+    .default('users.write')
+    .describe('Role that DELETE on a user requires. `users.delete` gives no other right.'),
   SVC_OAUTH_ALGORITHMS: algorithms()
     .default([...ALGORITHMS])
     .describe(
@@ -188,6 +191,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
       issuer: data.SVC_OAUTH_ISSUER,
       audience: data.SVC_OAUTH_AUDIENCE,
       rolesClaim: data.SVC_OAUTH_ROLES_CLAIM,
+      deleteRole: data.SVC_OAUTH_DELETE_ROLE,
       algorithms: data.SVC_OAUTH_ALGORITHMS,
       clockTolerance: data.SVC_OAUTH_CLOCK_TOLERANCE,
       jwksRefresh: data.SVC_OAUTH_JWKS_REFRESH,

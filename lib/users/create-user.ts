@@ -4,11 +4,10 @@ import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { claimed } from '../idempotency/claim.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
-import { violatesUnique } from '../postgres/index.ts';
 import { foldedEmail } from './folded-email.ts';
 import { INSERTED_TYPES, insertedNames, insertedValues, insertUsers } from './insert-users.ts';
-import { emailTaken } from './refusals.ts';
 import { readingReplayedUsers } from './replayed-users.ts';
+import { refusingTakenValues } from './taken-values.ts';
 import type { User, UserCreate } from './user.ts';
 import { newUserId } from './user-id.ts';
 import { type UserRow, userIn } from './user-row.ts';
@@ -45,11 +44,16 @@ export function creatingUser({ statements, carryOutOnce }: WriteContext) {
     ),
   );
   const readReplayedUsers = readingReplayedUsers(statements);
+  const { refuseTakenValues, writeUnlessTaken } = refusingTakenValues(statements);
 
   async function createUser(user: UserCreate, author: Author): Promise<User> {
-    const row = await insert({ ...user, ...author, id: newUserId() });
-    if (!row) throw emailTaken();
-    return userIn(row as UserRow);
+    const given = { ...user, ...author, id: newUserId() };
+    // The time limit of the request's statements ends the loop.
+    for (;;) {
+      const row = await insert(given);
+      if (row) return userIn(row as UserRow);
+      await refuseTakenValues(given);
+    }
   }
 
   async function createUserOnce(
@@ -60,7 +64,7 @@ export function creatingUser({ statements, carryOutOnce }: WriteContext) {
     const given = { ...user, ...author, ...fingerprint, id: newUserId() };
     const { created, isReplay } = await carryOutOnce(fingerprint, {
       async write() {
-        const [row] = await insertOnce(given).catch(refuseTakenEmail);
+        const [row] = await writeUnlessTaken(given, () => insertOnce(given));
         return row && [userIn(row as UserRow)];
       },
       read: () => readReplayedUsers(fingerprint.key),
@@ -71,9 +75,4 @@ export function creatingUser({ statements, carryOutOnce }: WriteContext) {
   }
 
   return { createUser, createUserOnce };
-}
-
-/** The unique index decides on every create and update, so that two racing writers cannot both win. */
-export function refuseTakenEmail(fault: unknown): never {
-  throw violatesUnique(fault, 'users_email_key') ? emailTaken() : fault;
 }

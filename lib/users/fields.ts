@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { boundedText, Timestamp, Uuid } from '../text.ts';
 import { Email } from './email.ts';
+import { ExternalId } from './external-id.ts';
 
 /**
  * The fields of a user, in the order of responses: the one place of a field. Schemas, types, columns, statements, JSON,
@@ -48,6 +49,15 @@ export const FIELDS = {
     sqlType: 'timestamptz',
     schema: Timestamp.meta({ example: '2026-01-02T03:04:05.678Z' }),
     onCreate: 'generated',
+  },
+  external_id: {
+    sqlType: 'text',
+    schema: ExternalId,
+    onCreate: 'optional',
+    nullOnUpdate: 'clears',
+    inResponses: 'when_set',
+    changeNumber: 3,
+    inKey: 'when_set',
   },
 } as const satisfies FieldTable;
 

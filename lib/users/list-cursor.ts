@@ -11,6 +11,7 @@ export type Position = {
 export type Selection = {
   readonly sort: string;
   readonly email?: string | undefined;
+  readonly external_id?: string | undefined;
   readonly is_active?: string | undefined;
   readonly ids?: string | undefined;
   readonly created_after?: string | undefined;
@@ -58,8 +59,10 @@ export function positionIn(cursor: string, selection: Selection): Position | und
 }
 
 function digestOf(position: Buffer, selection: Selection): Buffer {
-  const { sort, email, is_active, ids, created_after, created_before } = selection;
-  // As JSON, two different selections have different texts.
-  const text = JSON.stringify([sort, email, is_active, ids, created_after, created_before]);
+  const { sort, email, is_active, ids, created_after, created_before, external_id } = selection;
+  // As JSON, two different selections have different texts. A filter that a later version added is in it only if it is
+  // set, so that earlier cursors stay valid.
+  const added = external_id === undefined ? [] : [external_id];
+  const text = JSON.stringify([sort, email, is_active, ids, created_after, created_before, ...added]);
   return hash('sha256', Buffer.concat([position, Buffer.from(text)]), 'buffer').subarray(0, DIGEST_BYTES);
 }

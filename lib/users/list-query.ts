@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { integerParameter, UUID_PATTERN } from '../text.ts';
 import { EMAIL_FORM, Email } from './email.ts';
+import { EXTERNAL_ID_FORM, ExternalId } from './external-id.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
 import { DATE_TIME_FORM, timestampRange } from './rfc3339.ts';
 import { MAX_PAGE_SIZE } from './user.ts';
@@ -13,6 +14,7 @@ const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MOST_IDS - 1}}$
 
 const ADDRESS =
   'must have 1 to 255 characters, exactly one @ with at least one character on each side, and no white space or control characters';
+const EXTERNAL_ID = 'must have 1 to 255 characters, and no control characters';
 const DATE_TIME = 'must be an RFC 3339 date-time with an offset, in the years 1 to 9999 in UTC';
 const CURSOR = 'must be a cursor from a Link header, sent with the filters and the sort of that link';
 
@@ -28,6 +30,15 @@ const Parameters = z.object({
       description: 'The user with this email, in any case. Encode `+` as `%2B`.',
       ...EMAIL_FORM,
       examples: ['ada@example.com'],
+    }),
+  external_id: z
+    .string()
+    .refine((text) => ExternalId.safeParse(text).success, EXTERNAL_ID)
+    .optional()
+    .meta({
+      description: 'The user with this external id, compared exactly. Encode `+` as `%2B`.',
+      ...EXTERNAL_ID_FORM,
+      examples: ['hr-4711'],
     }),
   is_active: z
     .string()

@@ -1,6 +1,16 @@
 import { Problem, type ValueFault } from '../http/problem.ts';
 import { pointerTo, valuesNotAllowed } from '../http/value-faults.ts';
 
+/** The fields whose values belong to one user at a time, in the order of `errors`. */
+export const UNIQUE_NAMES = ['email', 'external_id'] as const;
+export type UniqueName = (typeof UNIQUE_NAMES)[number];
+
+/** The place of such a value in a batch. */
+export type ItemValue = { readonly index: number; readonly name: UniqueName };
+
+const NAMES: Readonly<Record<UniqueName, string>> = { email: 'email', external_id: 'external id' };
+const SOME_TAKEN = 'Some values already belong to another user. See errors.';
+
 /** No user has the id in the path. */
 export function noSuchUser(): Problem {
   return new Problem('not_found_error', { detail: 'There is no user with this id.' });
@@ -11,22 +21,38 @@ export function emailTaken(): Problem {
   return new Problem('conflict_error', { detail: 'A user with this email already exists.' });
 }
 
-/** The emails of these items of a batch belong to users, or to earlier items that are stored. */
-export function emailsTaken(indexes: readonly number[]): Problem {
+/** These values belong to another user. The refusal for the email alone has no `errors`. */
+export function valuesTaken(names: readonly UniqueName[]): Problem {
+  if (!names.includes('external_id')) return emailTaken();
   return new Problem('conflict_error', {
-    detail: 'Some emails of the batch are already taken. See errors.',
-    errors: indexes.map((index) => emailFault(index, 'must not be the email of an existing user')),
+    detail: SOME_TAKEN,
+    errors: names.map((name) => ({ pointer: pointerTo([name]), detail: takenBy(name) })),
   });
 }
 
-/** The emails of these items occur earlier in the same batch, in any case. */
-export function emailsRepeated(indexes: readonly number[]): Problem {
-  return valuesNotAllowed(indexes.map((index) => emailFault(index, REPEATED)));
+/** These values of a batch belong to users, or to earlier items that are stored. */
+export function itemsTaken(values: readonly ItemValue[]): Problem {
+  const isEmailAlone = values.every(({ name }) => name === 'email');
+  return new Problem('conflict_error', {
+    detail: isEmailAlone ? 'Some emails of the batch are already taken. See errors.' : SOME_TAKEN,
+    errors: values.map((value) => itemFault(value, takenBy(value.name))),
+  });
 }
 
-/** The fault of an email that occurs earlier in the same batch. */
-export const REPEATED = 'must not repeat the email of an earlier item';
+/** These values occur earlier in the same batch. Emails are compared without regard to case. */
+export function itemsRepeated(values: readonly ItemValue[]): Problem {
+  return valuesNotAllowed(values.map((value) => itemFault(value, repeatedIn(value.name))));
+}
 
-function emailFault(index: number, detail: string): ValueFault {
-  return { pointer: pointerTo(['items', index, 'email']), detail };
+/** The rule for a value that occurs earlier in the same batch. */
+export function repeatedIn(name: UniqueName): string {
+  return `must not repeat the ${NAMES[name]} of an earlier item`;
+}
+
+function takenBy(name: UniqueName): string {
+  return `must not be the ${NAMES[name]} of an existing user`;
+}
+
+function itemFault({ index, name }: ItemValue, detail: string): ValueFault {
+  return { pointer: pointerTo(['items', index, name]), detail };
 }

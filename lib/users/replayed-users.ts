@@ -2,14 +2,15 @@ import { sql } from 'kysely';
 import type { Known } from '../idempotency/carry-out-once.ts';
 import { keptSince } from '../idempotency/claim.ts';
 import type { Statements } from '../postgres/index.ts';
+import type { TakenResult } from './batch/batch-conflicts.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
 
 /**
  * The current state of an item of a request with a key: its user, `gone` if it has since been deleted, or `refused` if
- * it was never stored.
+ * it was never stored. Only the first response knows which values were taken.
  */
-export type ReplayedUser = User | 'gone' | 'refused';
+export type ReplayedUser = User | 'gone' | 'refused' | TakenResult;
 
 type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
 

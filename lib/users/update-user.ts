@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { AUTHOR_TYPES, type Author, recordedByEach } from '../changes/recording.ts';
 import type { Preconditions } from '../http/preconditions.ts';
-import { refuseTakenEmail } from './create-user.ts';
 import { sqlTypesOf, type UpdatedName, updatedFields } from './fields.ts';
+import { refusingTakenValues } from './taken-values.ts';
 import type { User, UserUpdate } from './user.ts';
 import { type UserRow, userIn } from './user-row.ts';
 import type { WriteContext } from './write-context.ts';
@@ -54,6 +54,7 @@ export function updatingUser({ statements }: WriteContext) {
       { before: [given], record: recordedByEach('updated') },
     ),
   );
+  const { writeUnlessTaken } = refusingTakenValues(statements);
 
   return async (
     id: string,
@@ -62,7 +63,7 @@ export function updatingUser({ statements }: WriteContext) {
     author: Author,
   ): Promise<User | undefined> => {
     const given = { id, ...valuesToSet(update), ...versionTexts(preconditions), ...author };
-    const row = await write(given).catch(refuseTakenEmail);
+    const row = await writeUnlessTaken(given, () => write(given));
     return row && userIn(row as UserRow);
   };
 }

@@ -54,7 +54,7 @@ function statementKey({ sort, is_active }: UserListQuery, values: Given): string
 
 /** Omits a bound that the cursor has passed, because PostgreSQL would start at the bound and walk to the cursor. */
 function valuesOf(query: UserListQuery) {
-  const { email, ids, created_after = '', created_before = '', cursor, skip, limit } = query;
+  const { email, external_id, ids, created_after = '', created_before = '', cursor, skip, limit } = query;
   const position = cursor === undefined ? undefined : positionIn(cursor, query);
   const after = timestampRange(created_after)?.floor;
   const before = timestampRange(created_before)?.ceiling;
@@ -62,6 +62,7 @@ function valuesOf(query: UserListQuery) {
   const hasPassed = (bound = NaN) => position !== undefined && (position.created_at - bound) * way > 0;
   return {
     email,
+    external_id,
     ids: ids?.split(','),
     after: way === 1 && hasPassed(after) ? undefined : after,
     before: way === -1 && hasPassed(before) ? undefined : before,
@@ -80,14 +81,15 @@ function valuesOf(query: UserListQuery) {
  * - `is_active=false`: `users_inactive_created_at_id_idx`, which contains only inactive users
  * - `is_active=true`: `users_created_at_id_idx`. It passes over inactive users. Most users are active, so an index of
  *   active users would save nothing
- * - `email`: `users_email_key`, at most one row. `ids`: the primary key, at most 100 rows. Other filters apply to these
- *   rows
+ * - `email`: `users_email_key`, `external_id`: `users_external_id_key`, at most one row. `ids`: the primary key, at most
+ *   100 rows. Other filters apply to these rows
  */
 function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<unknown> {
   const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const conditions = [
     sql`true`,
     words.has('email') && sql`lower(upper(users.email)) = ${foldedEmail(given.email)}`,
+    words.has('external_id') && sql`users.external_id = ${given.external_id}::text`,
     words.has('true') && sql`users.is_active`,
     words.has('false') && sql`not users.is_active`,
     words.has('ids') && sql`users.id = any(${given.ids}::uuid[])`,

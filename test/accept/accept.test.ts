@@ -27,6 +27,20 @@ describe('a deployment that holds', () => {
     expect(await service.users()).toEqual(service.others);
   });
 
+  test('holds where deletion requires a role of its own', async () => {
+    const strict = await startAcceptable({ SVC_OAUTH_DELETE_ROLE: 'users.delete' });
+    const { code, report } = await accept([strict.url, '--profile', 'full'], {
+      ...strict.credentials,
+      ACCEPT_SCOPE: 'users.read users.write users.delete',
+      ACCEPT_DELETE_ROLE: 'users.delete',
+    });
+    await strict.stop();
+
+    expect(report).toContain('a token with users.write alone may not delete (403)');
+    expect(report).toMatch(/ 0 did not, 0 skipped, in [\d.]+ s\. The deployment holds\.\n$/);
+    expect(code).toBe(0);
+  });
+
   test('is only read unless told otherwise', async () => {
     const front = await startBreaking(service.url, {});
     const { code, report } = await accept([front.url], service.credentials);

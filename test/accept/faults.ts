@@ -219,6 +219,10 @@ export const FAULTS: readonly Fault[] = [
     isSeenReading: true,
     onAnswer: withBody(status(422), ({ errors: _, ...body }) => body),
   },
+  {
+    title: 'an external id is not returned',
+    onAnswer: withBody(both(status(201), path(/\/users\/?$/)), ({ external_id: _, ...others }) => others),
+  },
   { title: '409 is 422', onAnswer: withStatus(status(409), 422) },
   { title: '412 is 409', isSeenReading: true, onAnswer: withStatus(status(412), 409) },
   { title: '415 is 422', onAnswer: withStatus(status(415), 422) },

@@ -11,6 +11,7 @@ export const environmentHelp = `
   ACCEPT_TOKEN               an access token with the roles users.read and, for --profile full, users.write; or
   ACCEPT_TOKEN_URL           the token endpoint for the client credentials grant, with
   ACCEPT_CLIENT_ID, ACCEPT_CLIENT_SECRET, ACCEPT_SCOPE
+  ACCEPT_DELETE_ROLE         the deployment's SVC_OAUTH_DELETE_ROLE (users.write)
   ACCEPT_REQUEST_ID_HEADER   the deployment's SVC_REQUEST_ID_HEADER (X-Request-ID)
   ACCEPT_BODY_LIMIT          the deployment's SVC_BODY_LIMIT (65536)
 
@@ -41,6 +42,7 @@ export function optionsOf(words, environment) {
     profile,
     credentials: credentialsOf(environment),
     requestIdHeader: (environment.ACCEPT_REQUEST_ID_HEADER || 'X-Request-ID').toLowerCase(),
+    deleteRole: deleteRoleOf(environment.ACCEPT_DELETE_ROLE || 'users.write'),
     bodyLimit: bytesOf(environment.ACCEPT_BODY_LIMIT || '65536'),
   };
 }
@@ -56,6 +58,12 @@ function baseOf(text) {
 function bytesOf(text) {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError('ACCEPT_BODY_LIMIT is a number of bytes.');
   return Number(text);
+}
+
+function deleteRoleOf(text) {
+  if (!/^users\.(write|delete)$/.test(text))
+    throw new UsageError('ACCEPT_DELETE_ROLE is users.write or users.delete.');
+  return text;
 }
 
 function credentialsOf(environment) {

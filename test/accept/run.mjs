@@ -113,6 +113,10 @@ async function withWrites(known, report) {
     });
     if (status === 403) throw new CannotJudge('the token lacks users.write');
   }
+  if (known.deleteRole === 'users.delete' && !hasRole(token, 'users.delete')) {
+    const { status } = await call('DELETE', '/api/v1/users/00000000-0000-0000-0000-000000000000');
+    if (status === 403) throw new CannotJudge('the token lacks users.delete');
+  }
   // To clean up, also when it is interrupted.
   const ledger = createLedger(withTokenOf(createCall({ ...known, interrupted: undefined }), token));
   try {

@@ -21,7 +21,7 @@ export function tokenSource(credentials) {
   };
 }
 
-const ROLES = ['users.read', 'users.write', 'api.superuser'];
+const ROLES = ['users.read', 'users.write', 'users.delete', 'api.superuser'];
 
 const isNarrow = (token, role) => ROLES.every((other) => other === role || !namesRole(token, other));
 

@@ -141,6 +141,17 @@ describe('tokens', () => {
   });
 });
 
+describe('an external id', () => {
+  test('finds its user, exactly', async () => {
+    const users = usersAt(service.url);
+    const { id } = await users.create({ email: fresh(), external_id: 'hr é+1' });
+
+    expect((await users.findByExternalId('hr é+1'))?.id).toBe(id);
+    expect(await users.findByExternalId('HR é+1')).toBe(undefined);
+    expect((await users.change(id, { external_id: null })).external_id).toBe(undefined);
+  });
+});
+
 describe('an answer that is lost', () => {
   test('to a create: one user, and it is answered', async () => {
     const front = await startBreaking(service.url, losing('POST'));

@@ -23,8 +23,8 @@ beforeAll(async () => {
   client = new pg.Client({ ...database, ssl: false });
   await client.connect();
   await client.query(`
-    INSERT INTO users (id, email, is_active, created_at, updated_at)
-    SELECT md5(n::text)::uuid, 'user-' || n || '@example.com', n % 100 <> 0, t, t
+    INSERT INTO users (id, email, is_active, created_at, updated_at, external_id)
+    SELECT md5(n::text)::uuid, 'user-' || n || '@example.com', n % 100 <> 0, t, t, 'hr-' || n
     FROM generate_series(0, 99999) AS n,
          LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 second' AS t) AS times
   `);
@@ -54,6 +54,7 @@ const statementOf = (query: UserListQuery) =>
 const ALL = 'users_created_at_id_idx';
 const INACTIVE = 'users_inactive_created_at_id_idx';
 const EMAIL = 'users_email_key';
+const EXTERNAL_ID = 'users_external_id_key';
 const ID = 'users_pkey';
 
 const IDS = Array.from(
@@ -100,6 +101,13 @@ describe.each([
       { is_active: 'false', created_after: timeOf(10), created_before: timeOf(99_990) },
       98_999,
       INACTIVE,
+    ],
+    ['of an external id', { external_id: 'hr-5' }, undefined, EXTERNAL_ID],
+    [
+      'of an external id and all else',
+      { external_id: 'hr-5', is_active: 'true', created_after: timeOf(1) },
+      9,
+      EXTERNAL_ID,
     ],
     ['of an email', { email: 'USER-5@example.com' }, undefined, EMAIL],
     [

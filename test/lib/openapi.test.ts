@@ -107,7 +107,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
       createUser: ['Idempotency-Key', requestId, 'application/json'],
       createUsers: ['Idempotency-Key', requestId, 'application/json'],
       listUsers: [
-        ...['email', 'is_active', 'ids', 'created_after', 'created_before'],
+        ...['email', 'external_id', 'is_active', 'ids', 'created_after', 'created_before'],
         ...['sort', 'cursor', 'skip', 'limit', requestId],
       ],
       getUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
@@ -174,6 +174,7 @@ test('the settings that callers can tell are in the document', () => {
       tokenUrl: 'https://issuer.test/token',
       requestIdHeader: 'X-Trace',
       bodyLimit: 1234,
+      deleteRole: 'users.write',
     }),
   );
   for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'must not exceed 1234 bytes']) {
@@ -211,7 +212,8 @@ describe('the service answers as documented', () => {
     return service.call('GET', /<(.+)>/.exec(before.headers.get('link') ?? '')?.[1] ?? '');
   };
 
-  const pathOfNew = async (email: string) => (await create({ email })).headers.get('location') ?? '';
+  const pathOfNew = async (email: string) =>
+    (await create({ email, external_id: email })).headers.get('location') ?? '';
 
   /** The media type and the headers are those documented; with the example of the response, should there be one. */
   async function answerOf(operationId: string, response: Response) {
@@ -231,9 +233,9 @@ describe('the service answers as documented', () => {
   }
 
   test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
-    ['createUser', 201, () => create({ email: 'new@example.com' })],
-    ['createUsers', 201, () => createAll([{ email: 'one@example.com', full_name: 'One' }])],
-    ['createUsers', 200, () => createAll([{ email: 'two@example.com', full_name: 'Two' }], 'partial')],
+    ['createUser', 201, () => create({ email: 'new@example.com', external_id: 'new' })],
+    ['createUsers', 201, () => createAll([{ email: 'one@example.com', external_id: 'one' }])],
+    ['createUsers', 200, () => createAll([{ email: 'two@example.com', external_id: 'two' }], 'partial')],
     ['listUsers', 200, () => service.call('GET', '/api/v1/users/?limit=1')],
     ['getUser', 200, () => service.call('GET', user)],
     ['updateUser', 200, () => service.call('PATCH', user, { full_name: 'Ada' })],
@@ -266,7 +268,11 @@ describe('the service answers as documented', () => {
       422,
       () =>
         create(
-          { email: `${'a'.repeat(250)}@b.com`, full_name: 'a'.repeat(256) },
+          {
+            email: `${'a'.repeat(250)}@b.com`,
+            full_name: 'a'.repeat(256),
+            external_id: 'a'.repeat(256),
+          },
           { headers: { 'idempotency-key': 'a,b' } },
         ),
     ],
@@ -276,7 +282,7 @@ describe('the service answers as documented', () => {
       () =>
         service.call(
           'GET',
-          '/api/v1/users/?email=-&is_active=-&ids=-&created_after=-&created_before=-&sort=-&cursor=-&skip=-&limit=-',
+          '/api/v1/users/?email=-&external_id=&is_active=-&ids=-&created_after=-&created_before=-&sort=-&cursor=-&skip=-&limit=-',
         ),
     ],
     ['getUser', 422, () => service.call('GET', '/api/v1/users/-')],
@@ -288,6 +294,7 @@ describe('the service answers as documented', () => {
           email: `${'a'.repeat(250)}@b.com`,
           full_name: 'a'.repeat(256),
           is_active: {},
+          external_id: 'a'.repeat(256),
         }),
     ],
     [

@@ -77,6 +77,12 @@ const SETTINGS: readonly (readonly [
     [],
   ],
   [
+    'SVC_OAUTH_DELETE_ROLE',
+    (settings) => TOKENS(settings).deleteRole,
+    { 'users.write': 'users.write', 'users.delete': 'users.delete' },
+    ['users.read', 'api.superuser', 'USERS.DELETE', 'users.delete users.write', 'any'],
+  ],
+  [
     'SVC_OAUTH_ALGORITHMS',
     (settings) => TOKENS(settings).algorithms,
     { RS256: ['RS256'], 'ES256,EdDSA': ['ES256', 'EdDSA'], 'PS256, PS384': ['PS256', 'PS384'] },

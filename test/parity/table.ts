@@ -62,6 +62,8 @@ const probes = [
   request(200, 'HEAD /ready/', 'HEAD of ready', { as: 'nobody' }),
 ];
 
+const key = (value: string): Fields => [['Idempotency-Key', value]];
+
 const creates = [
   json(201, `POST ${USERS}`, { email: 'ada@example.com', full_name: 'Ada Lovelace' }, 'a user', {
     keeps: 'ada',
@@ -86,6 +88,26 @@ const creates = [
     body: '{"email":"bytes@example.com"}',
   }),
   json(409, `POST ${USERS}`, { email: 'ADA@example.com' }, 'an email that is taken'),
+  json(201, `POST ${USERS}`, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id', {
+    fields: key('e-1'),
+  }),
+  json(201, `POST ${USERS}`, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id again', {
+    fields: key('e-1'),
+  }),
+  json(
+    409,
+    `POST ${USERS}`,
+    { email: 'x@example.com', external_id: 'hr é+1' },
+    'an external id that is taken',
+  ),
+  json(
+    409,
+    `POST ${USERS}`,
+    { email: 'HR@example.com', external_id: 'hr é+1' },
+    'an external id and an email that are taken',
+    { fields: key('e-2') },
+  ),
+  json(422, `POST ${USERS}`, { email: 'x@example.com', external_id: '\t' }, 'a control character'),
   json(
     422,
     `POST ${USERS}`,
@@ -112,8 +134,6 @@ const creates = [
   }),
   json(415, `POST ${USERS}`, '{}', 'an encoded body', { fields: [['Content-Encoding', 'gzip']] }),
 ];
-
-const key = (value: string): Fields => [['Idempotency-Key', value]];
 
 const keyed = [
   json(201, `POST ${USERS}`, { email: 'key@example.com' }, 'a user under a key', {
@@ -146,6 +166,12 @@ const MIXED = {
   items: [{ email: 'three@example.org' }, { email: 'ONE@example.org' }, { email: 'none' }, null],
 };
 
+const NAMED = [
+  { email: 'four@example.org', external_id: 'hr é+1' },
+  { email: 'four@example.org', external_id: 'four' },
+  { email: 'five@example.org', external_id: 'four' },
+];
+
 const batches = [
   json(201, `POST ${BATCH}`, PAIR, 'an atomic batch', { fields: key('b-1') }),
   json(201, `POST ${BATCH}/`, { ...PAIR, mode: 'atomic' }, 'an atomic batch again', { fields: key('b-1') }),
@@ -156,6 +182,9 @@ const batches = [
   json(422, `POST ${BATCH}`, { items: [] }, 'no items'),
   json(200, `POST ${BATCH}`, MIXED, 'a partial batch', { fields: key('b-2') }),
   json(200, `POST ${BATCH}`, MIXED, 'a partial batch again', { fields: key('b-2') }),
+  json(409, `POST ${BATCH}`, { items: NAMED.slice(0, 1) }, 'an atomic batch of taken external ids'),
+  json(422, `POST ${BATCH}`, { items: [...NAMED, ...NAMED] }, 'external ids twice'),
+  json(200, `POST ${BATCH}`, { items: NAMED, mode: 'partial' }, 'a partial batch of external ids'),
   json(403, `POST ${BATCH}`, PAIR, 'a batch by a reader', { as: 'reader' }),
   json(401, `POST ${BATCH}`, PAIR, 'a batch without a token', { as: 'nobody' }),
   request(415, `POST ${BATCH}`, 'a batch that is not declared', { body: JSON.stringify(PAIR) }),
@@ -198,6 +227,9 @@ const lists = [
   request(200, `GET ${USERS}?sort=-created_at&is_active=true`, 'active users, newest first'),
   request(200, `GET ${USERS}?email=ADA%40Example.com`, 'the user with an email'),
   request(200, `GET ${USERS}?email=ZO%C3%8B@example.com`, 'the user with an email beyond ASCII'),
+  request(200, `GET ${USERS}?external_id=hr+%C3%A9%2B1`, 'the user with an external id'),
+  request(200, `GET ${USERS}?external_id=HR+%C3%A9%2B1&limit=1`, 'an external id in another case'),
+  request(422, `GET ${USERS}?external_id=%09`, 'an external id that no user can have'),
   request(200, `GET ${USERS}?ids={ada},{grace}`, 'users by id'),
   request(
     200,
@@ -243,6 +275,7 @@ const reads = [
 
 const updates = [
   json(200, `PATCH ${ADA}`, { full_name: null, is_active: false }, 'some members'),
+  json(409, `PATCH ${ADA}`, { external_id: 'hr é+1' }, 'an external id that is taken'),
   json(200, `PATCH ${ADA}/`, {}, 'no member'),
   request(200, `PATCH ${ADA}`, 'a merge patch', {
     fields: [

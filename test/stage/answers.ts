@@ -141,6 +141,7 @@ export interface UserBody {
   readonly is_active: boolean;
   readonly created_at: string;
   readonly updated_at: string;
+  readonly external_id?: string;
 }
 
 /** A user as it is answered, new and without a name unless told otherwise. */

@@ -22,6 +22,7 @@ export async function startVerifier({
       issuer: issuer.issuer,
       audience: issuer.audience,
       rolesClaim: 'roles',
+      deleteRole: 'users.write',
       algorithms,
       clockTolerance: 0,
       jwksRefresh: refreshEvery / 1000,

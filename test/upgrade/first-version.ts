@@ -9,18 +9,24 @@ import { openFolder } from '../stage/project-copy.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** The commit that version 1.0.0 was made of. */
-const COMMIT = '214abf8b8816f6da52832c0c201a2124416be05c';
+/** The commits that these versions were made of. */
+const COMMITS = {
+  '1.0.0': '214abf8b8816f6da52832c0c201a2124416be05c',
+  '1.1.0': 'cef236a707ebf02dd6e1ea866367b4ea31a0a933',
+} as const;
+
+/** The sources of version 1.0.0: see `checkOutVersion`. */
+export const checkOutFirstVersion = (): string => checkOutVersion('1.0.0');
 
 /**
- * The sources of version 1.0.0, in a folder of their own, over the packages of this version.
+ * The sources of an earlier version, in a folder of their own, over the packages of this version.
  *
  * @throws where the clone has no such commit: there is nothing to compare with then
  */
-export function checkOutFirstVersion(): string {
+export function checkOutVersion(version: keyof typeof COMMITS): string {
   const folder = openFolder();
   try {
-    const archive = execFileSync('git', ['archive', COMMIT], {
+    const archive = execFileSync('git', ['archive', COMMITS[version]], {
       cwd: ROOT,
       maxBuffer: 2 ** 28,
       stdio: 'pipe',
@@ -29,7 +35,7 @@ export function checkOutFirstVersion(): string {
   } catch (cause) {
     rmSync(folder, { recursive: true });
     const remedy = 'the history of the repository is needed (git fetch --unshallow)';
-    throw new Error(`version 1.0.0, ${COMMIT}, cannot be checked out: ${remedy}`, { cause });
+    throw new Error(`version ${version}, ${COMMITS[version]}, cannot be checked out: ${remedy}`, { cause });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   return folder;
@@ -38,7 +44,7 @@ export function checkOutFirstVersion(): string {
 /** A running instance of the first version. */
 export type FirstVersion = Awaited<ReturnType<typeof startFirstVersion>>;
 
-/** Starts an instance of the first version, and waits until it is ready. */
+/** Starts an instance of an earlier version, and waits until it is ready. */
 export async function startFirstVersion(folder: string, variables: Variables) {
   const port = String(await freePort());
   const child = spawn(process.execPath, [join(folder, 'host/main.ts')], {

@@ -44,6 +44,8 @@ export type Users = Feed & {
   find(id: string, options?: Signal): Promise<VersionedUser | undefined>;
   /** The user with this email, in any case, or undefined. */
   findByEmail(email: string, options?: Signal): Promise<User | undefined>;
+  /** The user with this external id, or undefined. */
+  findByExternalId(externalId: string, options?: Signal): Promise<User | undefined>;
   /** Changes the given fields. With `ifVersion` it fails if another caller has changed the user meanwhile. */
   change(
     id: string,
@@ -122,6 +124,10 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
       const { data } = await succeeded(api.GET(ALL, { params: { query: { email } }, ...options }));
       return data[0];
     },
+    async findByExternalId(external_id, options = {}) {
+      const { data } = await succeeded(api.GET(ALL, { params: { query: { external_id } }, ...options }));
+      return data[0];
+    },
     change,
     async update(id, decide, { attempts = 10, ...options } = {}) {
       for (let attempt = 1; ; attempt += 1) {
@@ -169,11 +175,12 @@ function versioned({ data, response }: Taken<User>): VersionedUser {
   return { ...data, version: response.headers.get('etag') ?? '' };
 }
 
-function hasFields(user: User, { email, full_name, is_active }: UserChange): boolean {
+function hasFields(user: User, { email, full_name, is_active, external_id }: UserChange): boolean {
   const isLeft = (value: unknown, is: unknown) => value === undefined || value === is;
   return (
     isLeft(email ?? undefined, user.email) &&
     isLeft(full_name, user.full_name) &&
-    isLeft(is_active ?? undefined, user.is_active)
+    isLeft(is_active ?? undefined, user.is_active) &&
+    isLeft(external_id, user.external_id ?? null)
   );
 }

@@ -4,11 +4,12 @@ import { JSON_TYPE, type Reply } from '../../http/reply.ts';
 import { valuesNotAllowed } from '../../http/value-faults.ts';
 import type { Outcome } from '../../idempotency/carry-out-once.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
-import { emailsTaken } from '../refusals.ts';
+import { itemsTaken, type UniqueName } from '../refusals.ts';
 import type { ReplayedUser } from '../replayed-users.ts';
 import { UserRead } from '../user.ts';
 import { userJson } from '../user-json.ts';
 import { personal, replayed } from '../user-reply.ts';
+import type { TakenResult } from './batch-conflicts.ts';
 import type { BatchItem } from './batch-item.ts';
 import { faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
 
@@ -26,14 +27,14 @@ const ItemResult = z
       status: z.union([z.literal(409), z.literal(410), z.literal(422)]),
       problem: z.object({}).meta({
         override: { $ref: '#/components/schemas/Problem' },
-        example: problemDocument(emailsTaken([1]), '/api/v1/users/batch'),
+        example: problemDocument(itemsTaken([{ index: 1, name: 'email' }]), '/api/v1/users/batch'),
       }),
     }),
   ])
   .meta({
     id: 'BatchItemResult',
     description:
-      'Result of one item: 201 and the user, or a problem: 409 (the email is taken), 422 (values are not valid) or, ' +
+      'Result of one item: 201 and the user, or a problem: 409 (the email or the external id is taken), 422 (values are not valid) or, ' +
       'in a replay, 410 (the user has since been deleted).',
   });
 
@@ -58,12 +59,22 @@ function usersOf({ created }: CreatedBatch): string {
 function resultsOf({ created, batch, instance }: CreatedBatch): string {
   const results = created.map((user, index) => {
     if (typeof user !== 'string') return `{"status":201,"user":${userJson(user)}}`;
-    const problem = user === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index);
+    const problem = user === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index, user);
     return JSON.stringify({ status: problem.status, problem: problemDocument(problem, instance) });
   });
   return `[${results.join()}]`;
 }
 
-function refusalOf(item: BatchItem | undefined, index: number): Problem {
-  return item?.faults ? valuesNotAllowed(faultsOfItem(index, item.faults)) : emailsTaken([index]);
+function refusalOf(item: BatchItem | undefined, index: number, result: 'refused' | TakenResult): Problem {
+  if (item?.faults) return valuesNotAllowed(faultsOfItem(index, item.faults));
+  // What was taken is not stored with a key, so a replay names all values that may have been.
+  const unknown = item?.user?.external_id == null ? 'email_taken' : 'both_taken';
+  const names = TAKEN[result === 'refused' ? unknown : result];
+  return itemsTaken(names.map((name) => ({ index, name })));
 }
+
+const TAKEN: Readonly<Record<TakenResult, readonly UniqueName[]>> = {
+  email_taken: ['email'],
+  external_id_taken: ['external_id'],
+  both_taken: ['email', 'external_id'],
+};

@@ -47,6 +47,22 @@ export async function create({ check, call, post, get, ledger, succeeds, refuses
     const { body: listed } = await call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
     same(listed, [body], 'the users with this email');
   });
+  await check('an external id is stored, found and unique, compared exactly (409)', async () => {
+    const external_id = ledger.address((unique) => `${unique}+Id é`);
+    const { body } = await post({ email: ledger.address(), external_id });
+    same(body.external_id, external_id, 'external_id');
+    const found = await call('GET', `${USERS}?external_id=${encodeURIComponent(external_id)}`);
+    same(found.body, [body], 'the users with this external id');
+    const other = external_id.toUpperCase();
+    const { body: listed } = await call('GET', `${USERS}?external_id=${encodeURIComponent(other)}`);
+    same(listed, [], 'the users with it in another case');
+    for (const [email, ...errors] of [
+      [ledger.address(), '#/external_id'],
+      [body.email, '#/email', '#/external_id'],
+    ])
+      refuses(await post({ email, external_id }), 'conflict_error', { errors });
+    same((await get(body.id)).body, body, 'the user after the refusals');
+  });
   await check('invalid values are 422, and `errors` lists all of them', async () => {
     for (const [json, ...errors] of refused(ledger))
       refuses(await post(json), 'validation_error', { errors });
@@ -99,6 +115,10 @@ function refused(ledger) {
     [{ email, full_name: 7 }, '#/full_name'],
     [{ email, full_name: 'a\u0000b' }, '#/full_name'],
     [{ email, full_name: '\ud800' }, '#/full_name'],
+    [{ email, external_id: '' }, '#/external_id'],
+    [{ email, external_id: 'x'.repeat(256) }, '#/external_id'],
+    [{ email, external_id: 'a\tb' }, '#/external_id'],
+    [{ email, external_id: 7 }, '#/external_id'],
     [{ email: 'x', full_name: {} }, '#/email', '#/full_name'],
   ];
 }

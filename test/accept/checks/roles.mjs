@@ -13,20 +13,40 @@ export async function readRoles({ check, skip, call, source, refuses }) {
   });
 }
 
+/** A token with users.delete alone deletes, and has no other right. */
+async function deleteRoles({ check, skip, call, source, refuses }) {
+  const title = 'a token with users.delete alone may neither read nor write (403)';
+  const token = await source.narrowed('users.delete');
+  if (!token) return skip(title, 'the provider gives no such token');
+  await check(title, async () => {
+    refuses(await call('GET', SOMEBODY, { token }), 'forbidden_error', challenge('users.read'));
+    refuses(await call('PATCH', SOMEBODY, { token, json: {} }), 'forbidden_error', challenge('users.write'));
+    refuses(await call('DELETE', SOMEBODY, { token }), 'not_found_error');
+  });
+  const other = 'a token with users.write alone may not delete (403)';
+  const writer = await source.narrowed('users.write');
+  if (!writer) return skip(other, 'the provider gives no such token');
+  await check(other, async () =>
+    refuses(await call('DELETE', SOMEBODY, { token: writer }), 'forbidden_error', challenge('users.delete')),
+  );
+}
+
 /** A token without users.write writes nothing, and is refused before its values are looked at. */
-export async function writeRoles({ check, skip, call, source, refuses }, report) {
+export async function writeRoles(checks, report) {
+  const { check, skip, call, source, refuses, deleteRole } = checks;
   report.group('Roles of writers');
+  if (deleteRole === 'users.delete') await deleteRoles(checks);
   const title = 'a token with users.read alone may not write (403)';
   const token = await source.narrowed('users.read');
   if (!token) return skip(title, 'the provider gives no such token');
   await check(title, async () => {
-    for (const [method, path] of [
+    for (const [method, path, role = 'users.write'] of [
       ['POST', USERS],
       ['POST', `${USERS}batch`],
       ['PATCH', SOMEBODY],
-      ['DELETE', SOMEBODY],
+      ['DELETE', SOMEBODY, deleteRole],
     ])
-      refuses(await call(method, path, { token, json: {} }), 'forbidden_error', challenge('users.write'));
+      refuses(await call(method, path, { token, json: {} }), 'forbidden_error', challenge(role));
   });
 }
 

@@ -1,0 +1,109 @@
+import { rmSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { answerOf, freshAddress, type UserBody } from '../stage/answers.ts';
+import { callerOf } from '../stage/built-service.ts';
+import { freshKey, USERS } from '../stage/keyed.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf, startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { checkOutVersion, type FirstVersion, startFirstVersion } from './first-version.ts';
+import { startWriters, watchLocks } from './writers.ts';
+
+describe.each(['1.0.0', '1.1.0'] as const)('version %s', (version) => {
+  let folder: string;
+  let issuer: Awaited<ReturnType<typeof startIssuer>>;
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let earlier: FirstVersion;
+
+  beforeAll(async () => {
+    folder = checkOutVersion(version);
+    issuer = await startIssuer();
+  });
+
+  afterAll(async () => {
+    await issuer?.stop();
+    if (folder) rmSync(folder, { recursive: true });
+  });
+
+  beforeEach(async () => {
+    database = await createDatabase();
+    earlier = await startFirstVersion(folder, environmentOf(database, issuer));
+  });
+
+  afterEach(async () => {
+    await earlier.stop();
+    await database.drop();
+  });
+
+  const callerAt = (url: string) => {
+    const call = callerOf(url, issuer);
+    return async (...request: Parameters<typeof call>) => answerOf(await call(...request));
+  };
+
+  test('serves every request while this version migrates, and no write waits a second', async () => {
+    const locks = await watchLocks(database);
+    const writers = startWriters(earlier.url, issuer, 4);
+    const latest = await startService({}, { database, issuer });
+    const latestWriters = startWriters(latest.url, issuer, 2);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+
+    for (const { wrong, writes } of [await writers.stop(), await latestWriters.stop()]) {
+      expect(wrong).toEqual([]);
+      expect(writes).toBeGreaterThan(0);
+    }
+    expect(await locks.stop()).toBeLessThan(1);
+    await latest.stop();
+  });
+
+  test('ignores external_id in a request, keeps stored ones, and leaves them out of changed, also after a rollback', async () => {
+    const latest = await startService({}, { database, issuer });
+    const young = callerAt(latest.url);
+    const email = freshAddress();
+    const { id } = (await young('POST', USERS, { email, external_id: 'hr-1' })).body as UserBody;
+    await young('PATCH', USERS + id, { external_id: 'hr-2', full_name: 'Ada' });
+    await latest.stop();
+    await earlier.stop();
+    earlier = await startFirstVersion(folder, environmentOf(database, issuer));
+    const old = callerAt(earlier.url);
+
+    expect((await old('GET', USERS + id)).body).not.toHaveProperty('external_id');
+    const { body } = await old('POST', USERS, { email: freshAddress(), external_id: 'hr-2' });
+    expect(body).not.toHaveProperty('external_id');
+    expect((await old('PATCH', USERS + id, { external_id: 'other', is_active: false })).status).toBe(200);
+    expect((await old('POST', USERS, { email })).status).toBe(409);
+    if (version === '1.1.0') {
+      const changes = (await old('GET', `${USERS}${id}/changes`)).body as { data: { changed: string[] } }[];
+      expect(changes.map(({ data }) => data.changed)).toEqual([[], ['full_name'], ['is_active']]);
+    }
+    const again = await startService({}, { database, issuer });
+    expect((await callerAt(again.url)('GET', USERS + id)).body).toMatchObject({
+      external_id: 'hr-2',
+      is_active: false,
+    });
+    expect((await callerAt(again.url)('GET', `${USERS}?external_id=hr-2`)).body).toMatchObject([{ id }]);
+    await again.stop();
+  });
+
+  if (version === '1.0.0') return;
+
+  test('made keys and cursors of lists that this version takes', async () => {
+    const old = callerAt(earlier.url);
+    const key = { headers: { 'idempotency-key': freshKey() } };
+    const emails = [freshAddress(), freshAddress()] as const;
+    const first = await old('POST', USERS, { email: emails[0] }, key);
+    await old('POST', USERS, { email: emails[1] });
+    const { link = '' } = (await old('GET', `${USERS}?limit=1`)).headers;
+    const latest = await startService({}, { database, issuer });
+    const young = callerAt(latest.url);
+
+    for (const values of [{}, { external_id: null }])
+      expect(await young('POST', USERS, { email: emails[0], ...values }, key)).toMatchObject({
+        status: 201,
+        headers: { 'idempotency-replayed': 'true' },
+        body: first.body,
+      });
+    expect((await young('POST', USERS, { email: emails[0], external_id: 'x' }, key)).status).toBe(422);
+    expect((await young('GET', /<(.+)>/.exec(link)?.[1] ?? '')).body).toMatchObject([{ email: emails[1] }]);
+    await latest.stop();
+  });
+});

@@ -1,0 +1,332 @@
+import { describe, expect, test } from 'vitest';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { hold } from '../stage/locks.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+const { call } = service;
+const post = postingUnderKeys(call);
+
+const SOME = 'Some values already belong to another user. See errors.';
+const EMAIL = 'A user with this email already exists.';
+const EMAILS = 'Some emails of the batch are already taken. See errors.';
+
+const freshId = () => `hr-${crypto.randomUUID()}`;
+const fresh = () => ({ email: freshAddress(), external_id: freshId() });
+const created = async (body: object = fresh()) =>
+  (await call('POST', USERS, { email: freshAddress(), ...body })).body as UserBody & { external_id: string };
+const conflict = (path: string, ...names: string[]) =>
+  refusal('conflict_error', path, { detail: SOME, errors: names });
+const emailConflict = (path: string) => refusal('conflict_error', path, { detail: EMAIL });
+
+describe('a create is 409', () => {
+  const ways = [
+    ['without a key', (body: object) => call('POST', USERS, body)],
+    ['under a key', (body: object) => post(USERS, freshKey(), body)],
+  ] as const;
+
+  test.each(ways)(
+    'that names the external id, and before it the email if that is taken, too, %s',
+    async (_, create) => {
+      const { email, external_id } = await created();
+
+      expect(await create({ email: freshAddress(), external_id })).toEqual(conflict(USERS, '#/external_id'));
+      expect(await create({ email: email.toUpperCase(), external_id })).toEqual(
+        conflict(USERS, '#/email', '#/external_id'),
+      );
+    },
+  );
+
+  test.each(ways)('as before if only the email is taken, %s', async (_, create) => {
+    const { email } = await created();
+
+    expect(await create({ email })).toEqual(emailConflict(USERS));
+    expect(await create({ email, external_id: null })).toEqual(emailConflict(USERS));
+    expect(await create({ email, external_id: freshId() })).toEqual(emailConflict(USERS));
+  });
+
+  test.each(ways)('for exactly the same value only, %s', async (_, create) => {
+    const { external_id } = await created({ external_id: `${freshId()}é` });
+    const others = [external_id.toUpperCase(), `${external_id} `, external_id.normalize('NFD')];
+
+    for (const other of others)
+      expect((await create({ email: freshAddress(), external_id: other })).status).toBe(201);
+    expect(await create({ email: freshAddress(), external_id })).toEqual(conflict(USERS, '#/external_id'));
+  });
+
+  test.each(ways)(
+    'by what is stored after the refused write: if nothing conflicts any more, it is 201, %s',
+    async (_, create) => {
+      const external_id = freshId();
+      const writer = await hold(
+        service.database,
+        `INSERT INTO users (id, email, external_id) VALUES (gen_random_uuid(), '${freshAddress()}', '${external_id}')`,
+      );
+      const creating = create({ email: freshAddress(), external_id });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await writer.release();
+
+      expect((await creating).status).toBe(201);
+    },
+  );
+
+  test.each(ways)('or 201 while others create and delete users with the value, %s', async (_, create) => {
+    const external_id = freshId();
+    const taken = conflict(USERS, '#/external_id');
+
+    async function repeat(): Promise<void> {
+      for (let count = 0; count < 15; count += 1) {
+        const answer = await create({ email: freshAddress(), external_id });
+        if (answer.status === 201) await call('DELETE', USERS + (answer.body as UserBody).id);
+        else expect(answer).toEqual(taken);
+      }
+    }
+
+    await Promise.all(Array.from({ length: 6 }, repeat));
+  });
+
+  test('for all but one of many at once with the same value', async () => {
+    const external_id = freshId();
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => call('POST', USERS, { email: freshAddress(), external_id })),
+    );
+    const refused = answers.filter(({ status }) => status !== 201);
+
+    expect(refused).toEqual(Array(39).fill(conflict(USERS, '#/external_id')));
+  });
+});
+
+describe('an update is 409', () => {
+  test('that names the external id, and before it the email if that is taken, too', async () => {
+    const [other, { id }] = [await created(), await created()];
+    const { email, external_id } = other;
+
+    expect(await call('PATCH', USERS + id, { external_id })).toEqual(conflict(USERS + id, '#/external_id'));
+    expect(await call('PATCH', USERS + id, { external_id, email })).toEqual(
+      conflict(USERS + id, '#/email', '#/external_id'),
+    );
+    expect(await call('PATCH', USERS + id, { email })).toEqual(emailConflict(USERS + id));
+    expect(await call('PATCH', USERS + id, { email, external_id: null })).toEqual(emailConflict(USERS + id));
+    expect(await call('PATCH', USERS + id, { email, external_id: freshId() })).toEqual(
+      emailConflict(USERS + id),
+    );
+  });
+
+  test('not for a value of its own', async () => {
+    const [{ email, external_id }, other] = [await created(), await created()];
+    const [{ id }] = (await call('GET', `${USERS}?email=${email}`)).body as [UserBody];
+
+    expect((await call('PATCH', USERS + id, { email, external_id })).status).toBe(200);
+    expect(await call('PATCH', USERS + id, { external_id, email: other.email })).toEqual(
+      emailConflict(USERS + id),
+    );
+    expect(await call('PATCH', USERS + id, { external_id: other.external_id, email })).toEqual(
+      conflict(USERS + id, '#/external_id'),
+    );
+  });
+
+  test('only after 412 and 404', async () => {
+    const [{ external_id }, { id }] = [await created(), await created()];
+    const unknown = `${USERS}${crypto.randomUUID()}`;
+    const headers = { 'if-match': '"9"' };
+
+    expect((await call('PATCH', USERS + id, { external_id }, { headers })).status).toBe(412);
+    expect((await call('PATCH', unknown, { external_id })).status).toBe(404);
+  });
+
+  test('until the other user has left the value, or is deleted', async () => {
+    const [other, { id }] = [await created(), await created()];
+    const { external_id } = other;
+    await call('PATCH', USERS + other.id, { external_id: null });
+    expect((await call('PATCH', USERS + id, { external_id })).status).toBe(200);
+    await call('DELETE', USERS + id);
+    expect((await call('PATCH', USERS + other.id, { external_id })).status).toBe(200);
+  });
+});
+
+describe('an atomic batch', () => {
+  const errorsOf = (...places: [number, string][]) =>
+    places.map(([index, name]) => `#/items/${index}/${name}`);
+
+  test('is 201 with external ids', async () => {
+    const items = [fresh(), { email: freshAddress() }, { email: freshAddress(), external_id: null }, fresh()];
+
+    expect((await call('POST', BATCH, { items })).body).toEqual(
+      items.map((item) =>
+        user({ email: item.email, ...(item.external_id ? { external_id: item.external_id } : {}) }),
+      ),
+    );
+  });
+
+  test.each([undefined, 'key'])(
+    'is 409 that names every taken email and external id, in order, %s',
+    async (key) => {
+      const [one, two] = [await created(), await created()];
+      const items = [
+        { email: freshAddress(), external_id: one.external_id },
+        fresh(),
+        { email: one.email, external_id: two.external_id },
+        { email: two.email },
+      ];
+      const answer = await (key ? post(BATCH, freshKey(), { items }) : call('POST', BATCH, { items }));
+
+      expect(answer).toEqual(
+        conflict(BATCH, ...errorsOf([0, 'external_id'], [2, 'email'], [2, 'external_id'], [3, 'email'])),
+      );
+      expect(await call('POST', BATCH, { items: items.slice(3) })).toEqual(
+        refusal('conflict_error', BATCH, { detail: EMAILS, errors: ['#/items/0/email'] }),
+      );
+    },
+  );
+
+  test('is 422 for an external id that occurs earlier in the same batch, compared exactly', async () => {
+    const [one, two] = [fresh(), fresh()];
+    const items = [
+      one,
+      { email: freshAddress(), external_id: one.external_id.toUpperCase() },
+      { ...one, email: freshAddress() },
+      two,
+      { email: one.email.toUpperCase(), external_id: two.external_id },
+      { email: freshAddress(), external_id: null },
+      { email: freshAddress(), external_id: null },
+    ];
+
+    expect(await call('POST', BATCH, { items })).toEqual(
+      refusal('validation_error', BATCH, {
+        errors: errorsOf([2, 'external_id'], [4, 'email'], [4, 'external_id']),
+      }),
+    );
+  });
+
+  test('names a repeated external id beside refused values, too, also of a refused item', async () => {
+    const { email, external_id } = fresh();
+    const items = [
+      { email: 'none', external_id },
+      { email, external_id },
+      { email, external_id: 'x'.repeat(256) },
+      { email: freshAddress(), external_id: '' },
+      { email: freshAddress(), external_id: '' },
+    ];
+
+    expect(await call('POST', BATCH, { items })).toEqual(
+      refusal('validation_error', BATCH, {
+        errors: errorsOf(
+          ...([
+            [0, 'email'],
+            [1, 'external_id'],
+            [2, 'email'],
+            [2, 'external_id'],
+          ] as [number, string][]),
+          ...([
+            [3, 'external_id'],
+            [4, 'external_id'],
+          ] as [number, string][]),
+        ),
+      }),
+    );
+  });
+});
+
+describe('a partial batch', () => {
+  type Result = {
+    status: number;
+    user?: UserBody;
+    problem?: { detail: string; errors: { pointer: string }[] };
+  };
+  const shown = ({ status, problem }: Result) =>
+    problem
+      ? [status, problem.detail, ...problem.errors.map(({ pointer }) => pointer.slice('#/items/'.length))]
+      : [status];
+  const resultsOf = async (items: readonly object[], key?: string) => {
+    const body = { items, mode: 'partial' };
+    const answer = await (key ? post(BATCH, key, body) : call('POST', BATCH, body));
+    expect(answer.status).toBe(200);
+    return (answer.body as Result[]).map(shown);
+  };
+
+  test.each([undefined, 'key'])(
+    'decides items in their order: one conflicts with a later one only if it is stored, %s',
+    async (key) => {
+      const known = await created();
+      const [a, b, c] = [freshAddress(), freshAddress(), freshAddress()];
+      const [x, y] = [freshId(), freshId()];
+      const items = [
+        { email: a, external_id: known.external_id },
+        { email: a, external_id: x },
+        { email: a.toUpperCase(), external_id: y },
+        { email: b, external_id: y },
+        { email: b, external_id: x },
+        { email: c, external_id: x },
+        { email: c },
+        { email: 'none', external_id: 'z' },
+        { email: known.email, external_id: 'z' },
+      ];
+
+      expect(await resultsOf(items, key && freshKey())).toEqual([
+        [409, SOME, '0/external_id'],
+        [201],
+        [409, EMAILS, '2/email'],
+        [201],
+        [409, SOME, '4/email', '4/external_id'],
+        [409, SOME, '5/external_id'],
+        [201],
+        [422, 'Some values are not valid. See errors.', '7/email'],
+        [409, EMAILS, '8/email'],
+      ]);
+    },
+  );
+
+  test('replays a 409 item with both pointers whenever the item has an external id', async () => {
+    const { email, external_id } = await created();
+    const key = freshKey();
+    const items = [
+      { email, external_id: freshId() },
+      { email: freshAddress(), external_id },
+      { email },
+      fresh(),
+    ];
+    const first = [[409, EMAILS, '0/email'], [409, SOME, '1/external_id'], [409, EMAILS, '2/email'], [201]];
+
+    expect(await resultsOf(items, key)).toEqual(first);
+    expect(await resultsOf(items, key)).toEqual([
+      [409, SOME, '0/email', '0/external_id'],
+      [409, SOME, '1/email', '1/external_id'],
+      ...first.slice(2),
+    ]);
+  });
+
+  test('stores 100 items with external ids by one statement', async () => {
+    const items = Array.from({ length: 100 }, fresh);
+    const answer = await call('POST', BATCH, { items, mode: 'partial' });
+
+    expect(answer).toEqual(
+      success(
+        200,
+        items.map((item) => ({ status: 201, user: user(item) })),
+      ),
+    );
+  });
+});
+
+test('batches that meet over external ids are all stored, or 409', async () => {
+  const ids = Array.from({ length: 20 }, freshId);
+  const batchOf = (order: readonly string[], mode: string) => ({
+    mode,
+    items: order.map((external_id) => ({ email: freshAddress(), external_id })),
+  });
+  const answers = await Promise.all(
+    [ids, ids.toReversed(), ids, ids.toReversed()].flatMap((order) => [
+      call('POST', BATCH, batchOf(order, 'atomic')),
+      call('POST', BATCH, batchOf(order, 'partial')),
+    ]),
+  );
+  const rows = await inDatabase(
+    service.database,
+    'SELECT external_id FROM users WHERE external_id IS NOT NULL',
+  );
+
+  for (const { status } of answers) expect([200, 201, 409]).toContain(status);
+  expect(ids.filter((id) => !rows.some(({ external_id }) => external_id === id))).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { closeSync, openSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startHost } from '../../host/host.ts';
+import { migrations, runMigrations } from '../../lib/migrations/index.ts';
+import { migrate } from '../../lib/postgres/index.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
+import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
+import { callerOf } from '../stage/caller.ts';
+import { BATCH, USERS } from '../stage/keyed.ts';
+import { hold } from '../stage/locks.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { environmentOf } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const { '0006-external-ids': externalIds, ...earlier } = migrations;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+
+beforeEach(async () => {
+  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  await migrate(settings().postgres, earlier);
+});
+
+afterEach(async () => {
+  await Promise.all([issuer.stop(), database.drop()]);
+});
+
+const settings = () => readSettings(environmentOf(database, issuer));
+
+const indexes = () =>
+  inDatabase(
+    database,
+    `SELECT indisvalid AND indisunique AS is_ready FROM pg_index WHERE indexrelid = to_regclass('users_external_id_key')`,
+  );
+const columns = async () =>
+  (
+    await inDatabase(
+      database,
+      `SELECT attname FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname LIKE 'external%'`,
+    )
+  ).map(({ attname }) => attname);
+
+test('while the schema is older than the instance, user operations and /ready are 503, and nothing is 500', async () => {
+  const log = openSync('/dev/null', 'w');
+  const environment = { ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: 'false' };
+  const host = await startHost(readSettings(environment), { logTo: log });
+  const call = callerOf(host.url, issuer);
+  const id = crypto.randomUUID();
+  const requests = [
+    ['POST', USERS, { email: freshAddress() }],
+    ['POST', USERS, { email: freshAddress(), external_id: 'x' }],
+    ['POST', BATCH, { items: [{ email: freshAddress() }] }],
+    ['POST', BATCH, { items: [{ email: freshAddress(), external_id: 'x' }], mode: 'partial' }],
+    ['GET', USERS],
+    ['GET', USERS + id],
+    ['PATCH', USERS + id, { full_name: 'Ada' }],
+  ] as const;
+  for (const [method, path, body] of requests) {
+    const answers = await Promise.all([{}, {}, {}].map(async () => answerOf(await call(method, path, body))));
+    expect(answers).toEqual(Array(3).fill(refusal('service_unavailable_error', path)));
+  }
+  expect((await fetch(`${host.url}/ready`)).status).toBe(503);
+
+  await runMigrations(settings().postgres);
+  for (const [method, path, body] of requests)
+    expect((await call(method, path, body)).status).toBeLessThan(410);
+  expect((await fetch(`${host.url}/ready`)).status).toBe(200);
+  await host.shutDown();
+  closeSync(log);
+});
+
+const WAITING = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+
+test('the unique index exists before the column has its name', async () => {
+  const writer = await hold(
+    database,
+    `INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'held@example.com')`,
+  );
+  const migrated = runMigrations(settings().postgres);
+  await until('its attempt', async () => {
+    const waiting = await inDatabase(database, WAITING);
+    return waiting.length > 0;
+  });
+  expect(await columns()).not.toContain('external_id');
+  await writer.release();
+  await migrated;
+
+  expect(await columns()).toEqual(['external_id']);
+  expect(await indexes()).toEqual([{ is_ready: true }]);
+});
+
+test('two instances without a common lock migrate at once, and an interrupted migration is completed', async () => {
+  const { postgres } = settings();
+  await inDatabase(database, 'ALTER TABLE users ADD COLUMN external_id_unindexed text');
+  const unlocked = { ...postgres, engine: 'distributed' } as const;
+  await Promise.allSettled([1, 2, 3].map(() => migrate(unlocked, { '0006-external-ids': externalIds })));
+  await runMigrations(postgres);
+  await inDatabase(database, `DELETE FROM kysely_migration WHERE name = '0006-external-ids'`);
+  await runMigrations(postgres);
+
+  expect(await columns()).toEqual(['external_id']);
+  expect(await indexes()).toEqual([{ is_ready: true }]);
+});

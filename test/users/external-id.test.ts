@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import { freshAddress, refusal, type UserBody, user } from '../stage/answers.ts';
+import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+
+const service = serviceUnderTest();
+const { call } = service;
+const post = postingUnderKeys(call);
+
+const freshId = () => `hr-${crypto.randomUUID()}`;
+const create = (body: object = {}) => call('POST', USERS, { email: freshAddress(), ...body });
+const created = async (body: object = {}) => (await create(body)).body as UserBody;
+
+const ALLOWED = [
+  'x',
+  ' ',
+  'a b',
+  '🌍'.repeat(255),
+  'é',
+  'e\u0301',
+  '\u2028',
+  '\u00a0',
+  '\u00ad',
+  '"\\</script>',
+];
+const REFUSED = [
+  '',
+  'x'.repeat(256),
+  '🌍'.repeat(256),
+  '\u0000',
+  'a\tb',
+  '\u007f',
+  'a\u0085',
+  '\ud800',
+  7,
+  true,
+  {},
+  [],
+];
+
+describe('an external id', () => {
+  test.each(ALLOWED)('%j is stored and returned exactly as given', async (value) => {
+    const { id } = await created();
+    const { status, body } = await call('PATCH', USERS + id, { external_id: value });
+
+    expect([status, (body as { external_id: unknown }).external_id]).toEqual([200, value]);
+    expect((await call('GET', USERS + id)).body).toEqual(body);
+    await call('PATCH', USERS + id, { external_id: null });
+  });
+
+  test.each(REFUSED)('%j is 422 on create, in a batch and on update', async (value) => {
+    const { id } = await created();
+    const body = { email: freshAddress(), external_id: value };
+
+    for (const [method, path, sent, pointer] of [
+      ['POST', USERS, body, '#/external_id'],
+      ['POST', BATCH, { items: [body] }, '#/items/0/external_id'],
+      ['PATCH', USERS + id, { external_id: value }, '#/external_id'],
+    ] as const) {
+      const answer = await call(method, path, sent);
+      const named = (answer.body as { errors: { pointer: string }[] }).errors.map((fault) => fault.pointer);
+      expect(answer).toEqual(refusal('validation_error', path, { errors: 'any' }));
+      expect(new Set(named)).toEqual(new Set([pointer]));
+    }
+  });
+
+  test('is the last member of a user, and only when the user has one', async () => {
+    const external_id = freshId();
+    const one = await create({ external_id });
+    const [two, three] = [await created({ external_id: null }), await created()];
+    const list = await call('GET', `${USERS}?ids=${(one.body as UserBody).id},${two.id},${three.id}`);
+
+    expect(one.body).toEqual(user({ email: (one.body as UserBody).email, external_id }));
+    expect(Object.keys(one.body as object).at(-1)).toBe('external_id');
+    for (const without of [two, three]) expect(without).toEqual(user({ email: without.email }));
+    expect(list.body).toEqual([one.body, two, three]);
+  });
+
+  test('is left by an absent member of an update, and removed by null', async () => {
+    const external_id = freshId();
+    const { id, email } = await created({ external_id });
+    const bodies = [];
+    for (const update of [{ full_name: 'Ada' }, { external_id: null }, { external_id: null }])
+      bodies.push((await call('PATCH', USERS + id, update)).body);
+    const named = { ...user({ email }), full_name: 'Ada' };
+
+    expect(bodies).toEqual([{ ...named, external_id }, named, named]);
+  });
+
+  test('is in the changed names when an update gave it another value, and its value is in no change', async () => {
+    const { id } = await created({ external_id: freshId() });
+    const external_id = freshId();
+    for (const update of [{ external_id }, { external_id }, { external_id: null, is_active: false }])
+      await call('PATCH', USERS + id, update);
+    const { body } = await call('GET', `${USERS}${id}/changes`);
+    const names = (body as { data: { changed: string[] } }[]).map(({ data }) => data.changed);
+
+    expect(names).toEqual([[], ['external_id'], [], ['is_active', 'external_id']]);
+    expect(JSON.stringify(body)).not.toContain('hr-');
+    expect(JSON.stringify(service.events())).not.toContain('hr-');
+  });
+});
+
+describe('under an idempotency key', () => {
+  test('the external id is part of the values, and absent and null are the same value', async () => {
+    for (const path of [USERS, BATCH]) {
+      const [email, external_id] = [freshAddress(), freshId()];
+      const bodyOf = (values: object) =>
+        path === USERS ? { email, ...values } : { items: [{ email, ...values }] };
+      const [key, other] = [freshKey(), freshKey()];
+      const statuses = [];
+      for (const values of [
+        { external_id },
+        { external_id },
+        { external_id: freshId() },
+        { external_id: null },
+      ])
+        statuses.push((await post(path, key, bodyOf(values))).status);
+      expect(statuses).toEqual([201, 201, 422, 422]);
+
+      await inDatabase(service.database, `DELETE FROM users WHERE email = '${email}'`);
+      const again = [];
+      for (const values of [{}, { external_id: null }, {}, { external_id }])
+        again.push((await post(path, other, bodyOf(values))).status);
+      expect(again).toEqual([201, 201, 201, 422]);
+    }
+  });
+
+  test('a refused external id of an item counts as sent', async () => {
+    const [email, key] = [freshAddress(), freshKey()];
+    const statuses = [];
+    for (const external_id of ['', '', 7, null])
+      statuses.push((await post(BATCH, key, { mode: 'partial', items: [{ email, external_id }] })).status);
+
+    expect(statuses).toEqual([200, 200, 422, 422]);
+  });
+});
