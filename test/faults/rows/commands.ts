@@ -18,8 +18,8 @@ type Told = Totals & {
  * Runs a command of the project that judges by itself: its end is the outcome, what it prints goes on, and its totals
  * are those of the row.
  */
-async function command({ claim, tried, counted }: Stage, script: string): Promise<void> {
-  const child = spawn('npm', ['run', '--silent', script], {
+async function command({ claim, tried, counted }: Stage, name: string): Promise<void> {
+  const child = spawn('npm', ['run', '--silent', 'lab', '--', name], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -29,9 +29,9 @@ async function command({ claim, tried, counted }: Stage, script: string): Promis
     process.stderr.write(chunk);
   });
   const [code] = await once(child, 'close');
-  claim(`npm run ${script} ends with 0`, code === 0, code);
+  claim(`npm run lab -- ${name} ends with 0`, code === 0, code);
   const told = lastLineOf(printed);
-  claim(`npm run ${script} tells what it has sent`, (told?.sent ?? 0) > 0, printed.slice(-200));
+  claim(`npm run lab -- ${name} prints what it has sent`, (told?.sent ?? 0) > 0, printed.slice(-200));
   if (told) {
     const { lost = 0, missing = 0, different = 0, unknown = 0 } = told;
     counted({ ...told, lost: lost + missing + different + unknown });
@@ -50,7 +50,7 @@ export const rollingRestarts: Row = {
   promise:
     'Two instances behind haproxy are restarted under callers that keep their connections: no request is lost.',
   trials: 1,
-  run: (stage) => command(stage, 'test:rolling'),
+  run: (stage) => command(stage, 'rolling'),
 };
 
 export const overload: Row = {
@@ -59,5 +59,5 @@ export const overload: Row = {
     'At 1, 2, 5 and 10 times the capacity goodput is at least 80 % of the peak, /ready is 200 within a second, and all is normal two seconds after.',
   trials: 1,
   minutes: 25,
-  run: (stage) => command(stage, 'test:overload'),
+  run: (stage) => command(stage, 'overload'),
 };
