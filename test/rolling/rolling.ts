@@ -31,7 +31,7 @@ const variables = {
 };
 const ports = [await freePort(), await freePort()] as const;
 const instances = await Promise.all(ports.map((port) => startInstance(port, variables)));
-const balancer = await startBalancer(folder, await freePort(), ports);
+const balancer = await startBalancer(ports);
 await balancer.untilAllUp();
 
 const begun = performance.now();
