@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Entry, isAcknowledged, isInDoubt, isKeyInUse } from '../lab/ledger/ledger.ts';
+import type { Random } from '../lab/load/random.ts';
 import { type Change, changesPage, FIRST_CHANGES, positionOf } from './changes.ts';
-import { type Entry, isAcknowledged, isInDoubt, isKeyInUse } from './ledger.ts';
-import type { Random } from './random.ts';
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 

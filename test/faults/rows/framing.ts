@@ -1,8 +1,8 @@
+import type { Random } from '../../lab/load/random.ts';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { FRONT_PROXIES } from '../front-proxies.ts';
-import type { Random } from '../random.ts';
 import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 
 /** What a request says of its length, one way or the other; `#` stands for the length of its body. */
 const FRAMINGS = [

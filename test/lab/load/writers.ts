@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Entry, isInDoubt, isKeyInUse, keyOf, type Ledger, userIn } from '../ledger/ledger.ts';
 import { type CallerOptions, createCaller } from './caller.ts';
-import { type Entry, isInDoubt, isKeyInUse, keyOf, type Ledger, userIn } from './ledger.ts';
 import type { Random } from './random.ts';
 import { sideBySide } from './side-by-side.ts';
 
