@@ -99,7 +99,11 @@ const begun = new Date();
 rmSync('dist', { recursive: true, force: true });
 await build({
   ...common,
-  entryPoints: { main: 'host/main.ts', migrate: 'host/migrate.ts', maintain: 'host/run-cleanup.ts' },
+  entryPoints: {
+    main: 'host/main.ts',
+    migrate: 'host/commands/migrate.ts',
+    maintain: 'host/commands/run-cleanup.ts',
+  },
   outdir: 'dist/host',
   plugins: [replacing([GRPC, DESCRIPTION, HTTP])],
 });

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { endpoints } from '../handlers/index.ts';
 import { askingForUnnumbered } from '../lib/changes/unnumbered.ts';
@@ -12,25 +10,18 @@ import { warnAboutSettings } from '../lib/observability/settings-warnings.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
-import { createAdmissions } from './admission/admission.ts';
-import { createRefusalBudget } from './admission/refusal-budget.ts';
-import { createRefusalCounts, type RefusalCounts } from './admission/refusal-counts.ts';
+import { Admissions, OverloadResponse } from './admission/index.ts';
 import { startCleanupLoop } from './cleanup-loop.ts';
 import { documentation } from './docs/docs.ts';
+import { listen, urlOf } from './listen.ts';
 import { startMigrationLoop } from './migration-loop.ts';
-import { createRequestsInFlight, type RequestsInFlight } from './requests-in-flight.ts';
-import { createResponseWriter } from './response-writer.ts';
+import { RequestsInFlight } from './requests-in-flight.ts';
+import { ResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
-import { createShutdown, LAST_LINES, type Shutdown } from './shutdown.ts';
-import { createRequestOrder } from './sockets/http-pipelining.ts';
-import { urlOf } from './url.ts';
-
-/**
- * Maximum number of connections that wait to be accepted. After a short outage, a thousand callers connect again at
- * once, and a connection without a place is tried again a second later. The system may set a lower limit.
- */
-const BACKLOG = 4096;
+import { LAST_LINES, Shutdown } from './shutdown.ts';
+import { CurrentRequests } from './sockets/current-requests.ts';
+import { RequestOrder } from './sockets/http-pipelining.ts';
 
 /** A running instance. */
 export type Host = {
@@ -59,26 +50,29 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   warnAboutSettings(settings, log);
 
   const service = composeService({ settings, log, tracing });
-  const drain = createRequestsInFlight();
-  const refusals = createRefusalCounts(log);
-  const shutdown = createShutdown();
+  const inFlight = new RequestsInFlight();
+  const admissions = new Admissions({ ...service.database, inFlight, log });
+  const shutdown = new Shutdown();
   if (settings.otel.exportsMetrics)
-    telemetry?.observe(readingsOf(service, { drain, shutdown, refusals, lines }));
+    telemetry?.observe(readingsOf(service, { inFlight, shutdown, admissions, lines }));
   const readiness = shutdown.readinessUntilBegun(service.readiness);
   const served =
     settings.environment === 'development'
       ? [...endpoints, ...documentation(endpoints, settings)]
       : endpoints;
-  const router = createRouter(served, { ...service, readiness });
-  const responses = createResponseWriter();
-  const requestOrder = createRequestOrder();
-  const admissions = createAdmissions(service.database, {
-    inFlight: () => drain.inFlight - requestOrder.waitingCount,
-    budget: createRefusalBudget(),
-    counts: refusals,
+  const responses = new ResponseWriter();
+  const server = createHttpServer({
+    service,
+    router: createRouter(served, { ...service, readiness }),
+    inFlight,
+    currentRequests: new CurrentRequests(),
+    requestOrder: new RequestOrder(),
+    admissions,
+    overloadResponse: new OverloadResponse(settings),
+    responses,
+    shutdown,
   });
-  const server = createHttpServer({ service, router, requestOrder, admissions, drain, responses, shutdown });
-  server.on('close', refusals.flush);
+  server.on('close', () => admissions.logRefusals());
   await listen(server, settings);
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
@@ -102,7 +96,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
         migrations,
         maintenance,
         admissions,
-        drain,
+        inFlight,
         server,
         responses,
         telemetry,
@@ -112,19 +106,19 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
 }
 
 type Observed = {
-  readonly drain: RequestsInFlight;
+  readonly inFlight: RequestsInFlight;
   readonly shutdown: Shutdown;
-  readonly refusals: RefusalCounts;
+  readonly admissions: Pick<Admissions, 'refusals'>;
   readonly lines: LineWriter;
 };
 
 function readingsOf(
   { database, tokenVerifier, keySet, changes, idempotency }: Service,
-  { drain, shutdown, refusals, lines }: Observed,
+  { inFlight, shutdown, admissions, lines }: Observed,
 ): Readings {
   return {
-    requestsInFlight: drain.callers,
-    requestsRefused: refusals.byReason,
+    requestsInFlight: () => inFlight.requests(),
+    requestsRefused: admissions.refusals,
     connections: database.connections,
     tokenCache: tokenVerifier.counts,
     idempotency,
@@ -136,9 +130,4 @@ function readingsOf(
     changesWaiting: () => changes.waiting,
     changesUnnumbered: askingForUnnumbered(database.statements),
   };
-}
-
-async function listen(server: Server, { host, port }: Settings): Promise<void> {
-  server.listen({ host, port, backlog: BACKLOG });
-  await once(server, 'listening');
 }

@@ -1,5 +1,5 @@
 import type { Host } from './host.ts';
-import { listenFault } from './listen-fault.ts';
+import { listenFault } from './listen.ts';
 import { setHeapFlags } from './v8-flags.ts';
 
 // The signal handlers are set before anything is loaded, so that an early signal also ends the process in order.

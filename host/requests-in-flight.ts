@@ -1,104 +1,103 @@
 import { ChurningSet } from '../lib/churning-set.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
-import type { WaitUncounted } from '../lib/http/long-poll-wait.ts';
 
-/** Counts the requests in flight, and waits until there are none. */
-export type RequestsInFlight = {
-  readonly inFlight: number;
-  /** The requests in flight. */
-  callers(): Iterable<Caller>;
-  /** Counts a request until `leave` is called. */
-  enter(caller: Caller): RequestInFlight;
-  /** Ends all waits for changes, now and from now on. The waiting requests are in flight again, and are answered. */
-  endWaits(): void;
-  /** Resolves with true when no request is in flight, or with false after `seconds`. */
-  untilIdle(seconds: number): Promise<boolean>;
-  /** Cancels all requests in flight. Each is counted until it has ended. */
-  cancelAll(): void;
-};
-
-/** A request that is counted. */
-export type RequestInFlight = {
-  leave(): void;
-  /** Waits without being counted. */
-  waitUncounted: WaitUncounted;
-};
-
-/** A request, and how to cancel it. */
-export type Caller = Pick<GatewayEvent, 'headers' | 'requestContext'> & {
+/** A request that can be counted. */
+export type CountedRequest = Pick<GatewayEvent, 'headers' | 'requestContext'> & {
   /** Called by cancelAll. */
   cancel(): void;
   /** Calls back when the client disconnects, until the returned function is called. */
-  onceLeft(onLeft: () => void): () => void;
+  onceDisconnected(onDisconnected: () => void): () => void;
 };
 
-/** Creates the record of one instance's requests in flight. */
-export function createRequestsInFlight(): RequestsInFlight {
-  const inFlight = new ChurningSet<Counted>();
-  const waits = new ChurningSet<() => void>();
-  let onIdle: (() => void) | undefined;
-  let isEndingWaits = false;
+/** The requests in flight of one instance. They are counted here, and nowhere else. Probes are not counted. */
+export class RequestsInFlight {
+  readonly #requests = new ChurningSet<CountedRequest>();
+  readonly #behind = new ChurningSet<CountedRequest>();
+  readonly #waits = new ChurningSet<() => void>();
+  #onIdle: (() => void) | undefined;
+  #isEndingWaits = false;
 
-  class Counted implements RequestInFlight {
-    readonly caller: Caller;
+  get count(): number {
+    return this.#requests.size;
+  }
 
-    constructor(caller: Caller) {
-      this.caller = caller;
-      inFlight.add(this);
-    }
+  /** Number of requests in flight that are served or queued for admission: not behind another one of their connection. */
+  get activeCount(): number {
+    return this.#requests.size - this.#behind.size;
+  }
 
-    leave(): void {
-      inFlight.delete(this);
-      if (inFlight.size === 0) onIdle?.();
-    }
+  /** All requests in flight. */
+  requests(): Iterable<CountedRequest> {
+    return this.#requests;
+  }
 
-    async waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>) {
-      const over = new AbortController();
-      const end = () => {
-        inFlight.add(this);
-        over.abort();
-      };
-      const timer = setTimeout(end, milliseconds);
-      const unwatch = this.caller.onceLeft(end);
-      waits.add(end);
-      if (isEndingWaits) end();
-      else this.leave();
-      try {
-        return await wait(over.signal);
-      } finally {
-        inFlight.add(this);
-        waits.delete(end);
-        unwatch();
-        clearTimeout(timer);
-      }
+  /** Counts a request until `leave` is called. */
+  enter(request: CountedRequest): void {
+    this.#requests.add(request);
+  }
+
+  leave(request: CountedRequest): void {
+    this.#requests.delete(request);
+    this.#behind.delete(request);
+    if (this.#requests.size === 0) this.#onIdle?.();
+  }
+
+  /** Counts a request as one behind another request of its connection, until `proceed` is called. */
+  waitBehind(request: CountedRequest): void {
+    this.#behind.add(request);
+  }
+
+  proceed(request: CountedRequest): void {
+    this.#behind.delete(request);
+  }
+
+  /** Lets a request wait without being counted: see `WaitUncounted`. */
+  async waitUncounted<Result>(
+    request: CountedRequest,
+    milliseconds: number,
+    wait: (over: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const over = new AbortController();
+    const end = () => {
+      this.enter(request);
+      over.abort();
+    };
+    const timer = setTimeout(end, milliseconds);
+    const unwatch = request.onceDisconnected(end);
+    this.#waits.add(end);
+    if (this.#isEndingWaits) end();
+    else this.leave(request);
+    try {
+      return await wait(over.signal);
+    } finally {
+      this.enter(request);
+      this.#waits.delete(end);
+      unwatch();
+      clearTimeout(timer);
     }
   }
 
-  return {
-    get inFlight() {
-      return inFlight.size;
-    },
-    *callers() {
-      for (const { caller } of inFlight) yield caller;
-    },
-    enter: (caller) => new Counted(caller),
-    endWaits() {
-      isEndingWaits = true;
-      for (const end of waits) end();
-    },
-    untilIdle(seconds) {
-      if (inFlight.size === 0) return Promise.resolve(true);
-      if (seconds <= 0) return Promise.resolve(false);
-      return new Promise((resolve) => {
-        const timer = setTimeout(() => resolve(false), seconds * 1000);
-        onIdle = () => {
-          clearTimeout(timer);
-          resolve(true);
-        };
-      });
-    },
-    cancelAll() {
-      for (const { caller } of inFlight) caller.cancel();
-    },
-  };
+  /** Ends all waits for changes, now and from now on. The waiting requests are in flight again, and are answered. */
+  endWaits(): void {
+    this.#isEndingWaits = true;
+    for (const end of this.#waits) end();
+  }
+
+  /** Resolves with true when no request is in flight, or with false after `seconds`. */
+  untilIdle(seconds: number): Promise<boolean> {
+    if (this.#requests.size === 0) return Promise.resolve(true);
+    if (seconds <= 0) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), seconds * 1000);
+      this.#onIdle = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+
+  /** Cancels all requests in flight. Each is counted until it has ended. */
+  cancelAll(): void {
+    for (const request of this.#requests) request.cancel();
+  }
 }

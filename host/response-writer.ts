@@ -1,18 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayResult } from '../lib/http/gateway.ts';
 import { SILENCE } from './sockets/silent-connections.ts';
-import { createUnflushedResponses } from './sockets/unflushed-responses.ts';
+import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** In milliseconds: how long a client may continue to send a body that is no longer needed, if its connection ends. */
 const LINGER = 5000;
-
-/** Responses that are being sent. */
-export type ResponseWriter = {
-  /** Writes an endpoint's result as the HTTP response. The client may still be sending its body. */
-  write(response: ServerResponse, result: GatewayResult, isBodyToCome: boolean): void;
-  /** Resolves when clients have received everything that was written. */
-  untilSent(): Promise<void>;
-};
 
 /**
  * In characters. For a longer text, Node keeps the text and a buffer of three times its length until the client has
@@ -20,23 +13,37 @@ export type ResponseWriter = {
  */
 const LONG = 65_536;
 
-/** Creates the response writer of one server. */
-export function createResponseWriter(unsent = createUnflushedResponses()): ResponseWriter {
-  return {
-    write(response, { statusCode, headers, body: text }, isBodyToCome) {
-      const body = text.length > LONG ? Buffer.from(text) : text;
-      const length = Buffer.byteLength(body);
-      const isLast = isLastOfConnection(response);
-      const fields = flat(statusCode, headers, length);
-      // Node announces only its own timer.
-      if (!isLast) fields.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${SILENCE}`);
-      response.writeHead(statusCode, fields);
-      if (isBodyToCome && isLast) endAfterRequest(response, body);
-      else response.end(body, encodingOf(body, length));
-      if (response.writableLength > 0) unsent.add(response, length);
-    },
-    untilSent: unsent.untilSent,
-  };
+/** Writes the responses of one server, and knows which of them are being sent. */
+export class ResponseWriter {
+  readonly #unflushed: UnflushedResponses;
+
+  constructor(unflushed = new UnflushedResponses()) {
+    this.#unflushed = unflushed;
+  }
+
+  /** Writes an endpoint's result as the HTTP response. The client may still be sending its body. */
+  write(
+    response: ServerResponse,
+    { statusCode, headers, body: text }: GatewayResult,
+    isBodyToCome: boolean,
+  ): void {
+    const body = text.length > LONG ? Buffer.from(text) : text;
+    const length = Buffer.byteLength(body);
+    const isLast = isLastOfConnection(response);
+    const fields = flat(statusCode, headers, length);
+    // Node announces only its own timer.
+    if (!isLast) fields.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${SILENCE}`);
+    response.writeHead(statusCode, fields);
+    if (isBodyToCome && isLast) endAfterRequest(response, body);
+    else response.end(body, encodingOf(body, length));
+    if (typeof body !== 'string') response.once('close', () => freeBytes(body));
+    if (response.writableLength > 0) this.#unflushed.add(response, length);
+  }
+
+  /** Resolves when clients have received everything that was written. */
+  untilSent(): Promise<void> {
+    return this.#unflushed.untilSent();
+  }
 }
 
 /**

@@ -7,33 +7,21 @@ import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
 import type { Readiness } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
-import type { Admissions } from './admission/admission.ts';
+import type { Admissions } from './admission/index.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
 import type { ResponseWriter } from './response-writer.ts';
 
 /** The parts of an instance, which are released at its end. */
-type Parts = {
+type ReleasedParts = {
   readonly service: Service;
   readonly migrations: { stop(): void } | undefined;
   readonly maintenance: { stop(): void };
-  readonly admissions: Admissions;
-  readonly drain: RequestsInFlight;
+  readonly admissions: Pick<Admissions, 'resumeAll'>;
+  readonly inFlight: RequestsInFlight;
   readonly server: Server;
   readonly responses: ResponseWriter;
   readonly telemetry: Telemetry | undefined;
   readonly lines: LineWriter;
-};
-
-/** The end of an instance, and whether it has begun. */
-export type Shutdown = {
-  /** Whether the drain has begun. */
-  readonly isDraining: boolean;
-  /** Seconds since the drain began; 0 before. */
-  readonly drainAge: number;
-  /** The readiness of the instance. Its check fails from the beginning of the shutdown. */
-  readinessUntilBegun(readiness: Readiness): Readiness;
-  /** Drains and releases everything, once. Resolves when nothing is left. */
-  run(parts: Parts): Promise<void>;
 };
 
 /** In seconds: time limit of each of the last steps, so that the process ends in time. */
@@ -42,22 +30,48 @@ const LAST_STEP = 0.5;
 /** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES = 0.3;
 
-/** Creates the shutdown of one instance: not ready, drain, and only then the connections to the database. */
-export function createShutdown(): Shutdown {
-  let phase: 'serving' | 'unready' | 'draining' = 'serving';
-  let drainSince: number | undefined;
-  let running: Promise<void> | undefined;
+/** The shutdown of one instance: not ready, drain, and only then the connections to the database. */
+export class Shutdown {
+  #phase: 'serving' | 'unready' | 'draining' = 'serving';
+  #drainSince: number | undefined;
+  #running: Promise<void> | undefined;
 
-  async function begin(parts: Parts) {
-    const { service, migrations, maintenance, admissions, drain, server, responses, telemetry, lines } =
-      parts;
-    phase = 'unready';
+  /** Whether the drain has begun. */
+  get isDraining(): boolean {
+    return this.#phase === 'draining';
+  }
+
+  /** Seconds since the drain began; 0 before. */
+  get drainAge(): number {
+    return this.#drainSince === undefined ? 0 : (performance.now() - this.#drainSince) / 1000;
+  }
+
+  /** The readiness of the instance. Its check fails from the beginning of the shutdown. */
+  readinessUntilBegun(readiness: Readiness): Readiness {
+    return {
+      ...readiness,
+      check: async () => {
+        if (this.#phase !== 'serving') throw unavailable('the shutdown has begun');
+        await readiness.check();
+      },
+    };
+  }
+
+  /** Drains and releases everything, once. Resolves when nothing is left. */
+  run(parts: ReleasedParts): Promise<void> {
+    this.#running ??= this.#begin(parts);
+    return this.#running;
+  }
+
+  async #begin(parts: ReleasedParts): Promise<void> {
+    const { service, migrations, maintenance, server, responses, telemetry, lines } = parts;
+    this.#phase = 'unready';
     migrations?.stop();
     maintenance.stop();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
-    phase = 'draining';
-    drainSince = performance.now();
-    await drainRequests(service, admissions, drain);
+    this.#phase = 'draining';
+    this.#drainSince = performance.now();
+    await drainRequests(parts);
     service.keySet.stop();
     await Promise.all([
       close(server, responses),
@@ -67,50 +81,27 @@ export function createShutdown(): Shutdown {
     await telemetry?.shutDown();
     await lines.end(LAST_LINES);
   }
-
-  return {
-    get isDraining() {
-      return phase === 'draining';
-    },
-    get drainAge() {
-      return drainSince === undefined ? 0 : (performance.now() - drainSince) / 1000;
-    },
-    readinessUntilBegun: (readiness) => ({
-      ...readiness,
-      async check() {
-        if (phase !== 'serving') throw unavailable('the shutdown has begun');
-        await readiness.check();
-      },
-    }),
-    run(parts) {
-      running ??= begin(parts);
-      return running;
-    },
-  };
 }
 
 /** The drain ends when no request is in flight: answered, cancelled at the server's own limit, or timed out. */
-async function drainRequests(
-  { settings, log, database, keySet }: Service,
-  admissions: Admissions,
-  drain: RequestsInFlight,
-): Promise<void> {
+async function drainRequests({ service, admissions, inFlight }: ReleasedParts): Promise<void> {
+  const { settings, log, database, keySet } = service;
   const { drainTimeout, serverTimeout } = settings.shutdown;
   const cancel = () => {
-    drain.cancelAll();
+    inFlight.cancelAll();
     database.cancel();
     keySet.stop();
   };
   const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
   const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
-  admissions.readAll();
+  admissions.resumeAll();
   // The requests that were in the kernel are in flight now.
   await setImmediate();
-  drain.endWaits();
-  const isIdle = await drain.untilIdle(drainTimeout);
+  inFlight.endWaits();
+  const isIdle = await inFlight.untilIdle(drainTimeout);
   clearTimeout(serverLimit);
   if (isIdle) return log.info('shutdown_drained');
-  log.warning('shutdown_drain_timeout', { in_flight: drain.inFlight });
+  log.warning('shutdown_drain_timeout', { in_flight: inFlight.count });
   cancel();
 }
 

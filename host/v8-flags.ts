@@ -15,7 +15,7 @@ const GROWTH = 60;
  *
  * The heap is kept close to the live data. V8 lets it grow to several times that size before it collects: under batches
  * of 100 from 64 callers the process took 230 MB, and now takes 136 to 143 MB. While all batches were in progress at
- * once, they cost an eighth to a third more CPU time, and nothing else cost more. With the limit of `heavy-turns.ts`
+ * once, they cost an eighth to a third more CPU time, and nothing else cost more. With the limit of `MemoryIntensiveLimit`
  * they cost a quarter less than that.
  */
 export function setHeapFlags(): void {

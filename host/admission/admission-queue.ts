@@ -1,47 +1,149 @@
-/** The queue of requests that wait for admission, in the order in which they came. */
-export type AdmissionQueue<QueuedRequest> = {
-  readonly length: number;
-  /** Whether the queue has a request that may be admitted now. */
-  readonly hasNext: boolean;
-  add(arrival: QueuedRequest): void;
-  /** Removes the first request that may be admitted now. */
-  takeNext(): QueuedRequest | undefined;
-  /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
-  takeThoseBefore(moment: number): QueuedRequest[];
-};
+import type { ServerResponse } from 'node:http';
 
-type Waiting<QueuedRequest> = { readonly arrival: QueuedRequest; readonly since: number };
+/** The requests that wait for admission, in the order in which they came. */
+type Entry<Request> = { readonly request: Request; readonly since: number };
 
-/** Creates a queue in which memory-intensive requests wait for their limit, without delaying the others. */
-export function createAdmissionQueue<QueuedRequest extends { readonly isMemoryIntensive: boolean }>(
-  isTurnOfHeavy: () => boolean,
-): AdmissionQueue<QueuedRequest> {
-  const light: Waiting<QueuedRequest>[] = [];
-  const heavy: Waiting<QueuedRequest>[] = [];
+/** A queue in which memory-intensive requests wait for their limit, without delaying the others. */
+export class AdmissionQueue<Request extends { readonly isMemoryIntensive: boolean }> {
+  readonly pace = new AdmissionPace();
+  readonly memoryIntensive: MemoryIntensiveLimit;
+  readonly #others: Entry<Request>[] = [];
+  readonly #memoryIntensive: Entry<Request>[] = [];
 
-  /** The queue whose first request is the next one. */
-  function next(): Waiting<QueuedRequest>[] {
-    const [firstLight, firstHeavy] = [light[0], heavy[0]];
-    if (!firstHeavy || !isTurnOfHeavy()) return light;
-    return firstLight && firstLight.since <= firstHeavy.since ? light : heavy;
+  /** `onFree` is called whenever a memory-intensive request may have become admissible. */
+  constructor(onFree: () => void) {
+    this.memoryIntensive = new MemoryIntensiveLimit(onFree);
   }
 
-  return {
-    get length() {
-      return light.length + heavy.length;
-    },
-    get hasNext() {
-      return next().length > 0;
-    },
-    add(arrival) {
-      (arrival.isMemoryIntensive ? heavy : light).push({ arrival, since: performance.now() });
-    },
-    takeNext: () => next().shift()?.arrival,
-    takeThoseBefore(moment) {
-      return [light, heavy].flatMap((waiting) => {
-        const first = waiting.findIndex(({ since }) => since >= moment);
-        return waiting.splice(0, first < 0 ? waiting.length : first).map(({ arrival }) => arrival);
-      });
-    },
-  };
+  get length(): number {
+    return this.#others.length + this.#memoryIntensive.length;
+  }
+
+  /** Number of requests that may be queued, so that the last one is admitted in time. */
+  get limit(): number {
+    return this.pace.servableInTime;
+  }
+
+  get hasRoom(): boolean {
+    return this.length < this.limit;
+  }
+
+  /** Whether the queue has a request that may be admitted now. */
+  get hasNext(): boolean {
+    return this.#next().length > 0;
+  }
+
+  add(request: Request): void {
+    const entries = request.isMemoryIntensive ? this.#memoryIntensive : this.#others;
+    entries.push({ request, since: performance.now() });
+  }
+
+  /** Removes the first request that may be admitted now. */
+  takeNext(): Request | undefined {
+    return this.#next().shift()?.request;
+  }
+
+  /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
+  takeAllBefore(time: number): Request[] {
+    return [this.#others, this.#memoryIntensive].flatMap((entries) => {
+      const first = entries.findIndex(({ since }) => since >= time);
+      return entries.splice(0, first < 0 ? entries.length : first).map(({ request }) => request);
+    });
+  }
+
+  /** The entries of which the first one is next. */
+  #next(): Entry<Request>[] {
+    const [first, firstMemoryIntensive] = [this.#others[0], this.#memoryIntensive[0]];
+    if (!firstMemoryIntensive || !this.memoryIntensive.isFree) return this.#others;
+    return first && first.since <= firstMemoryIntensive.since ? this.#others : this.#memoryIntensive;
+  }
+}
+
+/** Responses then come within a second, also if the pace falls by a third meanwhile. */
+const MAX_EXPECTED_WAIT_MS = 600;
+
+/**
+ * Requests admitted per millisecond before the first measurement. It is rather too large, because a request that waits
+ * too long is refused anyway.
+ */
+const FIRST_PACE = 8;
+
+/** Minimum size of the queue at any pace. */
+const MIN_LIMIT = 128;
+
+/** Weight of the latest measurement. */
+const WEIGHT = 1 / 4;
+
+/** The measured pace of admission. */
+export class AdmissionPace {
+  #pace = FIRST_PACE;
+  #admitted = 0;
+  #since: number | undefined;
+
+  /** Number of requests that can be admitted in time. */
+  get servableInTime(): number {
+    return Math.max(this.#pace * MAX_EXPECTED_WAIT_MS, MIN_LIMIT);
+  }
+
+  /** Counts admitted requests. */
+  count(admitted: number): void {
+    this.#admitted += admitted;
+  }
+
+  /** Measures the pace since the last call. `now` is in milliseconds. */
+  measure(now: number): void {
+    if (this.#since !== undefined) this.#pace += (this.#admitted / (now - this.#since) - this.#pace) * WEIGHT;
+    this.#admitted = 0;
+    this.#since = now;
+  }
+
+  /** Forgets the pace, because its cause may be over. */
+  reset(): void {
+    this.#pace = FIRST_PACE;
+    this.#since = undefined;
+  }
+}
+
+/** Maximum number of memory-intensive requests in progress. */
+const MAX_MEMORY_INTENSIVE = 8;
+
+/** A request that takes longer waits for PostgreSQL or for its client, and delays no other request. */
+const MAX_TURN_MS = 20;
+
+/**
+ * Limits the number of requests in progress that need many times the memory of their body: a batch needs its values, a
+ * statement, rows and a response. At most one begins in each turn of the event loop, because Node accepts one
+ * connection in each turn.
+ */
+export class MemoryIntensiveLimit {
+  readonly #onFree: () => void;
+  #taken = 0;
+  #isOneBegun = false;
+
+  /** `onFree` is called whenever a place may have become free. */
+  constructor(onFree: () => void) {
+    this.#onFree = onFree;
+  }
+
+  get isFree(): boolean {
+    return this.#taken < MAX_MEMORY_INTENSIVE && !this.#isOneBegun;
+  }
+
+  /** Occupies a place for a request until it is answered. */
+  begin(response: ServerResponse): void {
+    this.#taken += 1;
+    this.#isOneBegun = true;
+    setImmediate(() => {
+      this.#isOneBegun = false;
+      this.#onFree();
+    });
+    const end = () => {
+      clearTimeout(timer);
+      response.off('close', end);
+      this.#taken -= 1;
+      this.#onFree();
+    };
+    const timer = setTimeout(end, MAX_TURN_MS);
+    response.once('close', end);
+  }
 }

@@ -1,12 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import type { Database, StatementKind } from '../../lib/postgres/index.ts';
-import { createAdmissionQueue } from './admission-queue.ts';
-import { createMemoryIntensiveLimit } from './memory-intensive-limit.ts';
-import { createPausedSockets, type PausedSockets } from './paused-sockets.ts';
-import { createQueueLimit } from './queue-limit.ts';
-import type { RefusalBudget } from './refusal-budget.ts';
-import type { RefusalCounts } from './refusal-counts.ts';
-import { createResumePolicy } from './resume-policy.ts';
+import type { EventLog } from '../../lib/observability/event-log.ts';
+import { AdmissionQueue } from './admission-queue.ts';
+import { PausedSockets, ResumePolicy } from './paused-sockets.ts';
+import { RefusalBudget, RefusalCounts, type RefusalReason } from './refusals.ts';
 
 /** A request that is not admitted at once. */
 export type QueuedRequest = {
@@ -18,206 +14,226 @@ export type QueuedRequest = {
   refuse(): void;
 };
 
-/** Decides which requests are served, and when. An overloaded instance continues to serve as many as it can. */
-export type Admission = {
-  /** Whether a request is admitted at once. If so, the caller must serve it. */
-  admits(response: ServerResponse, isMemoryIntensive: boolean): boolean;
-  /** Queues a request until it can be served, or refuses it if that would be too late. */
-  queue(arrival: QueuedRequest): void;
-  /** Must be called after each response: its connection is not read at once while other requests are queued. */
-  onAnswered(response: ServerResponse): void;
-  /** Reads every connection, now and from now on, because a drain must know all requests that were sent. */
-  readAll(): void;
-};
-
-type Options = {
-  /** Includes the requests that are queued for any executor, but not those behind another request of their connection. */
-  readonly inFlight: () => number;
-  /** Whether further statements would only queue for connections. */
-  readonly isDatabaseCrowded: () => boolean;
-  readonly budget: RefusalBudget;
-  readonly unread: PausedSockets;
-  readonly counts: RefusalCounts;
-};
+/** The requests in flight, with those that are queued for any executor. */
+type ActiveRequests = { readonly activeCount: number };
 
 /**
  * Maximum number of requests in flight; further requests are queued. This number keeps the process and PostgreSQL busy.
  */
-const IN_FLIGHT = 64;
+const MAX_IN_FLIGHT = 64;
 
 /**
  * Number of queued requests that are admitted in one turn of the event loop, however many are in flight. The event loop
  * then returns to probes and responses. If PostgreSQL is far away or slow, turns are short, and more requests are in
  * flight.
  */
-const PER_TURN = 16;
+const MIN_PER_TURN = 16;
 
-/**
- * In milliseconds. A request that was queued for longer is refused, because callers commonly give up after a second.
- */
-const LONGEST_WAIT = 850;
+/** A request that was queued for longer is refused, because callers commonly give up after a second. */
+const MAX_WAIT_MS = 850;
 
-/** In milliseconds. The caller of a connection that was unread for longer has given up, or does not hurry. */
-const LONG_UNREAD = 1000;
+/** The caller of a connection that was paused for longer has given up, or does not hurry. */
+const LONG_PAUSE_MS = 1000;
 
-/** In milliseconds: interval at which waits are checked and the pace is measured. */
-const PERIOD = 100;
+/** Interval at which waits are checked and the pace is measured. */
+const PERIOD_MS = 100;
 
-/** The admissions of one instance: one for each executor. */
-export type Admissions = {
-  /** The admission to the executor of statements of this kind. */
-  for(kind: StatementKind): Admission;
-  readAll(): void;
+type AdmissionsOptions<Kind extends string, Executor extends object> = {
+  /** By the kind of a statement, the executor that sends it. Kinds may share an executor. */
+  readonly executors: Readonly<Record<Kind, Executor>>;
+  /** Whether further statements would only queue for the connections of an executor. */
+  readonly isCrowded: (executor: Executor) => boolean;
+  readonly inFlight: ActiveRequests;
+  readonly log: Pick<EventLog, 'warning'>;
 };
 
 /**
- * While an executor is crowded, only the requests that need it are queued or refused. With one queue for all, 200 creates
- * with a key that waited for a lock left a thirtieth of the reads beside them.
+ * The admissions of one instance: one for each executor of statements. While an executor is crowded, only the requests
+ * that need it are queued or refused. With one queue for all, 200 creates with a key that waited for a lock left a
+ * thirtieth of the reads beside them.
  */
-export function createAdmissions(
-  { executors, isCrowded }: Pick<Database, 'executors' | 'isCrowded'>,
-  options: Omit<Options, 'isDatabaseCrowded' | 'unread'>,
-): Admissions {
-  const admissions = new Map(
-    Object.values(executors).map((executor) => [
-      executor,
-      createAdmission({
-        ...options,
-        isDatabaseCrowded: () => isCrowded(executor),
-        unread: createPausedSockets(),
-      }),
-    ]),
-  );
-  return {
-    for: (kind) => admissions.get(executors[kind]) as Admission,
-    readAll() {
-      for (const door of admissions.values()) door.readAll();
-    },
-  };
+export class Admissions<Kind extends string = string, Executor extends object = object> {
+  readonly #admissions = new Map<object, Admission>();
+  readonly #executors: Readonly<Record<string, object>>;
+  readonly #counts: RefusalCounts;
+
+  constructor({ executors, isCrowded, inFlight, log }: AdmissionsOptions<Kind, Executor>) {
+    this.#executors = executors;
+    this.#counts = new RefusalCounts(log);
+    const budget = new RefusalBudget();
+    for (const executor of new Set(Object.values<Executor>(executors))) {
+      const isDatabaseCrowded = () => isCrowded(executor);
+      const admission = new Admission({ inFlight, isDatabaseCrowded, budget, counts: this.#counts });
+      this.#admissions.set(executor, admission);
+    }
+  }
+
+  /** The admission to the executor of statements of this kind. */
+  for(kind: Kind): Admission {
+    return this.#admissions.get(this.#executors[kind] as object) as Admission;
+  }
+
+  /** Reads every connection, now and from now on, because a drain must know all requests that were sent. */
+  resumeAll(): void {
+    for (const admission of this.#admissions.values()) admission.resumeAll();
+  }
+
+  /** Number of refusals by reason. */
+  get refusals(): RefusalCounts['byReason'] {
+    return this.#counts.byReason;
+  }
+
+  /** Logs the refusals that have not been logged yet. */
+  logRefusals(): void {
+    this.#counts.flush();
+  }
 }
 
-/** Creates the admission to one executor. */
-export function createAdmission({ inFlight, isDatabaseCrowded, budget, unread, counts }: Options): Admission {
-  const memoryIntensive = createMemoryIntensiveLimit(wake);
-  const waiting = createAdmissionQueue<QueuedRequest>(() => memoryIntensive.isFree);
-  const room = createQueueLimit();
-  let isTurnScheduled = false;
-  let timer: NodeJS.Timeout | undefined;
-  /** Whether more requests wait, read or unread, than can be served in time. */
-  let isPressed = false;
-  let isReadingAll = false;
-  const reading = createResumePolicy({
-    unread,
-    room,
-    budget,
-    waiting: () => waiting.length,
-    isPressed: () => isPressed,
-  });
+type AdmissionOptions = {
+  readonly inFlight: ActiveRequests;
+  readonly isDatabaseCrowded: () => boolean;
+  readonly budget: RefusalBudget;
+  readonly counts: RefusalCounts;
+  readonly paused?: PausedSockets;
+};
 
-  function admits(response: ServerResponse, isMemoryIntensive: boolean): boolean {
-    if (waiting.hasNext || inFlight() - waiting.length >= IN_FLIGHT || isDatabaseCrowded()) return false;
+/** Decides which requests for one executor are served, and when. */
+export class Admission {
+  readonly #inFlight: ActiveRequests;
+  readonly #isDatabaseCrowded: () => boolean;
+  readonly #budget: RefusalBudget;
+  readonly #counts: RefusalCounts;
+  readonly #paused: PausedSockets;
+  readonly #queue: AdmissionQueue<QueuedRequest>;
+  readonly #reading: ResumePolicy;
+  #isTurnScheduled = false;
+  #isReadingAll = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ inFlight, isDatabaseCrowded, budget, counts, paused }: AdmissionOptions) {
+    this.#inFlight = inFlight;
+    this.#isDatabaseCrowded = isDatabaseCrowded;
+    this.#budget = budget;
+    this.#counts = counts;
+    this.#paused = paused ?? new PausedSockets();
+    this.#queue = new AdmissionQueue(() => this.#wake());
+    this.#reading = new ResumePolicy(this.#paused, this.#queue, budget);
+  }
+
+  /** Whether a request is admitted at once. If so, the caller must serve it. */
+  admits({ response, isMemoryIntensive }: QueuedRequest): boolean {
+    const { memoryIntensive } = this.#queue;
+    if (this.#queue.hasNext || this.#servedCount >= MAX_IN_FLIGHT || this.#isDatabaseCrowded()) return false;
     if (!isMemoryIntensive) return true;
     if (!memoryIntensive.isFree) return false;
     memoryIntensive.begin(response);
     return true;
   }
 
-  function queue(arrival: QueuedRequest): void {
-    timer ??= setInterval(supervise, PERIOD).unref();
-    if (waiting.length < room.size) waiting.add(arrival);
-    else refuse(arrival, 'no_room');
-    takeTurn();
+  /** Queues a request until it can be served, or refuses it if that would be too late. */
+  queue(request: QueuedRequest): void {
+    this.#timer ??= setInterval(() => this.#supervise(), PERIOD_MS).unref();
+    if (this.#queue.hasRoom) this.#queue.add(request);
+    else this.#refuse(request, 'no_room');
+    this.#scheduleTurn();
   }
 
-  function wake(): void {
-    if (waiting.length > 0 || unread.size > 0) takeTurn();
+  /** Must be called after each response: its connection is not read at once while other requests are queued. */
+  onAnswered(response: ServerResponse): void {
+    if (this.#reading.isPauseDue()) this.#pauseAfter(response);
+    this.#wake();
   }
 
-  function takeTurn(): void {
-    if (isTurnScheduled) return;
-    isTurnScheduled = true;
-    setImmediate(turn);
+  /** Reads every connection, now and from now on. */
+  resumeAll(): void {
+    this.#isReadingAll = true;
+    this.#paused.resumeFirst(this.#paused.size);
   }
 
-  function turn(): void {
-    isTurnScheduled = false;
-    const most = Math.max(PER_TURN, IN_FLIGHT - inFlight() + waiting.length);
+  /** Number of requests in flight that are not in this queue. */
+  get #servedCount(): number {
+    return this.#inFlight.activeCount - this.#queue.length;
+  }
+
+  #wake(): void {
+    if (this.#queue.length > 0 || this.#paused.size > 0) this.#scheduleTurn();
+  }
+
+  #scheduleTurn(): void {
+    if (this.#isTurnScheduled) return;
+    this.#isTurnScheduled = true;
+    setImmediate(() => this.#runTurn());
+  }
+
+  #runTurn(): void {
+    this.#isTurnScheduled = false;
+    const limit = Math.max(MIN_PER_TURN, MAX_IN_FLIGHT - this.#servedCount);
     let admitted = 0;
-    while (admitted < most && waiting.hasNext && !isDatabaseCrowded()) {
-      admitFirst();
+    while (admitted < limit && this.#queue.hasNext && !this.#isDatabaseCrowded()) {
+      this.#admitFirst();
       admitted += 1;
     }
-    room.onLetIn(admitted);
-    reading.readOn(admitted);
+    this.#queue.pace.count(admitted);
+    this.#reading.resume(admitted);
     // Otherwise the next response, or the timer, continues.
-    if ((admitted > 0 && waiting.hasNext) || reading.isReadingOn) takeTurn();
+    if ((admitted > 0 && this.#queue.hasNext) || this.#reading.isResuming) this.#scheduleTurn();
   }
 
   /**
    * First in, first out. Newest first would refuse the older requests, or let their callers give up, after a long wait.
    */
-  function admitFirst(): void {
-    const arrival = waiting.takeNext();
-    if (!arrival) return;
-    if (hasLeft(arrival)) return void refuse(arrival, 'caller_left');
-    if (arrival.isMemoryIntensive) memoryIntensive.begin(arrival.response);
-    arrival.serve();
+  #admitFirst(): void {
+    const request = this.#queue.takeNext();
+    if (!request) return;
+    if (isDisconnected(request)) this.#refuse(request, 'caller_left');
+    else {
+      if (request.isMemoryIntensive) this.#queue.memoryIntensive.begin(request.response);
+      request.serve();
+    }
   }
 
-  function refuse(arrival: QueuedRequest, reason: Parameters<RefusalCounts['add']>[0]): void {
-    budget.spend(arrival.refuse);
-    counts.add(reason);
-    if (budget.affordable() >= 1) return;
-    isPressed = true;
-    leave(arrival.response);
+  #refuse(request: QueuedRequest, reason: RefusalReason): void {
+    this.#budget.pay(request);
+    this.#counts.add(reason);
+    if (this.#budget.affordable() >= 1) return;
+    this.#reading.isOverloaded = true;
+    this.#pauseAfter(request.response);
   }
 
   /** Until the response is sent, Node itself continues to read the rest of the request. */
-  function leave(response: ServerResponse): void {
+  #pauseAfter(response: ServerResponse): void {
     response.once('close', () => {
       // Without the timer nothing would read the connection again.
-      if (timer && !isReadingAll) unread.leave(response.req.socket);
+      if (this.#timer && !this.#isReadingAll) this.#paused.pause(response.req.socket);
     });
   }
 
-  function supervise(): void {
+  #supervise(): void {
+    const queue = this.#queue;
     const now = performance.now();
-    room.measure(now);
-    for (const late of waiting.takeThoseBefore(now - LONGEST_WAIT))
-      refuse(late, hasLeft(late) ? 'caller_left' : 'waited_too_long');
-    if (waiting.length === 0) unread.readFirst(room.size);
-    else unread.readOld(LONG_UNREAD);
-    isPressed = waiting.length + unread.size > room.size;
-    takeTurn();
-    if (waiting.length === 0 && unread.size === 0) stopTimer();
+    queue.pace.measure(now);
+    for (const late of queue.takeAllBefore(now - MAX_WAIT_MS))
+      this.#refuse(late, isDisconnected(late) ? 'caller_left' : 'waited_too_long');
+    if (queue.length === 0) this.#paused.resumeFirst(queue.limit);
+    else this.#paused.resumeOld(LONG_PAUSE_MS);
+    this.#reading.isOverloaded = queue.length + this.#paused.size > queue.limit;
+    this.#scheduleTurn();
+    if (queue.length === 0 && this.#paused.size === 0) this.#stopTimer();
   }
 
   /** Nothing is left to do until a request is queued again. */
-  function stopTimer(): void {
-    clearInterval(timer);
-    timer = undefined;
-    isPressed = false;
-    room.reset();
+  #stopTimer(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#reading.isOverloaded = false;
+    this.#queue.pace.reset();
   }
-
-  return {
-    admits,
-    queue,
-    onAnswered(response) {
-      if (reading.isToLeave()) leave(response);
-      wake();
-    },
-    readAll() {
-      isReadingAll = true;
-      unread.readFirst(unread.size);
-    },
-  };
 }
 
 /**
  * Whether the client has closed the connection, or says that it sends no more. Such a client hardly waits for a
  * response.
  */
-function hasLeft({ response }: QueuedRequest): boolean {
+function isDisconnected({ response }: QueuedRequest): boolean {
   return response.destroyed || response.req.socket.readableEnded;
 }

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
-import { listenFault } from '../listen-fault.ts';
+import { listenFault } from '../listen.ts';
 import { type Addresses, banner } from './banner.ts';
 import { readDevelopmentSettings } from './development-settings.ts';
 import { freePort, isTaken } from './free-port.ts';
@@ -12,6 +13,7 @@ import { startPostgres } from './postgres.ts';
 import { startTokenIssuer } from './token-issuer.ts';
 
 const dataFolder = join(import.meta.dirname, '../../.data');
+const connectionFile = join(dataFolder, 'development.json');
 const dayInSeconds = 86_400;
 const readyLimit = 30_000;
 /** In milliseconds. A longer start says what it waits for. */
@@ -68,14 +70,26 @@ async function startEverything(): Promise<Addresses> {
     return { ...host, stop: () => host.shutDown() };
   });
   await untilReady(service, settings);
+  const token = issuer
+    ? await issuer.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds })
+    : undefined;
+  if (token) writeConnection({ url: service.url, token });
   return {
     service: service.url,
     hasDocumentation: settings.environment === 'development',
     database: database ? database.url : undefined,
     tokenEndpoint: issuer ? issuer.tokenEndpoint : undefined,
-    token: issuer ? await issuer.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds }) : undefined,
+    token,
     settings: settingsBeside(settings, service.port, database !== undefined),
   };
+}
+
+/** Writes the file from which `npm run users` takes the address of the service and a token. */
+function writeConnection(connection: { readonly url: string; readonly token: string }): void {
+  // A file that a killed process has left may have another mode.
+  rmSync(connectionFile, { force: true });
+  writeFileSync(connectionFile, `${JSON.stringify(connection)}\n`, { mode: 0o600 });
+  process.once('exit', () => rmSync(connectionFile, { force: true }));
 }
 
 /** Starts one part, prints its duration, and remembers to stop it before the parts that were started earlier. */

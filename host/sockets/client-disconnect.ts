@@ -5,13 +5,13 @@ import type { ServerResponse } from 'node:http';
  * server serves half-open connections, so a client that disconnects closes nothing by itself. Only the end of its data
  * shows it.
  */
-export function onceCallerLeft(response: ServerResponse, onLeft: () => void): () => void {
+export function onceClientDisconnected(response: ServerResponse, onDisconnected: () => void): () => void {
   const { socket } = response.req;
-  if (socket.readableEnded || response.destroyed) queueMicrotask(onLeft);
-  socket.on('end', onLeft);
-  response.on('close', onLeft);
+  if (socket.readableEnded || response.destroyed) queueMicrotask(onDisconnected);
+  socket.on('end', onDisconnected);
+  response.on('close', onDisconnected);
   return () => {
-    socket.off('end', onLeft);
-    response.off('close', onLeft);
+    socket.off('end', onDisconnected);
+    response.off('close', onDisconnected);
   };
 }

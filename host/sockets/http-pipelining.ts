@@ -2,23 +2,12 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** A request that may have to wait until the earlier requests of its connection are answered. */
-export type QueuedTurn = {
+export type PipelinedRequest = {
   readonly response: ServerResponse;
-  /** Whether the request is in flight while it waits. Probes are not. */
-  readonly isInFlight: boolean;
-  serve(): void;
+  /** Called when the earlier requests are answered. */
+  proceed(): void;
   /** Called if the connection has closed meanwhile. */
   drop(): void;
-};
-
-/** The order of the requests on each connection. */
-export type RequestOrder = {
-  /** Whether the previous response of the same connection, if there was one, is not sent yet. */
-  isToWaitFor(previous: ServerResponse | undefined): previous is ServerResponse;
-  /** Serves a request when the previous one is answered. */
-  follow(previous: ServerResponse, turn: QueuedTurn): void;
-  /** Number of requests in flight that wait in this way, on all connections. */
-  readonly waitingCount: number;
 };
 
 /**
@@ -27,60 +16,74 @@ export type RequestOrder = {
  * responses, had filled the heap with 300,000 requests of 28 bytes. Data that was read before, 64 KB at most, still
  * becomes requests.
  */
-const MANY = 64;
+const MAX_WAITING = 64;
 
 /** With so many waiting requests the connection is read again. */
-const FEW = 32;
+const RESUME_AT = 32;
 
 /**
- * Serves the requests of each connection one after the other, as their responses are sent (RFC 9112 section 9.3.2). A
- * client that sends forty requests at once and reads no response therefore costs one response, and does not act as
- * forty callers.
+ * The order of the requests on each connection: one after the other, as their responses are sent (RFC 9112 section
+ * 9.3.2). A client that sends forty requests at once and reads no response therefore costs one response, and does not
+ * act as forty callers.
  */
-export function createRequestOrder(): RequestOrder {
-  const behind = new WeakMap<Socket, QueuedTurn[]>();
-  let waitingCount = 0;
+export class RequestOrder {
+  readonly #pipelines = new WeakMap<Socket, Pipeline>();
 
-  function serveBehind(previous: ServerResponse, turns: QueuedTurn[], socket: Socket): void {
-    previous.once('close', () => {
-      if (socket.destroyed) {
-        waitingCount -= turns.filter(({ isInFlight }) => isInFlight).length;
-        return turns.forEach(({ drop }) => void drop());
-      }
-      const next = turns.shift();
-      if (next?.isInFlight) waitingCount -= 1;
-      if (next && turns.length > 0) serveBehind(next.response, turns, socket);
-      else behind.delete(socket);
-      if (turns.length === FEW && socket.isPaused()) socket.resume();
-      next?.serve();
-    });
+  /** Whether the previous response of the same connection, if there was one, is not sent yet. */
+  isBehind(previous: ServerResponse | undefined): previous is ServerResponse {
+    return previous !== undefined && !previous.writableFinished;
+  }
+
+  /** Lets a request proceed when the previous one is answered. */
+  follow(previous: ServerResponse, request: PipelinedRequest): void {
+    const { socket } = request.response.req;
+    const pipeline = this.#pipelines.get(socket);
+    if (pipeline && !pipeline.isEmpty) pipeline.add(request);
+    else this.#pipelines.set(socket, new Pipeline(socket, request, previous));
+  }
+}
+
+/** The requests of one connection that wait, at least one at first. */
+class Pipeline {
+  readonly #socket: Socket;
+  readonly #requests: PipelinedRequest[];
+
+  constructor(socket: Socket, first: PipelinedRequest, previous: ServerResponse) {
+    this.#socket = socket;
+    this.#requests = [first];
+    this.#waitFor(previous);
+  }
+
+  get isEmpty(): boolean {
+    return this.#requests.length === 0;
+  }
+
+  add(request: PipelinedRequest): void {
+    this.#requests.push(request);
+    if (this.#requests.length === MAX_WAITING) this.#socket.on('resume', this.#pauseWhileMany).pause();
+  }
+
+  #waitFor(previous: ServerResponse): void {
+    previous.once('close', () => this.#proceed());
+  }
+
+  #proceed(): void {
+    if (this.#socket.destroyed) {
+      for (const request of this.#requests) request.drop();
+      return;
+    }
+    const next = this.#requests.shift();
+    if (next && !this.isEmpty) this.#waitFor(next.response);
+    if (this.#requests.length === RESUME_AT && this.#socket.isPaused()) this.#socket.resume();
+    next?.proceed();
   }
 
   /**
    * Node itself continues to read at the end of each request, and for the rest of a request that was answered before it
    * was received.
    */
-  function pauseWhileMany(this: Socket): void {
-    const turns = behind.get(this);
-    if (turns && turns.length > FEW) this.pause();
-    else this.off('resume', pauseWhileMany);
-  }
-
-  return {
-    get waitingCount() {
-      return waitingCount;
-    },
-    isToWaitFor: (previous): previous is ServerResponse =>
-      previous !== undefined && !previous.writableFinished,
-    follow(previous, turn) {
-      const { socket } = turn.response.req;
-      const turns = behind.get(socket) ?? [];
-      turns.push(turn);
-      if (turn.isInFlight) waitingCount += 1;
-      if (turns.length === MANY) socket.on('resume', pauseWhileMany).pause();
-      if (turns.length > 1) return;
-      behind.set(socket, turns);
-      serveBehind(previous, turns, socket);
-    },
+  readonly #pauseWhileMany = (): void => {
+    if (this.#requests.length > RESUME_AT) this.#socket.pause();
+    else this.#socket.off('resume', this.#pauseWhileMany);
   };
 }

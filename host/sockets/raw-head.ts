@@ -1,7 +1,7 @@
 import { maxHeaderSize } from 'node:http';
 import type { GatewayEvent } from '../../lib/http/gateway.ts';
 import { encodePath } from '../../lib/http/path.ts';
-import { splitTarget } from '../gateway-adapter.ts';
+import { splitTarget } from '../request-event.ts';
 
 /** A request as the event that API Gateway would have made of it, from the part of its head that has arrived. */
 export type RawHead = GatewayEvent & { readonly httpVersion: string };
@@ -19,7 +19,7 @@ export const UNREADABLE: GatewayEvent = {
 const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) ((?:https?:\/)?\/[!-~]*) HTTP\/(1\.[01])$/;
 
 /** Reads the request at the beginning of a packet; undefined unless it begins with a well-formed request line. */
-export function rawHeadIn(packet: Buffer): RawHead | undefined {
+export function parseRawHead(packet: Buffer): RawHead | undefined {
   // A line without its end may continue in the next packet.
   const [requestLine = '', ...lines] = packet.toString('latin1').split('\r\n').slice(0, -1);
   const [, method, target, httpVersion] = REQUEST_LINE.exec(requestLine) ?? [];
@@ -38,7 +38,7 @@ export function rawHeadIn(packet: Buffer): RawHead | undefined {
 /** The fields that occur once. A repeated field is left out, because it is unknown which value was meant. */
 function singleFields(lines: readonly string[]): Record<string, string> {
   const end = lines.indexOf('');
-  const byName = Map.groupBy(end < 0 ? lines : lines.slice(0, end), nameIn);
+  const byName = Map.groupBy(end < 0 ? lines : lines.slice(0, end), parseName);
   return Object.fromEntries(
     [...byName].flatMap(([name, [line = '', ...more]]) =>
       more.length === 0 ? [[name, line.slice(name.length + 1).trim()]] : [],
@@ -46,6 +46,6 @@ function singleFields(lines: readonly string[]): Record<string, string> {
   );
 }
 
-function nameIn(line: string): string {
+function parseName(line: string): string {
   return line.split(':', 1).join().toLowerCase();
 }

@@ -23,43 +23,47 @@ type Options = {
 /** A connection, the number of bytes received at the last check, and the time since which it has been silent. */
 type Connection = { readonly socket: Socket; received: number; since: number };
 
-/** All connections of a server. */
-type Connections = {
-  /** Destroys all connections, including those that Node has given up after CONNECT. */
-  destroyAll(): void;
-};
-
 /**
- * Closes connections that have been silent for a while. Node's own keepAliveTimeout sets a timer after each response
- * and clears it at the next request: from 2,000 connections a tenth less was answered.
+ * The connections of a server, which are closed when they have been silent for a while. Node's own keepAliveTimeout
+ * sets a timer after each response and clears it at the next request: from 2,000 connections a tenth less was answered.
  */
-export function closeSilentConnections(
-  server: Server,
-  { isBusy, silence = SILENCE * 1000 + GRACE, period = GRACE }: Options,
-): Connections {
-  const connections = new ChurningSet<Connection>();
+export class SilentConnections {
+  readonly #connections = new ChurningSet<Connection>();
+  readonly #isBusy: (socket: Socket) => boolean;
+  readonly #silence: number;
+  readonly #period: number;
 
-  function look(): void {
-    const now = performance.now();
-    for (const connection of connections) {
-      const { socket, received, since } = connection;
-      if (received !== socket.bytesRead || isBusy(socket))
-        Object.assign(connection, { received: socket.bytesRead, since: now });
-      else if (now - since >= silence) socket.destroy();
-    }
+  constructor({ isBusy, silence = SILENCE * 1000 + GRACE, period = GRACE }: Options) {
+    this.#isBusy = isBusy;
+    this.#silence = silence;
+    this.#period = period;
   }
 
-  server.on('connection', (socket: Socket) => {
-    const connection = { socket, received: 0, since: performance.now() };
-    connections.add(connection);
-    socket.once('close', () => connections.delete(connection));
-  });
-  const timer = setInterval(look, period).unref();
-  server.once('close', () => clearInterval(timer));
+  /** Closes silent connections of this server from now on. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => this.#add(socket));
+    const timer = setInterval(() => this.#closeSilent(), this.#period).unref();
+    server.once('close', () => clearInterval(timer));
+  }
 
-  return {
-    destroyAll() {
-      for (const { socket } of connections) socket.destroy();
-    },
-  };
+  /** Destroys all connections, including those that Node has given up after CONNECT. */
+  destroyAll(): void {
+    for (const { socket } of this.#connections) socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    const connection = { socket, received: 0, since: performance.now() };
+    this.#connections.add(connection);
+    socket.once('close', () => this.#connections.delete(connection));
+  }
+
+  #closeSilent(): void {
+    const now = performance.now();
+    for (const connection of this.#connections) {
+      const { socket, received, since } = connection;
+      if (received !== socket.bytesRead || this.#isBusy(socket))
+        Object.assign(connection, { received: socket.bytesRead, since: now });
+      else if (now - since >= this.#silence) socket.destroy();
+    }
+  }
 }

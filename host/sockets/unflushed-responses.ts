@@ -2,84 +2,83 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 
-/**
- * Responses that are written but not accepted by the kernel, because their clients have not read earlier data. Together
- * they have a limit: 67 clients that requested lists of 1,000 users and read nothing held 132 MB, and now hold 16 MB.
- */
-export type UnflushedResponses = {
-  /** Must be called for a response of so many bytes that did not leave at once. */
-  add(response: ServerResponse, bytes: number): void;
-  /** Resolves when clients have received everything that was written. */
-  untilSent(): Promise<void>;
-};
-
 /** In milliseconds. A client that takes longer to read its response is disconnected. */
-const READING_TIME = 10_000;
+const MAX_READING_MS = 10_000;
 
 /** In milliseconds. A client does not read if the kernel has accepted nothing of its response for so long. */
-const STALLED = 250;
+const STALLED_MS = 250;
 
-/** In milliseconds. A client that has not read for so long after that is disconnected, however little is unsent. */
-const SILENCE = 5000;
+/** In milliseconds. A client that has not read for so long after that is disconnected, however little is unflushed. */
+const MAX_STALL_MS = 5000;
 
 /** In bytes: 25 lists of 1,000 users with long names and addresses. */
 const LIMIT = 16_000_000;
 
 /**
- * Creates the record of one server's unsent responses. Beyond `limit` bytes, clients that do not read are disconnected,
- * those that have not read for the longest time first. Beyond twice the limit any client is, the oldest response first.
- * The last response stays, whatever its size.
+ * The responses of one server that are written but not accepted by the kernel, because their clients have not read
+ * earlier data. Together they have a limit: 67 clients that requested lists of 1,000 users and read nothing held 132
+ * MB, and now hold 16 MB.
+ *
+ * Beyond `limit` bytes, clients that do not read are disconnected, those that have not read for the longest time first.
+ * Beyond twice the limit any client is, the oldest response first. The last response stays, whatever its size.
  */
-export function createUnflushedResponses(limit = LIMIT): UnflushedResponses {
+export class UnflushedResponses {
+  readonly #limit: number;
   /** In the order in which they were written, with their bytes. */
-  const unsent = new Map<ServerResponse, number>();
+  readonly #unflushed = new Map<ServerResponse, number>();
   /** In the order in which their clients stopped reading. */
-  const stalled = new Set<ServerResponse>();
-  let total = 0;
+  readonly #stalled = new Set<ServerResponse>();
+  #total = 0;
 
-  function add(response: ServerResponse, bytes: number): void {
-    unsent.set(response, bytes);
-    total += bytes;
-    const timer = setTimeout(() => response.destroy(), READING_TIME).unref();
+  constructor(limit = LIMIT) {
+    this.#limit = limit;
+  }
+
+  /** Must be called for a response of so many bytes that was not flushed at once. */
+  add(response: ServerResponse, bytes: number): void {
+    this.#unflushed.set(response, bytes);
+    this.#total += bytes;
+    const timer = setTimeout(() => response.destroy(), MAX_READING_MS).unref();
     // Node starts the timer again whenever the kernel accepts something.
-    response.setTimeout(STALLED, () => {
-      if (stalled.has(response)) return void response.destroy();
-      stalled.add(response);
-      response.setTimeout(SILENCE);
-      cutOff();
-    });
+    response.setTimeout(STALLED_MS, () => this.#onStall(response));
     // Called before Node removes the response from the connection: the next request may take any time.
     response.prependOnceListener('finish', () => response.setTimeout(0));
     response.once('close', () => {
       clearTimeout(timer);
-      remove(response);
+      this.#remove(response);
     });
-    cutOff();
+    this.#enforceLimit();
   }
 
-  function cutOff(): void {
-    while (total > limit && unsent.size > 1) {
-      const [response] = stalled.size > 0 || total <= 2 * limit ? stalled : unsent.keys();
+  /** Resolves when clients have received everything that was written. */
+  async untilSent(): Promise<void> {
+    // The last response is written right after the end of the drain, and further ones while these are being sent.
+    do {
+      await setImmediate();
+      await Promise.all([...this.#unflushed.keys()].map((response) => once(response, 'close')));
+    } while (this.#unflushed.size > 0);
+  }
+
+  #onStall(response: ServerResponse): void {
+    if (this.#stalled.has(response)) return void response.destroy();
+    this.#stalled.add(response);
+    response.setTimeout(MAX_STALL_MS);
+    this.#enforceLimit();
+  }
+
+  #enforceLimit(): void {
+    while (this.#total > this.#limit && this.#unflushed.size > 1) {
+      const isAnyCut = this.#stalled.size === 0 && this.#total > 2 * this.#limit;
+      const [response] = isAnyCut ? this.#unflushed.keys() : this.#stalled;
       if (!response) return;
-      remove(response);
+      this.#remove(response);
       response.destroy();
     }
   }
 
-  function remove(response: ServerResponse): void {
-    total -= unsent.get(response) ?? 0;
-    unsent.delete(response);
-    stalled.delete(response);
+  #remove(response: ServerResponse): void {
+    this.#total -= this.#unflushed.get(response) ?? 0;
+    this.#unflushed.delete(response);
+    this.#stalled.delete(response);
   }
-
-  return {
-    add,
-    async untilSent() {
-      // The last response is written right after the end of the drain, and further ones while these are being sent.
-      do {
-        await setImmediate();
-        await Promise.all([...unsent.keys()].map((response) => once(response, 'close')));
-      } while (unsent.size > 0);
-    },
-  };
 }

@@ -1,3 +1,4 @@
+import { freeBytes } from '../free-bytes.ts';
 import { type Piece, WORD } from './json-literal.ts';
 
 /** In bytes. A larger page enlarges its memory, and this memory is kept for the next page up to a limit. */
@@ -98,12 +99,13 @@ export class JsonPage {
 
   #keepFree(bytes: number): void {
     if (this.#end + bytes <= this.#bytes.length) return;
-    const written = this.#bytes.subarray(0, this.#end);
-    this.#use(Buffer.alloc((this.#end + bytes) * 2));
-    written.copy(this.#bytes);
+    const larger = Buffer.alloc((this.#end + bytes) * 2);
+    this.#bytes.copy(larger, 0, 0, this.#end);
+    this.#use(larger);
   }
 
   #use(bytes: Buffer<ArrayBuffer>): void {
+    freeBytes(this.#bytes);
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer);
   }

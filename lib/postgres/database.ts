@@ -1,54 +1,67 @@
 import type { Tracing } from '../observability/tracing.ts';
 import type { Settings } from '../settings/settings.ts';
-import { closeDeadConnections } from './hosts/dead-connections.ts';
+import { DeadConnectionWatch } from './hosts/dead-connections.ts';
 import { Hosts } from './hosts/hosts.ts';
-import type { StatementKind } from './sender.ts';
+import type { Executors } from './sender.ts';
 import { Statements } from './statements.ts';
-import { maxWaiting, openExecutors } from './wire/routing.ts';
-import type { Way } from './wire/way.ts';
-
-/** The executor of some kinds of statements. */
-type Executor = Pick<Way, 'waitingCount'>;
+import type { Executor } from './wire/executor.ts';
+import { maxWaitingStatements, openExecutors } from './wire/routing.ts';
+import type { SessionExecutor } from './wire/session-executor.ts';
 
 /** The database of the service. */
-export type Database = {
+export class Database {
   readonly statements: Statements;
-  /** Number of connections, and of statements that wait for one. */
-  connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number };
   /** The executor of each kind of statement. */
-  readonly executors: Readonly<Record<StatementKind, Executor>>;
-  /** Whether half of the statements that may wait for an executor wait for it. */
-  isCrowded(executor: Executor): boolean;
+  readonly executors: Executors;
   /** The hosts of SVC_POSTGRES_HOST. */
   readonly hosts: Hosts;
-  /** Cancels all statements, for good. */
-  cancel(): void;
-  /** Closes all connections, and waits for no statement longer than `seconds`. */
-  close(seconds: number): Promise<void>;
-};
+  readonly #pools: readonly SessionExecutor[];
+  /** The executors of all kinds, and the pools behind them. */
+  readonly #all: ReadonlySet<Executor>;
+  readonly #maxWaiting: number;
 
-/** Opens nothing yet: the first statement connects. */
-export function openDatabase(settings: Settings['postgres'], tracing?: Tracing): Database {
-  const hosts = new Hosts(settings);
-  const watch = closeDeadConnections(settings, () => hosts.onSilence());
-  const { executors, pools } = openExecutors(settings, hosts, watch);
-  const withinSpan = tracing?.databaseSpans(settings.database, () => hosts.inUse);
-  const statements = new Statements(settings, executors, hosts, withinSpan);
-  const isCrowded = ({ waitingCount }: Executor) => waitingCount >= maxWaiting(settings) / 2;
-  return { statements, executors, isCrowded, hosts, connections, cancel: () => statements.cancel(), close };
+  /** Opens no connection. The first statement does. */
+  constructor(settings: Settings['postgres'], tracing?: Tracing) {
+    this.hosts = new Hosts(settings);
+    const watch = new DeadConnectionWatch(settings, () => this.hosts.onSilence());
+    const opened = openExecutors(settings, this.hosts, (session) => watch.add(session));
+    this.executors = opened.executors;
+    this.#pools = opened.pools;
+    this.#all = new Set([...Object.values(opened.executors), ...opened.pools]);
+    this.#maxWaiting = maxWaitingStatements(settings);
+    const withinSpan = tracing?.databaseSpans(settings.database, () => this.hosts.inUse);
+    this.statements = new Statements(settings, opened.executors, this.hosts, withinSpan);
+  }
 
-  function connections() {
-    let [idle, used] = [0, 0];
-    for (const { sessions } of pools) {
+  /** Number of connections, and of statements that wait for one. Statements that wait to be batched count each. */
+  readonly connections = () => {
+    let [idle, used, waitedFor] = [0, 0, 0];
+    for (const { sessions } of this.#pools) {
       idle += sessions.idle;
       used += sessions.used;
     }
-    return { idle, used, waitedFor: statements.waitingCount };
+    for (const { waitingCount } of this.#all) waitedFor += waitingCount;
+    return { idle, used, waitedFor };
+  };
+
+  /** Whether half of the statements that may wait for an executor wait for it. */
+  readonly isCrowded = ({ waitingCount }: Pick<Executor, 'waitingCount'>): boolean =>
+    waitingCount >= this.#maxWaiting / 2;
+
+  /** Cancels all statements, and refuses later ones. */
+  cancel(): void {
+    for (const executor of this.#all) executor.cancel();
   }
 
-  async function close(seconds: number): Promise<void> {
-    const timer = setTimeout(() => statements.cancel(), seconds * 1000);
-    await Promise.all(pools.map((pool) => pool.close()));
+  /** Closes all connections. Statements in progress are cancelled after this number of seconds. */
+  async close(seconds: number): Promise<void> {
+    const timer = setTimeout(() => this.cancel(), seconds * 1000);
+    await Promise.all(this.#pools.map((pool) => pool.close()));
     clearTimeout(timer);
   }
+}
+
+/** Opens the database. The first statement connects. */
+export function openDatabase(settings: Settings['postgres'], tracing?: Tracing): Database {
+  return new Database(settings, tracing);
 }

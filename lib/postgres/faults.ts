@@ -30,8 +30,8 @@ const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
  * A serialization failure or a deadlock. Nothing was written, so the statement may be sent again. After 40003
  * (statement completion unknown) it is never sent again, because the write may have happened.
  */
-export function conflictOf(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
-  const code = sqlStateOf(fault);
+export function classifyConflict(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
+  const code = sqlState(fault);
   if (code === '40001') return 'serialization_failure';
   return code === '40P01' ? 'deadlock' : undefined;
 }
@@ -41,46 +41,46 @@ export function conflictOf(fault: unknown): 'serialization_failure' | 'deadlock'
  * type"), or the session has forgotten it. Nothing ran.
  */
 export function isStalePlan(fault: unknown): boolean {
-  const code = sqlStateOf(fault);
+  const code = sqlState(fault);
   return code === '0A000' || code === '26000';
 }
 
 /** The statement has waited for a lock for as long as its connection allows, and has written nothing. */
 export function isLockTimeout(fault: unknown): boolean {
-  return sqlStateOf(fault) === '55P03';
+  return sqlState(fault) === '55P03';
 }
 
 /**
  * PostgreSQL has refused a statement that wrote several items, possibly because of one of them. It wrote none of them,
  * and may accept the others.
  */
-export function isOfOneItem(fault: unknown): boolean {
+export function mayConcernOneItem(fault: unknown): boolean {
   if (isLockTimeout(fault)) return true;
-  return isOfPostgres(fault) && !isStalePlan(fault) && !UNAVAILABLE.test(sqlStateOf(fault) ?? '');
+  return isFromPostgres(fault) && !isStalePlan(fault) && !UNAVAILABLE.test(sqlState(fault) ?? '');
 }
 
 /** The table does not exist (yet). */
 export function isMissingTable(fault: unknown): boolean {
-  return sqlStateOf(fault) === '42P01';
+  return sqlState(fault) === '42P01';
 }
 
 /** The column does not exist (yet). */
 export function isMissingColumn(fault: unknown): boolean {
-  return sqlStateOf(fault) === '42703';
+  return sqlState(fault) === '42703';
 }
 
 /**
  * Another session prevented a change of the schema: by a lock, a deadlock, or the same change at the same time, which
  * `if not exists` does not always notice (XX000: "tuple concurrently updated").
  */
-export function isInTheWay(fault: unknown): boolean {
-  const isInCatalog = sqlStateOf(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
-  return isInCatalog || /^(55P03|40001|40P01|42710|42P07|XX000)$/.test(sqlStateOf(fault) ?? '');
+export function isSchemaConflict(fault: unknown): boolean {
+  const isInCatalog = sqlState(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
+  return isInCatalog || /^(55P03|40001|40P01|42710|42P07|XX000)$/.test(sqlState(fault) ?? '');
 }
 
 /** The server accepts no writes, or no longer accepts them. */
 export function isReadOnly(fault: unknown): boolean {
-  return sqlStateOf(fault instanceof Problem ? fault.cause : fault) === READ_ONLY;
+  return sqlState(fault instanceof Problem ? fault.cause : fault) === READ_ONLY;
 }
 
 /**
@@ -90,7 +90,7 @@ export function isReadOnly(fault: unknown): boolean {
 export function waitedFor(fault: unknown, table: string): boolean {
   const cause = fault instanceof Problem ? fault.cause : fault;
   const { where } = (cause ?? {}) as { where?: string };
-  return /^(55P03|57014)$/.test(sqlStateOf(cause) ?? '') && where?.includes(table) === true;
+  return /^(55P03|57014)$/.test(sqlState(cause) ?? '') && where?.includes(table) === true;
 }
 
 /** The connection has ended before the statement was sent: nothing ran. */
@@ -101,16 +101,16 @@ export class NotSent extends Error {
 }
 
 /** PostgreSQL has not answered a statement within the request's time limit. */
-export class AnswerTimeout extends Error {
+export class ResponseTimeout extends Error {
   constructor() {
     super('no answer within the time limit');
   }
 }
 
 /** The time limit was reached after the statement had been sent, or the statement met others until then. */
-export function ranOutOfTime(fault: unknown): boolean {
+export function reachedTimeLimit(fault: unknown): boolean {
   const cause = fault instanceof Problem ? fault.cause : fault;
-  return cause instanceof AnswerTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlStateOf(cause) ?? '');
+  return cause instanceof ResponseTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlState(cause) ?? '');
 }
 
 /** The suffix of an index's name while `reindex concurrently` replaces the index. */
@@ -119,12 +119,12 @@ const REINDEXED = /_cc(new|old)\d*$/;
 /** A write refused by a unique index of this name. */
 export function violatesUnique(fault: unknown, index: string): boolean {
   const { constraint = '' } = (fault ?? {}) as { constraint?: string };
-  return sqlStateOf(fault) === '23505' && constraint.replace(REINDEXED, '') === index;
+  return sqlState(fault) === '23505' && constraint.replace(REINDEXED, '') === index;
 }
 
 /** Whether the session cannot be used again: PostgreSQL ended it, or did not answer. */
 export function breaksConnection(fault: unknown): boolean {
-  return !isOfPostgres(fault) || ENDS_SESSION.test(sqlStateOf(fault) ?? '');
+  return !isFromPostgres(fault) || ENDS_SESSION.test(sqlState(fault) ?? '');
 }
 
 /**
@@ -132,20 +132,20 @@ export function breaksConnection(fault: unknown): boolean {
  * session for another reason (53300, an account) may still accept the writes of others.
  */
 export function isUnreachable(fault: unknown): boolean {
-  const code = sqlStateOf(fault);
-  if (isOfPostgres(fault)) return code === CANNOT_CONNECT_NOW;
-  return code === undefined ? CONNECTION_LOST.test(messageOf(fault)) : NOT_REACHED.test(code);
+  const code = sqlState(fault);
+  if (isFromPostgres(fault)) return code === CANNOT_CONNECT_NOW;
+  return code === undefined ? CONNECTION_LOST.test(errorMessage(fault)) : NOT_REACHED.test(code);
 }
 
 /** The connection was closed before the session began. The host, or a proxy in front of it, was reachable. */
 export function wasCutOff(fault: unknown): boolean {
   return (
-    /^(ECONNRESET|EPIPE)$/.test(sqlStateOf(fault) ?? '') || /terminated|not queryable/.test(messageOf(fault))
+    /^(ECONNRESET|EPIPE)$/.test(sqlState(fault) ?? '') || /terminated|not queryable/.test(errorMessage(fault))
   );
 }
 
 /** An error of PostgreSQL or of a pooler, not of pg about its connection. */
-export function isOfPostgres(fault: unknown): boolean {
+export function isFromPostgres(fault: unknown): boolean {
   return (fault as { severity?: string } | undefined)?.severity !== undefined;
 }
 
@@ -156,9 +156,9 @@ export function hasLostConnection(fault: unknown): boolean {
 }
 
 /** The problem for a fault of the database. The cause is only for the log. */
-export function problemOfFault(fault: unknown): unknown {
-  const code = sqlStateOf(fault);
-  const message = messageOf(fault);
+export function toProblem(fault: unknown): unknown {
+  const code = sqlState(fault);
+  const message = errorMessage(fault);
   if (code === undefined ? CONNECTION_LOST.test(message) : UNAVAILABLE.test(code)) {
     return unavailable(`PostgreSQL cannot answer: ${code ?? message}`, fault);
   }
@@ -173,10 +173,10 @@ export function problemOfFault(fault: unknown): unknown {
   return fault;
 }
 
-function messageOf(fault: unknown): string {
+function errorMessage(fault: unknown): string {
   return fault instanceof Error ? fault.message : '';
 }
 
-function sqlStateOf(fault: unknown): string | undefined {
+function sqlState(fault: unknown): string | undefined {
   return (fault as { code?: string } | undefined)?.code;
 }

@@ -1,11 +1,11 @@
 /** The engine: everything that the service uses of it. README.md says how it works. */
 export { type Database, openDatabase } from './database.ts';
-export type { Engine } from './engines.ts';
+export type { EngineProfile as Engine } from './engine-profile.ts';
 export { isMissingColumn, isReadOnly, violatesUnique } from './faults.ts';
 export { createIndexConcurrently } from './migrate/concurrent-index.ts';
 export { type Migration, migrate } from './migrate/migrate.ts';
 export type { SendSql } from './migrate/migration-connection.ts';
-export type { Run } from './prepare.ts';
+export type { Run } from './prepared-statement.ts';
 export { createReadiness, type Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';
 export type { ListRow, Statements } from './statements.ts';

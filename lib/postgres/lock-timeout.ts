@@ -5,16 +5,16 @@
 export const LOCK_TIMEOUT_PARAMETER = Symbol('time left');
 
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
-export const LOCK_GRACE = 200;
+export const LOCK_GRACE_MS = 200;
 
 /** For how long a statement may wait for a lock when it has so much time left; both in milliseconds. */
-export function lockTimeoutIn(left: number): number {
-  return Math.max(Math.floor(left - LOCK_GRACE), 1);
+export function computeLockTimeout(left: number): number {
+  return Math.max(Math.floor(left - LOCK_GRACE_MS), 1);
 }
 
 /** The values, with the time that is left: so many milliseconds. */
-export function withTimeLeft(values: readonly unknown[], milliseconds: number): readonly unknown[] {
+export function fillLockTimeout(values: readonly unknown[], milliseconds: number): readonly unknown[] {
   if (!values.includes(LOCK_TIMEOUT_PARAMETER)) return values;
-  const limit = String(lockTimeoutIn(milliseconds));
+  const limit = String(computeLockTimeout(milliseconds));
   return values.map((value) => (value === LOCK_TIMEOUT_PARAMETER ? limit : value));
 }

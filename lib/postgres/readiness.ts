@@ -1,7 +1,7 @@
 import { unavailable } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isMissingTable } from './faults.ts';
-import { abandon, clientConfig } from './hosts/connection.ts';
+import { clientConfig } from './hosts/connection-config.ts';
 import { Hosts } from './hosts/hosts.ts';
 import type { Session } from './hosts/session.ts';
 
@@ -12,69 +12,85 @@ export type Readiness = {
   close(): Promise<void>;
 };
 
-const TIME_LIMIT = 950;
+const TIME_LIMIT_MS = 950;
 
 const NOT_MIGRATED = Symbol('not migrated');
 
 /**
- * Asks on a connection of its own, which no load on the other connections delays, one question at a time. The schema has
- * the tables that this version needs when its latest migration is recorded.
+ * Asks over a session of its own, which no load on the other sessions delays, one question at a time. The schema has the
+ * tables that this version needs when its latest migration is recorded.
  */
-export function createReadiness(
-  settings: Settings['postgres'],
-  latestMigration: string,
-  hosts = new Hosts(settings),
-): Readiness {
-  const isMigrated = { text: 'select from kysely_migration where name = $1', values: [latestMigration] };
-  let session: Promise<Session> | undefined;
-  let asking: Promise<void> | undefined;
+class ReadinessCheck implements Readiness {
+  readonly #settings: Settings['postgres'];
+  readonly #latestMigration: string;
+  readonly #hosts: Hosts;
+  #session: Promise<Session> | undefined;
+  #asking: Promise<void> | undefined;
 
-  /** A session that needs longer than the time limit of a check is there for the next check. */
-  async function ask(): Promise<void> {
-    session ??= open();
+  constructor(settings: Settings['postgres'], latestMigration: string, hosts: Hosts) {
+    this.#settings = settings;
+    this.#latestMigration = latestMigration;
+    this.#hosts = hosts;
+  }
+
+  check(): Promise<void> {
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async close(): Promise<void> {
+    void this.#session?.then(
+      (opened) => opened.abandon(),
+      () => {},
+    );
+  }
+
+  /** A session that takes longer to open than the time limit of a check is used by the next check. */
+  async #ask(): Promise<void> {
+    this.#session ??= this.#open();
     let opened: Session | undefined;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
-      if (opened) abandon(opened);
+      opened?.abandon();
       reject(new Error('PostgreSQL did not answer in time'));
-    }, TIME_LIMIT);
+    }, TIME_LIMIT_MS);
     try {
-      opened = await Promise.race([session, late]);
-      const { rowCount } = await Promise.race([opened.query(isMigrated), late]);
+      opened = await Promise.race([this.#session, late]);
+      const recorded = opened.query('select from kysely_migration where name = $1', [this.#latestMigration]);
+      const { rowCount } = await Promise.race([recorded, late]);
       if (rowCount === 0) throw NOT_MIGRATED;
     } catch (cause) {
-      if (opened && !isUnmigrated(cause)) abandon(opened);
+      if (!isUnmigrated(cause)) opened?.abandon();
       throw notReady(cause);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  function open(): Promise<Session> {
-    const opening = new hosts.Session(clientConfig(settings));
+  #open(): Promise<Session> {
+    const opening = new this.#hosts.Session(clientConfig(this.#settings));
     const opened = opening.connect();
     const forget = () => {
-      if (session === opened) session = undefined;
+      if (this.#session === opened) this.#session = undefined;
     };
     opened.catch(forget);
     opening.once('end', forget).on('error', () => {
       forget();
-      if (!asking) void opening.end();
+      if (!this.#asking) void opening.end();
     });
     return opened;
   }
+}
 
-  return {
-    check() {
-      asking ??= ask().finally(() => {
-        asking = undefined;
-      });
-      return asking;
-    },
-    async close() {
-      void session?.then(abandon, () => {});
-    },
-  };
+/** Creates the check of one instance. It connects when it is first used. */
+export function createReadiness(
+  settings: Settings['postgres'],
+  latestMigration: string,
+  hosts = new Hosts(settings),
+): Readiness {
+  return new ReadinessCheck(settings, latestMigration, hosts);
 }
 
 /** Before the first migration, the record of migrations does not exist either. */

@@ -1,12 +1,12 @@
-import { conflictOf, hasLostConnection, NotSent } from './faults.ts';
+import { classifyConflict, hasLostConnection, NotSent } from './faults.ts';
 
 /** In milliseconds. */
-const FIRST_PAUSE = 4;
-const LONGEST_PAUSE = 250;
+const FIRST_PAUSE_MS = 4;
+const MAX_PAUSE_MS = 250;
 
 /** Why a statement is sent again, and after how many milliseconds. */
 export type Retry = {
-  readonly reason: 'connection_lost' | NonNullable<ReturnType<typeof conflictOf>>;
+  readonly reason: 'connection_lost' | NonNullable<ReturnType<typeof classifyConflict>>;
   readonly pause: number;
 };
 
@@ -18,7 +18,7 @@ export type Retry = {
 export function retryAfter(fault: unknown, attempts: number, isRead = false): Retry | undefined {
   const isHarmless = fault instanceof NotSent || (isRead && hasLostConnection(fault));
   if (isHarmless && attempts === 1) return { reason: 'connection_lost', pause: 0 };
-  const reason = conflictOf(fault);
+  const reason = classifyConflict(fault);
   if (!reason) return undefined;
-  return { reason, pause: Math.random() * Math.min(FIRST_PAUSE * 2 ** (attempts - 1), LONGEST_PAUSE) };
+  return { reason, pause: Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS) };
 }

@@ -3,12 +3,11 @@ import { Problem } from '../http/problem.ts';
 import { currentRequest, type RequestScope } from '../http/request-scope.ts';
 import type { WithinDatabaseSpan } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
-import { isLockTimeout, isReadOnly, isStalePlan, problemOfFault } from './faults.ts';
+import { isLockTimeout, isReadOnly, isStalePlan, toProblem } from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
 import { type Retry, retryAfter } from './retry.ts';
-import type { StatementText } from './wire/pipeline.ts';
-import type { Row } from './wire/row-reader.ts';
-import type { Way } from './wire/way.ts';
+import type { Executor, StatementText } from './wire/executor.ts';
+import type { Row } from './wire/rows.ts';
 
 /**
  * What a statement means for the other statements of its connection. The statements of all requests share connections,
@@ -21,20 +20,20 @@ export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single'
 type ExecutorName = StatementKind | 'lock-waiters';
 
 /** The executor of each kind of statement. */
-export type Executors = Readonly<Record<ExecutorName, Way>>;
+export type Executors = Readonly<Record<ExecutorName, Executor>>;
 
 /** A statement as it is sent. Its summary, the operation and the table, is `db.query.summary` of its span. */
 export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
 
 /** In milliseconds. PostgreSQL's own time limit is shorter, so that PostgreSQL responds first if it can. */
-const GRACE = 250;
+const GRACE_MS = 250;
 
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
 /** The time limit of all statements of one request together, in milliseconds: a little more than PostgreSQL's own. */
-export function timeLimitOf({ statementTimeout }: Settings['postgres']): number {
-  return statementTimeout * 1000 + GRACE;
+function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
+  return statementTimeout * 1000 + GRACE_MS;
 }
 
 /** Sends single statements within the request's time limit. It alone decides whether a statement is sent again. */
@@ -58,7 +57,7 @@ export class Sender {
   ) {
     this.#executors = executors;
     this.#hosts = hosts;
-    this.#timeLimit = timeLimitOf(settings);
+    this.#timeLimit = requestTimeLimit(settings);
     this.#withinSpan = withinSpan;
   }
 
@@ -79,20 +78,6 @@ export class Sender {
     return this.#deadlineOf(currentRequest()) - performance.now();
   }
 
-  /** Number of statements that wait for a connection. Statements that wait to be batched count each. */
-  get waitingCount(): number {
-    return this.#eachExecutor().reduce((total, executor) => total + executor.waitingCount, 0);
-  }
-
-  /** Cancels all statements, also those that come later. Each of them is refused as unavailable. */
-  cancel(): void {
-    for (const executor of this.#eachExecutor()) executor.cancel();
-  }
-
-  #eachExecutor(): Way[] {
-    return [...new Set(Object.values(this.#executors))];
-  }
-
   #send(name: ExecutorName, text: KindText, values: readonly unknown[], deadline: number) {
     const executor = this.#executors[name];
     return this.#withinSpan
@@ -111,7 +96,7 @@ export class Sender {
       else {
         if (isReadOnly(fault)) this.#hosts.onReadOnly();
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
-        if (!retry || performance.now() + retry.pause >= deadline) throw problemOfFault(fault);
+        if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault);
         attempts += 1;
         this.retried[retry.reason] += 1;
         if (retry.pause > 0) await sleep(retry.pause);

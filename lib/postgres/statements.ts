@@ -1,22 +1,21 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
-import { engineOf } from './engines.ts';
-import { ranOutOfTime, waitedFor } from './faults.ts';
+import { engineProfile } from './engine-profile.ts';
+import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { LOCK_TIMEOUT_PARAMETER } from './lock-timeout.ts';
-import { prepare, type Run, type Values } from './prepare.ts';
+import { PreparedStatement, type Run, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
-import type { ReceivedRow } from './wire/row-reader.ts';
+import type { ReceivedRow } from './wire/rows.ts';
 
 /** A row of a list as PostgreSQL sent it, in binary. `lib/json` writes it without reading its values. */
 export type ListRow = ReceivedRow;
 
-/**
- * The statements of the service. Each method takes a statement of one kind, written with kysely, and returns a function
- * that sends it. The statement is compiled when it is first sent: to compile it each time would cost a fifth of a
- * request. `summary` is the operation and the table, as spans show it.
- */
 type SenderOptions = ConstructorParameters<typeof Sender> extends [unknown, ...infer Rest] ? Rest : never;
 
+/**
+ * The statements of the service. Each method takes a statement of one kind, written with kysely, and returns a function
+ * that sends it. `summary` is the operation and the table, as spans show it.
+ */
 export class Statements extends Sender {
   readonly #limitsLockWaits: boolean;
   readonly #readAcceptsWrites = this.single<Values, { accepts_writes: boolean }>(
@@ -26,7 +25,7 @@ export class Statements extends Sender {
 
   constructor(settings: Settings['postgres'], ...options: SenderOptions) {
     super(settings, ...options);
-    this.#limitsLockWaits = engineOf(settings).limitsLockWaits;
+    this.#limitsLockWaits = engineProfile(settings).limitsLockWaits;
   }
 
   /** A read of one row by its `id`. One statement reads the ids of many requests; `ids` is of type `uuid[]`. */
@@ -35,10 +34,10 @@ export class Statements extends Sender {
     write: (ids: RawBuilder<unknown>) => RawBuilder<Row>,
   ): (id: string) => Promise<Row | undefined> {
     type Given = { readonly ids: readonly string[] };
-    const run = prepare<Given, Row>(this, { summary, kind: 'batched-read' }, ({ ids }) =>
+    const statement = new PreparedStatement<Given, Row>(this, { summary, kind: 'batched-read' }, ({ ids }) =>
       write(sql`${ids}::uuid[]`),
     );
-    return (id) => run({ ids: [id] }).then(firstOf);
+    return (id) => statement.run({ ids: [id] }).then(takeFirst);
   }
 
   /**
@@ -52,23 +51,31 @@ export class Statements extends Sender {
     write: (given: RawBuilder<unknown>) => RawBuilder<Row>,
   ): (values: Given) => Promise<Row | undefined> {
     const columns = Object.entries<string>(types);
-    const run = prepare<Values, Row>(this, { summary, kind: 'batched-write' }, (lists) =>
+    const statement = new PreparedStatement<Values, Row>(this, { summary, kind: 'batched-write' }, (lists) =>
       write(givenRows(columns, lists)),
     );
-    return (values) => run(asLists(values)).then(firstOf);
+    return (values) => statement.run(toLists(values)).then(takeFirst);
   }
 
   /**
-   * A read of many rows, which are not read but left as they came. A read that takes PostgreSQL long (`isLong`) is sent
-   * on a connection of its own.
+   * A read of many rows, which stay in the form in which they came. A read that takes PostgreSQL long (`isLong`) has a
+   * connection of its own.
    */
   list<Given extends Values>(
     summary: string,
     write: (given: Given) => RawBuilder<unknown>,
   ): (values: Given, isLong: boolean) => Promise<readonly ListRow[]> {
-    const short = prepare<Given, ListRow>(this, { summary, kind: 'list', isBinary: true }, write);
-    const long = prepare<Given, ListRow>(this, { summary, kind: 'single', isBinary: true }, write);
-    return (values, isLong) => (isLong ? long : short)(values);
+    const short = new PreparedStatement<Given, ListRow>(
+      this,
+      { summary, kind: 'list', isBinary: true },
+      write,
+    );
+    const long = new PreparedStatement<Given, ListRow>(
+      this,
+      { summary, kind: 'single', isBinary: true },
+      write,
+    );
+    return (values, isLong) => (isLong ? long : short).run(values);
   }
 
   /** Any other statement. It has a connection of its own. */
@@ -76,7 +83,8 @@ export class Statements extends Sender {
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
   ): Run<Given, Row> {
-    return prepare<Given, Row>(this, { summary, kind: 'single' }, write);
+    const statement = new PreparedStatement<Given, Row>(this, { summary, kind: 'single' }, write);
+    return (values) => statement.run(values);
   }
 
   /**
@@ -93,7 +101,7 @@ export class Statements extends Sender {
    * written. If the engine does not report what it waited for, any time limit may be such a wait.
    */
   waitedFor(fault: unknown, table: string): boolean {
-    return this.#limitsLockWaits ? waitedFor(fault, table) : ranOutOfTime(fault);
+    return this.#limitsLockWaits ? waitedFor(fault, table) : reachedTimeLimit(fault);
   }
 
   /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */
@@ -103,12 +111,12 @@ export class Statements extends Sender {
   }
 }
 
-function firstOf<Row>([row]: readonly Row[]): Row | undefined {
+function takeFirst<Row>([row]: readonly Row[]): Row | undefined {
   return row;
 }
 
 /** Each value as a list of one. A batch has lists with an entry for each request. */
-function asLists(values: Values): Values {
+function toLists(values: Values): Values {
   const lists: Record<string, readonly [unknown]> = {};
   for (const name in values) lists[name] = [values[name]];
   return lists;

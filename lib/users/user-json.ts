@@ -1,13 +1,12 @@
 import { isoTime } from '../json/iso-time.ts';
-import { type Field, fields, isOmittedIfNull } from './fields.ts';
+import { fields, isOmittedIfNull } from './fields.ts';
 import type { User } from './user.ts';
 
-const MEMBERS = fields.map((field, index) => ({
-  name: field.name,
-  sqlType: field.sqlType,
-  begin: `${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`,
-  isOmittedIfNull: isOmittedIfNull(field),
-}));
+const MEMBERS = fields.map((field, index) => {
+  const begin = `${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`;
+  const { name, sqlType } = field;
+  return { name, sqlType, begin, ifNull: isOmittedIfNull(field) ? '' : `${begin}null` };
+});
 
 /**
  * The JSON of a user, identical to `JSON.stringify` of its members. It is written without Date objects, which took 205
@@ -15,23 +14,26 @@ const MEMBERS = fields.map((field, index) => ({
  */
 export function userJson(user: User): string {
   let json = '';
-  for (const { name, sqlType, begin, isOmittedIfNull } of MEMBERS) {
+  // An index, because an iterator allocates memory for each member until V8 has optimized the loop.
+  for (let index = 0; index < MEMBERS.length; index += 1) {
+    const { name, sqlType, begin, ifNull } = MEMBERS[index] as (typeof MEMBERS)[number];
     const value = user[name];
-    if (value !== null) json += begin + literalOf(sqlType, value);
-    else if (!isOmittedIfNull) json += `${begin}null`;
+    json += value === null ? ifNull : begin;
+    if (value === null) continue;
+    switch (sqlType) {
+      case 'uuid':
+        json += `"${value}"`;
+        break;
+      case 'text':
+        json += JSON.stringify(value);
+        break;
+      case 'boolean':
+        json += value;
+        break;
+      case 'timestamptz':
+        json += `"${isoTime(value as number)}"`;
+        break;
+    }
   }
   return `${json}}`;
-}
-
-function literalOf(sqlType: Field['sqlType'], value: string | number | boolean): string {
-  switch (sqlType) {
-    case 'uuid':
-      return `"${value}"`;
-    case 'text':
-      return JSON.stringify(value);
-    case 'boolean':
-      return String(value);
-    case 'timestamptz':
-      return `"${isoTime(value as number)}"`;
-  }
 }

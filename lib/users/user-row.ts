@@ -16,7 +16,10 @@ const times = fields.filter(({ sqlType }) => sqlType === 'timestamptz').map(({ n
 /** The user in a row. */
 export function userIn(row: UserRow): User {
   const user: Record<string, unknown> = { ...row };
-  for (const name of times) user[name] = Number(row[name]);
+  for (let index = 0; index < times.length; index += 1) {
+    const name = times[index] as FieldName;
+    user[name] = Number(row[name]);
+  }
   return user as User;
 }
 

@@ -6,7 +6,10 @@ export type Fault = {
   /** Also seen by who only reads. */
   readonly isSeenReading?: true;
   readonly onRequest?: (request: RawRequest) => RawRequest;
-  readonly onAnswer?: (answer: RawAnswer, request: RawRequest) => RawAnswer | 'reset';
+  readonly onAnswer?: (
+    answer: RawAnswer,
+    request: RawRequest,
+  ) => RawAnswer | 'reset' | Promise<RawAnswer | 'reset'>;
 };
 
 type Where = (answer: RawAnswer, request: RawRequest) => boolean;

@@ -216,6 +216,42 @@ describe('a service that cannot answer', () => {
     expect(front.seen).toHaveLength(3);
   });
 
+  test('whose response breaks off in its body is asked again', async () => {
+    let count = 0;
+    const cutOff = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('[{"email"')),
+      pull: (controller) => controller.error(new TypeError('terminated')),
+    });
+    const users = usersAt(service.url, {
+      fetch: async (input, init) => {
+        count += 1;
+        return count > 1 ? fetch(input, init) : new Response(cutOff);
+      },
+    });
+
+    expect((await users.findByEmail('ada@example.com'))?.full_name).toBe('ADA');
+    expect(count).toBe(2);
+  });
+
+  test('is not asked while the authorization server refuses, and the refusal is returned at once', async () => {
+    let count = 0;
+    const token = clientCredentials({
+      url: 'https://identity.example.com/token',
+      clientId: 'c',
+      clientSecret: 'wrong',
+      fetch: async () => {
+        count += 1;
+        return Response.json({ error: 'invalid_client' }, { status: 401 });
+      },
+    });
+    const error = await usersAt(service.url, { token })
+      .head()
+      .catch((reason) => reason);
+
+    expect(error.message).toBe('401: no token from https://identity.example.com/token: invalid_client');
+    expect(count).toBe(1);
+  });
+
   test('that never answers is given up, and whoever gives up first is not kept', async () => {
     const front = await startBreaking(service.url, {
       onRequest: () => {

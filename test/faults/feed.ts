@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Entry, isAcknowledged, isInDoubt, isKeyInUse } from '../lab/ledger/ledger.ts';
+import { type Entry, isAcknowledged, isInDoubt, isKeyInUse, type Ledger } from '../lab/ledger/ledger.ts';
 import type { Random } from '../lab/load/random.ts';
+import type { FeedHistory, FeedRead, PlacedChange, WriteSpan } from '../model/windows.ts';
 import { type Change, changesPage, FIRST_CHANGES, positionOf } from './changes.ts';
+
+/** Changes of a full page: the limit in FIRST_CHANGES. */
+const PAGE = 1000;
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 
 /** What writers were answered, as far as the feed has to tell it: a million entries of a ledger would be too many. */
 export function createFeedBooks() {
   const groups = new Map<string, string>();
+  const writes = new Map<string, WriteSpan>();
   const owed = new Map<string, { least: number; most: number }>();
   let owedAtLeast = 0;
 
@@ -16,6 +21,7 @@ export function createFeedBooks() {
     /** Enters a request that makes so many changes; those with one key count together. */
     enter(entry: Entry, changes: number, group = entry.requestId): void {
       groups.set(entry.requestId, group);
+      writes.set(entry.requestId, spanOf(entry));
       const { least, most } = owed.get(group) ?? { least: 0, most: 0 };
       if (isAcknowledged(entry)) {
         owed.set(group, { least: changes, most: changes });
@@ -23,6 +29,7 @@ export function createFeedBooks() {
       } else if (isInDoubt(entry) || isKeyInUse(entry))
         owed.set(group, { least, most: Math.max(most, changes) });
     },
+    writes: writes as ReadonlyMap<string, WriteSpan>,
     /** How many changes are owed at least. */
     owed: () => owedAtLeast,
     /** Holds a reader's count of changes by request against what was answered. */
@@ -45,6 +52,24 @@ export function createFeedBooks() {
   };
 }
 
+/** The feed as a ledger and its changes show it. */
+export function feedHistoryOf({ entries }: Ledger, changes: readonly Change[]): FeedHistory {
+  return {
+    changes: changes.map(({ subject, data }) => ({
+      requestId: data.request_id,
+      subject,
+      version: data.version,
+    })),
+    writes: new Map(entries.map((entry) => [entry.requestId, spanOf(entry)])),
+    reads: [],
+  };
+}
+
+const spanOf = (entry: Entry): WriteSpan => ({
+  sent: entry.sent,
+  answered: isInDoubt(entry) ? Number.POSITIVE_INFINITY : entry.answered,
+});
+
 /** Somebody who follows the feed from its beginning, and keeps nothing but the last link when it restarts. */
 export function startReader(service: Service, random: Random, restarts: number) {
   let isStopped = false;
@@ -52,6 +77,8 @@ export function startReader(service: Service, random: Random, restarts: number) 
   const versions = new Map<string, number>();
   const faults: string[] = [];
   const digest = createHash('sha256');
+  const changes: PlacedChange[] = [];
+  const reads: FeedRead[] = [];
   let position = 0n;
   let read = 0;
 
@@ -66,20 +93,25 @@ export function startReader(service: Service, random: Random, restarts: number) 
     versions.set(subject, data.version);
     counts.set(data.request_id, (counts.get(data.request_id) ?? 0) + 1);
     digest.update(`${id} ${subject} ${data.version}\n`);
+    changes.push({ requestId: data.request_id, subject, version: data.version });
     read += 1;
   }
 
   async function follow(): Promise<void> {
-    for (let path = `${FIRST_CHANGES}&wait=1`; ; ) {
+    for (let path = FIRST_CHANGES; ; ) {
       const restart = random.chance(restarts) ? AbortSignal.timeout(random.below(30)) : undefined;
       const isLast = isStopped;
-      const page = await changesPage(service, path, restart);
+      // A read that waits may return less than a read up to the head.
+      const waits = random.chance(0.5);
+      const sent = performance.now();
+      const page = await changesPage(service, waits ? `${path}&wait=1` : path, restart);
       if (!page) {
         await sleep(20);
         continue;
       }
       page.changes.forEach(take);
-      path = page.next;
+      if (!waits && page.changes.length < PAGE) reads.push({ sent, answered: performance.now(), upTo: read });
+      path = page.next.replace('&wait=1', '');
       if (page.changes.length === 0 && isLast) return;
     }
   }
@@ -93,7 +125,7 @@ export function startReader(service: Service, random: Random, restarts: number) 
     async finish() {
       isStopped = true;
       await following;
-      return { counts, faults, read, digest: digest.digest('hex') };
+      return { counts, faults, read, digest: digest.digest('hex'), changes, reads };
     },
   };
 }

@@ -27,9 +27,12 @@ const LONGEST = 10;
 export const limitOf = ({ minutes = LONGEST }: Row): number => minutes;
 
 /** Runs a row on a stage of its own, and then asks the oracle. A row that made no trial has failed. */
-export async function runRow(row: Row, { seed, trials }: { seed: number; trials: number }): Promise<Outcome> {
+export async function runRow(
+  row: Row,
+  options: Pick<Parameters<typeof openStage>[0], 'seed' | 'trials' | 'judgeFeed'>,
+): Promise<Outcome> {
   const begun = performance.now();
-  const stage = await openStage({ seed, trials, ...(row.postgres && { postgres: row.postgres }) });
+  const stage = await openStage({ ...options, ...(row.postgres && { postgres: row.postgres }) });
   open = stage;
   try {
     await Promise.race([row.run(stage), refuseAfter(limitOf(row))]);

@@ -1,16 +1,20 @@
-import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Variables } from '../../lib/settings/settings.ts';
+import { mostMemory, residentMemory } from '../benchmark/meters/memory.ts';
 import { Ledger } from '../lab/ledger/ledger.ts';
 import { faultsInTable, storedUsers } from '../lab/ledger/stored-users.ts';
 import { type CallerOptions, createCaller } from '../lab/load/caller.ts';
 import { type Random, seededRandom } from '../lab/load/random.ts';
 import { settle, startLoad } from '../lab/load/writers.ts';
+import { faultsInRegisters } from '../model/linearizability.ts';
+import type { FeedHistory } from '../model/windows.ts';
 import { type HostOptions, startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
 import { allChanges } from './changes.ts';
+import { feedHistoryOf } from './feed.ts';
 import { faultsInHistory } from './history.ts';
 import { startKeyServer } from './key-server.ts';
 import { faultsAfterwards, summed } from './oracle.ts';
@@ -36,6 +40,8 @@ type Options = {
   readonly seed: number;
   readonly trials: number;
   readonly postgres?: Parameters<typeof startDisposablePostgres>[0];
+  /** Another judge of the feed, which returns a sentence for each fault. */
+  readonly judgeFeed?: (history: FeedHistory) => Promise<readonly string[]>;
 };
 
 type ServiceOptions = HostOptions & {
@@ -48,7 +54,7 @@ type ServiceOptions = HostOptions & {
 };
 
 /** Starts a PostgreSQL and a key server for one row. */
-export async function openStage({ seed, trials, postgres: options }: Options) {
+export async function openStage({ seed, trials, postgres: options, judgeFeed }: Options) {
   const random: Random = seededRandom(seed);
   const [postgres, issuer] = await Promise.all([startDisposablePostgres(options), startKeyServer()]);
   const faults: string[] = [];
@@ -79,6 +85,16 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
 
   /** The most sessions that the services may have together: their pools, and one each for /ready. */
   const sessions = () => pools.reduce((sum, pool) => sum + pool(), 0);
+
+  function found(sentences: readonly string[]): void {
+    figures.lost += sentences.length;
+    faults.push(...summed(sentences));
+  }
+
+  /** Asks the other judge about a history of the feed, if there is one. */
+  async function checkFeed(history: FeedHistory): Promise<void> {
+    found((await judgeFeed?.(history)) ?? []);
+  }
 
   function openLedger(): Ledger {
     const ledger = new Ledger();
@@ -115,12 +131,22 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
           query: (sql) => postgres.query(sql, environment.SVC_POSTGRES_DB),
         });
         const changes = await allChanges(caller);
-        const found = [...faultsInTable(books, stored), ...faultsInHistory(books, changes, stored)];
-        figures.lost += found.length;
-        faults.push(...summed(found));
+        found([
+          ...faultsInTable(books, stored),
+          ...faultsInHistory(books, changes, stored),
+          ...faultsInRegisters(books),
+        ]);
+        await checkFeed(feedHistoryOf(books, changes));
       },
       /** How many megabytes it has grown by since it was ready. */
       memoryGrowth: () => residentMemory(host.processId) - begunWith,
+      /** The most resident memory that it has had, in megabytes. */
+      mostMemory: () => mostMemory(host.processId),
+      /** Its resident memory, in megabytes, a second after it was ready: the identity provider's keys are there. */
+      async memoryAtRest(): Promise<number> {
+        await sleep(1000);
+        return residentMemory(host.processId);
+      },
     };
   }
 
@@ -150,6 +176,7 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     ledgers,
     totals,
     startService,
+    checkFeed,
     /** Books of their own, for callers or services that are counted apart. */
     openLedger,
     /** Starts a host that will not come to listen; a setting of undefined is missing. */
@@ -190,14 +217,4 @@ export async function openStage({ seed, trials, postgres: options }: Options) {
     },
     close: () => (closed ??= close()),
   };
-}
-
-/** In megabytes; 0 where the system does not tell. */
-function residentMemory(processId: number): number {
-  try {
-    const status = readFileSync(`/proc/${processId}/status`, 'utf8');
-    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
-  } catch {
-    return 0;
-  }
 }

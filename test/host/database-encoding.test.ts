@@ -5,9 +5,9 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { migrations } from '../../lib/migrations/index.ts';
-import { engineOf } from '../../lib/postgres/engines.ts';
+import { engineProfile } from '../../lib/postgres/engine-profile.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
-import { compile } from '../../lib/postgres/prepare.ts';
+import { compile } from '../../lib/postgres/prepared-statement.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
@@ -72,7 +72,7 @@ async function migrate(database: Database): Promise<void> {
     const { sql, parameters } = compile(statement);
     return (await client.query(sql, [...parameters])).rows;
   };
-  const engine = engineOf({ engine: 'postgresql', pooler: 'none' });
+  const engine = engineProfile({ engine: 'postgresql', pooler: 'none' });
   await client.query('CREATE TABLE kysely_migration (name text PRIMARY KEY, timestamp text)');
   for (const [name, migration] of Object.entries(migrations)) {
     await migration(send, engine);

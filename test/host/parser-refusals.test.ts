@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 
 const send = (content: string | Buffer) => lastAnswer(service.url, content);
 
-const notHttp = (instance: string, headers: Record<string, string> = {}) =>
+const refuseInvalidHttp = (instance: string, headers: Record<string, string> = {}) =>
   refusal('bad_request_error', instance, { headers });
 
 /** The only answer to a request, line by line, without what differs from one request to another. */
@@ -101,7 +101,7 @@ describe('a method that the parser does not know', () => {
   });
 
   test('needs a Host header as any other, except in HTTP/1.0', async () => {
-    expect(await send('FOO /health HTTP/1.1\r\n\r\n')).toEqual(notHttp('/health'));
+    expect(await send('FOO /health HTTP/1.1\r\n\r\n')).toEqual(refuseInvalidHttp('/health'));
     expect((await send('FOO /health HTTP/1.0\r\n\r\n')).status).toBe(405);
   });
 
@@ -118,7 +118,7 @@ describe('a method that the parser does not know', () => {
     ['before another version', 'FOO /health HTTP/2.0'],
     ['on a line that ends with LF alone', 'FOO /health HTTP/1.1\nA: b'],
   ])('is not HTTP when it is %s', async (_case, line) => {
-    expect(await send(Buffer.from(`${line}\r\nHost: a\r\n\r\n`, 'latin1'))).toEqual(notHttp('/'));
+    expect(await send(Buffer.from(`${line}\r\nHost: a\r\n\r\n`, 'latin1'))).toEqual(refuseInvalidHttp('/'));
   });
 
   test('is not HTTP after another request, in one packet with it or not', async () => {
@@ -129,7 +129,7 @@ describe('a method that the parser does not know', () => {
       expect(await connection.answer()).toEqual(probe('healthy'));
       if (apart) connection.send(parts[1] as Buffer);
 
-      expect(await connection.answer()).toEqual(notHttp('/'));
+      expect(await connection.answer()).toEqual(refuseInvalidHttp('/'));
       expect(await connection.rest()).toBe('');
     }
   });
@@ -157,7 +157,7 @@ describe('a request that the parser refuses', () => {
     ['is in the body', 'Content-Length: x\r\n\r\nX-Request-ID: a\r\n\r\n'],
     ['has no colon', 'A: b\0c\r\nX-Request-ID\r\n\r\n'],
   ])('has a new request ID when its own %s', async (_case, rest) => {
-    expect(await send(`GET /health HTTP/1.1\r\nHost: a\r\n${rest}`)).toEqual(notHttp('/health'));
+    expect(await send(`GET /health HTTP/1.1\r\nHost: a\r\n${rest}`)).toEqual(refuseInvalidHttp('/health'));
   });
 
   test('is not told by what a later packet begins with', async () => {
@@ -166,7 +166,7 @@ describe('a request that the parser refuses', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     connection.send(written('GET /elsewhere', [CALLER, BROKEN]));
 
-    expect(await connection.answer()).toEqual(notHttp('/'));
+    expect(await connection.answer()).toEqual(refuseInvalidHttp('/'));
     expect(await connection.rest()).toBe('');
   });
 
@@ -195,7 +195,7 @@ describe('CONNECT', () => {
     'is 400 under the request ID of the caller: %s',
     async (target) => {
       expect(await send(written(`CONNECT ${target}`, [HOST, CALLER]))).toEqual(
-        notHttp('/', { 'x-request-id': 'of-the-caller' }),
+        refuseInvalidHttp('/', { 'x-request-id': 'of-the-caller' }),
       );
     },
   );
@@ -213,7 +213,7 @@ describe('CONNECT', () => {
     );
 
     expect(await connection.answer()).toEqual(probe('ready'));
-    expect(await connection.answer()).toEqual(notHttp('/', { 'x-request-id': 'of-the-caller' }));
+    expect(await connection.answer()).toEqual(refuseInvalidHttp('/', { 'x-request-id': 'of-the-caller' }));
     expect(await connection.rest()).toBe('');
   });
 

@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createResponseWriter } from '../../host/response-writer.ts';
-import { createUnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
+import { ResponseWriter } from '../../host/response-writer.ts';
+import { UnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
 
 /** More than the buffers of both sides hold. */
 const body = 'x'.repeat(30_000_000);
@@ -17,7 +17,7 @@ async function isWhole(reader: Socket): Promise<boolean> {
 }
 
 test('answers are waited for until they are sent, also those that are written meanwhile', async () => {
-  const responseWriter = createResponseWriter(createUnflushedResponses(3 * body.length));
+  const responseWriter = new ResponseWriter(new UnflushedResponses(3 * body.length));
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => responses.push(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -57,7 +57,7 @@ test.each([
   `${'x'.repeat(50_000)}田😀`,
   '田'.repeat(70_000),
 ])('a body is sent as UTF-8, whatever it holds and however long it is', async (text) => {
-  const responseWriter = createResponseWriter();
+  const responseWriter = new ResponseWriter();
   const server = createServer((_request, response) =>
     responseWriter.write(response, { ...result, body: text }, false),
   ).listen(0, '127.0.0.1');

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closeSilentConnections } from '../../host/sockets/silent-connections.ts';
+import { SilentConnections } from '../../host/sockets/silent-connections.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
@@ -22,7 +22,8 @@ const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
 });
 
 beforeAll(async () => {
-  closeSilentConnections(server, { isBusy: (socket) => long.has(socket), silence: SILENCE, period: 20 });
+  const isBusy = (socket: Socket) => long.has(socket);
+  new SilentConnections({ isBusy, silence: SILENCE, period: 20 }).watch(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

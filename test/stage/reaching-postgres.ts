@@ -17,7 +17,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/lib/{auth,users}/**': 'about tokens and values',
   'test/lib/openapi.test.ts': 'about the document',
   'test/host/{docs,development,start}.test.ts': 'about pages, `npm run dev` and settings',
-  'test/host/{framing,parser-refusals,one-at-a-time,early-answers,slow-clients,bodies,paths}.test.ts':
+  'test/host/{framing,parser-refusals,http-pipelining,early-answers,slow-clients,bodies,paths}.test.ts':
     'about HTTP, before there is a statement',
   'test/host/{request-id,tokens,check-order,overload,changes-crowd,crowded-executor}.test.ts':
     'about HTTP, tokens and the load that an instance takes',

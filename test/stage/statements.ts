@@ -1,5 +1,5 @@
 import type { RawBuilder } from 'kysely';
-import { prepare as prepareText, type Run, type Statement } from '../../lib/postgres/prepare.ts';
+import { PreparedStatement, type Run, type Statement } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
 import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -41,7 +41,8 @@ export function prepare<Given, Row>(
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind = 'single',
 ): Run<Given, Row> {
-  return prepareText(statements, { summary, kind }, write);
+  const statement = new PreparedStatement<Given, Row>(statements, { summary, kind }, write);
+  return (values) => statement.run(values);
 }
 
 /** The same with rows as PostgreSQL sent them. */
@@ -51,5 +52,10 @@ export function prepareBinary<Given>(
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind,
 ): Run<Given, ListRow> {
-  return prepareText(statements, { summary, kind, isBinary: true }, write);
+  const statement = new PreparedStatement<Given, ListRow>(
+    statements,
+    { summary, kind, isBinary: true },
+    write,
+  );
+  return (values) => statement.run(values);
 }

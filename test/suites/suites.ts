@@ -65,9 +65,10 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     tests: { globalSetup: [], fileParallelism: false, retry: 1 },
   },
   client: {
-    proves: 'The client and its examples work in Node.js 24 and 20, Bun and Deno.',
-    needs: 'the npm registry, for 350 MB of packages',
-    takes: '2 minutes',
+    proves:
+      'The client and its examples work in Node.js 24 and 20, Bun and Deno, and so does the command users.',
+    needs: 'jq, psql, and the npm registry for 350 MB of packages',
+    takes: '3 minutes',
     prepare:
       'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && tsc -p test/client',
   },

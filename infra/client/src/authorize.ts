@@ -1,18 +1,19 @@
 import type { TokenSource } from './client-credentials.ts';
+import type { CopyRequest } from './request-copies.ts';
 
 /** Sends requests with a token, and once more with another token if the service refuses the first one (401). */
 export function authorize(
   send: (request: Request) => Promise<Response>,
   tokens: TokenSource,
-): (request: Request) => Promise<Response> {
-  return async (request) => {
+): (copy: CopyRequest) => Promise<Response> {
+  return async (copy) => {
     const token = await tokens();
-    const answer = await send(withToken(request.clone(), token));
+    const answer = await send(withToken(copy(), token));
     if (answer.status !== 401) return answer;
     const another = await tokens(token);
     if (another === token) return answer;
     await answer.body?.cancel();
-    return send(withToken(request, another));
+    return send(withToken(copy(), another));
   };
 }
 

@@ -32,7 +32,9 @@ export type Feed = {
 type FeedQuery = NonNullable<paths['/api/v1/users/changes']['get']['parameters']['query']>;
 
 const FEED = '/api/v1/users/changes';
-const PAGE = 1000;
+
+/** Maximum number of changes in a page. A page with fewer ends at the latest change. */
+export const PAGE = 1000;
 
 /** In seconds: maximum time for which the service waits for a change. */
 const LONGEST_WAIT = 20;

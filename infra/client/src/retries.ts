@@ -1,3 +1,6 @@
+import { UnexpectedAnswer } from './problem.ts';
+import { type CopyRequest, readForCopies } from './request-copies.ts';
+
 /** How often a request is sent, and how long the pauses are. */
 export type RetryOptions = {
   /** Maximum number of attempts; 1 never repeats a request. */
@@ -18,22 +21,24 @@ const LATER = new Set([429, 502, 503, 504]);
  * creates with an Idempotency-Key. Any other request is sent once, because it may have been carried out.
  */
 export function sendAgain(
-  send: (request: Request) => Promise<Response>,
+  send: (copy: CopyRequest) => Promise<Response>,
   { attempts = 4, pause = 200, longestPause = 30_000, timeout = 60_000 }: RetryOptions = {},
 ): (request: Request) => Promise<Response> {
   return async (request) => {
+    const copy = await readForCopies(request);
     const most = request.method === 'POST' && !request.headers.has('idempotency-key') ? 1 : attempts;
     for (let attempt = 1; ; attempt += 1) {
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)]);
-      const sent = new Request(request.clone(), { signal });
-      const answer = await send(sent).catch((error: unknown) => {
-        if (attempt === most || request.signal.aborted) throw error;
-        return undefined;
-      });
+      const limit = startLimit(timeout);
+      const signal = AbortSignal.any([request.signal, limit.signal]);
+      const answer = await receive(send(() => copy({ signal })))
+        .catch((error: unknown) => {
+          if (attempt === most || request.signal.aborted || isRefusedToken(error)) throw error;
+          return undefined;
+        })
+        .finally(limit.clear);
       if (answer && (attempt === most || !isForLater(answer))) {
         return attempt > 1 ? marked(answer) : answer;
       }
-      await answer?.body?.cancel();
       await sleep(pauseBefore(answer, attempt), request.signal);
     }
   };
@@ -43,6 +48,30 @@ export function sendAgain(
     const own = Math.random() * pause * 2 ** attempt;
     return Math.min(asked >= 0 ? asked + own : own, longestPause);
   }
+}
+
+/**
+ * A time limit that `clear` ends. The signal of `AbortSignal.timeout` would keep each request in memory until its time is up,
+ * although the response has arrived.
+ */
+function startLimit(milliseconds: number) {
+  const controller = new AbortController();
+  const expire = () => controller.abort(new DOMException('The attempt took too long.', 'TimeoutError'));
+  const timer = setTimeout(expire, milliseconds);
+  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+}
+
+/** The response with its whole content. A response that breaks off counts as lost. */
+async function receive(sending: Promise<Response>): Promise<Response> {
+  const answer = await sending;
+  if (answer.body === null) return answer;
+  const content = await answer.arrayBuffer();
+  return new Response(content.byteLength === 0 ? null : content, answer);
+}
+
+/** Whether the authorization server refuses to issue a token, as it will again. */
+function isRefusedToken(error: unknown): boolean {
+  return error instanceof UnexpectedAnswer && !LATER.has(error.status);
 }
 
 /** 409 with Retry-After: the first request with this Idempotency-Key is still in progress. */

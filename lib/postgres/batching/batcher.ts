@@ -1,110 +1,82 @@
 import { ChurningSet } from '../../churning-set.ts';
-import { unavailable } from '../../http/problem.ts';
-import { isLockTimeout, isOfOneItem } from '../faults.ts';
-import type { StatementText } from '../wire/pipeline.ts';
-import type { Row } from '../wire/row-reader.ts';
-import { createTimeLimits } from '../wire/time-limits.ts';
-import { cancelled, noAnswer, noConnection, type Way } from '../wire/way.ts';
+import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
+import { type Executor, PendingStatement, refusals, type StatementText } from '../wire/executor.ts';
+import type { Row } from '../wire/rows.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
-type Options = {
-  /** Whether the statements write: then no batch has an id twice, and later batches overtake a late one. */
+type BatcherOptions = {
+  /** Whether the statements write. Then a batch contains each id once, and later batches overtake a late one. */
   readonly areWrites: boolean;
   /** Maximum number of batches in progress for each statement. */
   readonly maxBatches: number;
   /** Maximum number of items that wait for each statement. */
-  readonly mostWaiting: number;
-  /** For how long an item waits before it is sent, in milliseconds. */
+  readonly maxWaiting: number;
+  /** For how long an item waits to be sent, in milliseconds. */
   readonly poolTimeLimit: number;
 };
 
-/** A read or a write of one row, with values that are lists of one; it is given up at `until` (`performance.now()`). */
-type Item = {
-  readonly id: string;
-  readonly values: readonly (readonly unknown[])[];
-  readonly deadline: number;
-  readonly resolve: (rows: readonly Row[]) => void;
-  readonly reject: (reason: unknown) => void;
-  readonly giveUp: () => void;
-  until: number;
-  isSent: boolean;
-};
+/** A read or a write of one row. Each of its values is a list of one. */
+class BatchItem extends PendingStatement {
+  readonly id = String(this.lists[0]?.[0]).toLowerCase();
+  isSent = false;
 
-type Batch = readonly Item[];
+  get lists(): readonly (readonly unknown[])[] {
+    return this.values as readonly (readonly unknown[])[];
+  }
+}
 
-/** The items of one statement that wait, and how many of its batches are in progress or late. */
-type Queue = {
+type Batch = readonly BatchItem[];
+
+/** The items of one statement that wait, and the number of its batches that are in progress, and of those that are late. */
+type ItemQueue = {
   readonly text: StatementText;
-  readonly waiting: ChurningSet<Item>;
+  readonly waiting: ChurningSet<BatchItem>;
   batches: number;
   late: number;
   isScheduled: boolean;
 };
 
-/** In items. */
-const MAX_BATCH = { reads: 256, writes: 128 };
+/** Maximum number of items of a batch. */
+const MAX_READS = 256;
+const MAX_WRITES = 128;
 
-/** In items: the parts in which a larger batch that has failed is sent again. */
-const PART = 16;
+/** Maximum number of items of the parts in which a failed batch is sent again. */
+const MAX_PART = 16;
 
-/** In milliseconds: a batch of writes that takes longer waits for a lock or for its connection, and is overtaken. */
-const LATE = 5;
+/** A batch of writes that takes longer waits for a lock or for its connection. Later batches overtake it. */
+const LATE_MS = 5;
 
 /**
- * Carries out many short statements of one text as one. Each has lists of one as values, the first of them the id that its
- * row is to have. Items that arrive in one turn of the event loop, or while the batch before is in progress, are the next
- * batch. A single item is sent at once.
+ * Carries out many statements of one text as one. The values of each are lists of one. The first value is the `id` of the
+ * row that it returns. Items that arrive in one turn of the event loop, or while the previous batch is in progress, are
+ * the next batch. A single item is sent at once.
  *
- * A read is sent after it has arrived, so it sees every write that was acknowledged by then. A batch of writes is written
- * as a whole or not at all, and made durable once; the writes of one id are carried out one after another. If one item may
- * have made a batch fail, its items are sent in parts, and at last one by one, so that each has its own answer.
- *
- * With 64 callers PostgreSQL's part of a read is 8 microseconds instead of 20, of a write a fifth.
+ * A read sees every write that was acknowledged before the read arrived, because it is sent later. A batch of writes is
+ * written completely or not at all, and made durable once. Writes of one id are carried out one after another. If one
+ * item may have made a batch fail, the batch is sent in parts, and then item by item, so that each gets its own result.
  */
-export class Batcher implements Way {
-  readonly #way: Way;
-  readonly #options: Options;
-  readonly #queues = new Map<StatementText, Queue>();
-  readonly #limits = createTimeLimits();
+export class Batcher implements Executor {
+  readonly #executor: Executor;
+  readonly #options: BatcherOptions;
+  readonly #queues = new Map<StatementText, ItemQueue>();
   #isCancelled = false;
 
-  /** Sends batches by this way. */
-  constructor(way: Way, options: Options) {
-    this.#way = way;
+  /** Sends batches by this executor. */
+  constructor(executor: Executor, options: BatcherOptions) {
+    this.#executor = executor;
     this.#options = options;
   }
 
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
-    return new Promise((resolve, reject) => {
-      if (this.#isCancelled) return reject(cancelled());
-      const queue = this.#queueOf(text);
-      const { mostWaiting, poolTimeLimit } = this.#options;
-      if (queue.waiting.size >= mostWaiting)
-        return reject(unavailable('too many requests wait for a connection'));
-      const lists = values as Item['values'];
-      const item: Item = {
-        id: String(lists[0]?.[0]).toLowerCase(),
-        values: lists,
-        deadline,
-        until: Math.min(deadline, performance.now() + poolTimeLimit),
-        isSent: false,
-        giveUp() {
-          queue.waiting.delete(item);
-          item.reject(item.isSent ? noAnswer() : noConnection());
-        },
-        resolve: (rows) => {
-          this.#limits.delete(item);
-          resolve(rows);
-        },
-        reject: (reason) => {
-          this.#limits.delete(item);
-          reject(reason);
-        },
-      };
-      this.#limits.add(item);
-      queue.waiting.add(item);
-      this.#schedule(queue);
-    });
+    const queue = this.#findQueue(text);
+    if (this.#isCancelled) return Promise.reject(refusals.cancelledByShutdown());
+    if (queue.waiting.size >= this.#options.maxWaiting) return Promise.reject(refusals.queueFull());
+    const item = new BatchItem(text, values, deadline);
+    const waitUntil = Math.min(deadline, performance.now() + this.#options.poolTimeLimit);
+    item.expireAt(waitUntil, () => expire(item, queue));
+    queue.waiting.add(item);
+    this.#schedule(queue);
+    return item.response;
   }
 
   get waitingCount(): number {
@@ -116,115 +88,107 @@ export class Batcher implements Way {
   cancel(): void {
     this.#isCancelled = true;
     for (const { waiting } of this.#queues.values()) {
-      for (const { reject } of waiting) reject(cancelled());
+      for (const item of waiting) item.reject(refusals.cancelledByShutdown());
       waiting.clear();
     }
   }
 
-  #queueOf(text: StatementText): Queue {
+  #findQueue(text: StatementText): ItemQueue {
     const known = this.#queues.get(text);
     if (known) return known;
-    const added: Queue = { text, waiting: new ChurningSet(), batches: 0, late: 0, isScheduled: false };
-    this.#queues.set(text, added);
-    return added;
+    const queue = { text, waiting: new ChurningSet<BatchItem>(), batches: 0, late: 0, isScheduled: false };
+    this.#queues.set(text, queue);
+    return queue;
   }
 
-  #schedule(queue: Queue): void {
+  #schedule(queue: ItemQueue): void {
     const { waiting, batches, late, isScheduled } = queue;
     if (isScheduled || waiting.size === 0 || batches > late || batches >= this.#options.maxBatches) return;
     queue.isScheduled = true;
     atEndOfTurn(() => this.#sendBatch(queue));
   }
 
-  #sendBatch(queue: Queue): void {
+  #sendBatch(queue: ItemQueue): void {
     queue.isScheduled = false;
     const batch = this.#takeBatch(queue.waiting);
     if (batch.length === 0) return;
-    let isLate = false;
-    const becomeLate = () => {
-      isLate = true;
+    let late = 0;
+    const timer = setTimeout(() => {
+      late = 1;
       queue.late += 1;
       this.#schedule(queue);
-    };
-    const timer = this.#options.maxBatches > 1 ? setTimeout(becomeLate, LATE) : undefined;
+    }, LATE_MS);
     queue.batches += 1;
-    this.#carryOut(queue.text, batch, () => {
+    void this.#carryOut(queue.text, batch).then(() => {
       clearTimeout(timer);
       queue.batches -= 1;
-      if (isLate) queue.late -= 1;
+      queue.late -= late;
       this.#schedule(queue);
     });
   }
 
-  /** Writes in the order of their ids, so that two batches, of two instances as well, do not wait for each other. */
-  #takeBatch(waiting: ChurningSet<Item>): Batch {
+  /** Writes are in the order of their ids, so that two batches, also of two instances, do not wait for each other. */
+  #takeBatch(waiting: ChurningSet<BatchItem>): Batch {
     const { areWrites } = this.#options;
-    const batch: Item[] = [];
+    const batch: BatchItem[] = [];
     const ids = new Set<string>();
     for (const item of waiting) {
-      if (batch.length === (areWrites ? MAX_BATCH.writes : MAX_BATCH.reads)) break;
+      if (batch.length === (areWrites ? MAX_WRITES : MAX_READS)) break;
       if (areWrites && ids.has(item.id)) continue;
       ids.add(item.id);
       waiting.delete(item);
-      item.until = item.deadline;
       item.isSent = true;
       batch.push(item);
     }
     return areWrites ? batch.sort((one, other) => (one.id < other.id ? -1 : 1)) : batch;
   }
 
-  /** Callbacks: a promise for each batch costs more than it saves in words. */
-  #carryOut(text: StatementText, batch: Batch, onEnd: () => void): void {
-    this.#way.send(text, valuesOf(batch), Math.max(...batch.map(({ deadline }) => deadline))).then(
-      (rows) => {
-        resolveAll(batch, rows);
-        onEnd();
-      },
-      (fault) => {
-        const mayBeOfOne = isOfOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
-        if (batch.length > 1 && mayBeOfOne) return this.#carryOutParts(text, partsOf(batch), onEnd);
-        for (const { reject } of batch) reject(fault);
-        onEnd();
-      },
+  #carryOut(text: StatementText, batch: Batch): Promise<void> {
+    const deadline = Math.max(...batch.map((item) => item.deadline));
+    return this.#executor.send(text, mergeValues(batch), deadline).then(
+      (rows) => resolveAll(batch, rows),
+      (fault) => this.#onFault(text, batch, fault),
     );
   }
 
-  #carryOutParts(text: StatementText, parts: readonly Batch[], onEnd: () => void): void {
-    let left = parts.length;
-    if (left === 0) onEnd();
-    for (const part of parts) {
-      this.#carryOut(text, part, () => {
-        left -= 1;
-        if (left === 0) onEnd();
-      });
-    }
+  async #onFault(text: StatementText, batch: Batch, fault: unknown): Promise<void> {
+    const mayBeOneItem = mayConcernOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
+    if (batch.length === 1 || !mayBeOneItem) for (const item of batch) item.reject(fault);
+    else await Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
   }
 }
 
-/** Those whose deadline has not passed: the fault of one part is not that of the others. */
-function partsOf(batch: Batch): readonly Batch[] {
+/** An item that was sent has until its deadline. */
+function expire(item: BatchItem, { waiting }: ItemQueue): void {
+  if (!item.isSent) {
+    waiting.delete(item);
+    item.reject(refusals.noFreeConnection());
+  } else if (performance.now() < item.deadline)
+    item.expireAt(item.deadline, () => item.reject(refusals.noResponse()));
+  else item.reject(refusals.noResponse());
+}
+
+/** Parts of the items whose deadlines have not passed. */
+function splitBatch(batch: Batch): readonly Batch[] {
   const now = performance.now();
-  const size = batch.length > PART ? PART : 1;
-  const left = batch.filter((item) => {
-    if (item.deadline <= now) item.giveUp();
-    return item.deadline > now;
-  });
+  const size = batch.length > MAX_PART ? MAX_PART : 1;
+  const left = batch.filter(({ deadline }) => deadline > now);
   return Array.from({ length: Math.ceil(left.length / size) }, (_, index) =>
     left.slice(index * size, (index + 1) * size),
   );
 }
 
-function valuesOf(batch: Batch): Item['values'] {
-  const [first] = batch as readonly [Item];
+function mergeValues(batch: Batch): readonly unknown[] {
+  const [first] = batch as readonly [BatchItem];
   if (batch.length === 1) return first.values;
-  return first.values.map((_, index) => batch.map(({ values }) => values[index]?.[0]));
+  return first.lists.map((_, index) => batch.map(({ lists }) => lists[index]?.[0]));
 }
 
-/** Resolves each item with the row of its id, or with none. */
+/** Resolves each item with the row of its id, or with no row. */
 function resolveAll(batch: Batch, rows: readonly Row[]): void {
-  const rowOf = new Map(rows.map((row) => [row.id, row]));
-  for (const { id, resolve } of batch) {
-    const row = rowOf.get(id);
-    resolve(row ? [row] : []);
+  const rowsById = new Map(rows.map((row) => [row.id, row]));
+  for (const item of batch) {
+    const row = rowsById.get(item.id);
+    item.resolve(row ? [row] : []);
   }
 }

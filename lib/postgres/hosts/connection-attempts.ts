@@ -2,8 +2,8 @@
 const MAX_PER_SECOND = 5;
 
 /** In milliseconds. */
-const SECOND = 1000;
-const PAUSE = SECOND / MAX_PER_SECOND;
+const SECOND_MS = 1000;
+const PAUSE_MS = SECOND_MS / MAX_PER_SECOND;
 
 type Queued = {
   readonly connect: () => Promise<void>;
@@ -27,7 +27,7 @@ export class ConnectionAttempts {
 
   /** Whether an attempt has failed within the last second, and none has succeeded since. */
   get isFailing(): boolean {
-    return performance.now() - this.#failedAt < SECOND;
+    return performance.now() - this.#failedAt < SECOND_MS;
   }
 
   /** A session was lost: the next attempt shows whether the host still accepts sessions. */
@@ -59,11 +59,11 @@ export class ConnectionAttempts {
   /** In milliseconds. */
   #timeUntilNext(): number {
     const now = performance.now();
-    this.#begun = this.#begun.filter((begun) => now - begun < SECOND);
+    this.#begun = this.#begun.filter((begun) => now - begun < SECOND_MS);
     const [oldest = now] = this.#begun;
-    if (this.#begun.length >= MAX_PER_SECOND) return Math.max(oldest + SECOND - now, 1);
+    if (this.#begun.length >= MAX_PER_SECOND) return Math.max(oldest + SECOND_MS - now, 1);
     if (!this.#mayFail) return 0;
-    return this.#inProgress > 0 ? Number.POSITIVE_INFINITY : (this.#begun.at(-1) ?? 0) + PAUSE - now;
+    return this.#inProgress > 0 ? Number.POSITIVE_INFINITY : (this.#begun.at(-1) ?? 0) + PAUSE_MS - now;
   }
 
   async #attempt({ connect, resolve, reject }: Queued): Promise<void> {

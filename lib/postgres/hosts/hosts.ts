@@ -1,8 +1,8 @@
 import type { ClientConfig } from 'pg';
 import type { Settings } from '../../settings/settings.ts';
 import { isUnreachable, wasCutOff } from '../faults.ts';
-import { abandon, clientConfig } from './connection.ts';
 import { ConnectionAttempts } from './connection-attempts.ts';
+import { clientConfig } from './connection-config.ts';
 import { connectTimeLimit, Session } from './session.ts';
 
 type Postgres = Settings['postgres'];
@@ -18,10 +18,10 @@ type Failed = { readonly host: Host; readonly fault: unknown };
 type Answer = Found | Failed;
 
 /** In milliseconds, from one look for a host that accepts writes to the next. */
-const LOOK_EVERY = 250;
+const SEARCH_INTERVAL_MS = 250;
 
 /** In milliseconds: looks open at most one session per host in this time, and ask by it again. */
-const ASKING_SESSION_LIFETIME = 1000;
+const ASKING_SESSION_LIFETIME_MS = 1000;
 
 /**
  * The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes, as libpq does with
@@ -82,7 +82,7 @@ export class Hosts {
   /** A write was refused as read-only: looks for a host, or another server of this name, that accepts writes. */
   onReadOnly(): void {
     this.#wasReadOnly = true;
-    this.#lookSoon();
+    this.#searchSoon();
   }
 
   /** A host does not answer a question about its sessions. Another one is used if none of its sessions responds. */
@@ -103,13 +103,13 @@ export class Hosts {
     session.on('error', () => this.#onError(session));
     session.onWritesChange(() => this.#onReport(session));
     this.#sessions.add(session);
-    if (!found.acceptsWrites) this.#lookSoon();
+    if (!found.acceptsWrites) this.#searchSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
     if (!isOfStandby && this.#inUse === found.host) return;
     // Another session is asked next, because this one knows better.
     this.#asking.delete(found.host);
     this.#onError(session);
-    abandon(session);
+    session.abandon();
     throw new HostChanged();
   }
 
@@ -146,7 +146,7 @@ export class Hosts {
     if (answers.some((answer) => answer.host !== this.#inUse && isRefusal(answer))) this.#leaveStandby();
     const standby = standbyAmong(answers, await responding);
     // None of them has responded: a statement that waits for its answer is not held up any longer.
-    for (const session of this.#sessions) if (session.at !== standby.host) abandon(session);
+    for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
     return standby;
   }
 
@@ -157,7 +157,7 @@ export class Hosts {
     for (;;) {
       try {
         const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
-        const timer = setTimeout(() => abandon(session), limit);
+        const timer = setTimeout(() => session.abandon(), limit);
         const acceptsWrites = await session.askWhetherItAcceptsWrites().finally(() => clearTimeout(timer));
         return { host, acceptsWrites };
       } catch (fault) {
@@ -172,8 +172,11 @@ export class Hosts {
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
     await this.#attemptsAt(host).make(() => session.openInTime());
     this.#asking.set(host, session);
-    setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME).unref();
-    setTimeout(() => abandon(session), ASKING_SESSION_LIFETIME + connectTimeLimit(this.#postgres)).unref();
+    setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
+    setTimeout(
+      () => session.abandon(),
+      ASKING_SESSION_LIFETIME_MS + connectTimeLimit(this.#postgres),
+    ).unref();
     return session;
   }
 
@@ -190,7 +193,7 @@ export class Hosts {
     this.#inUse = next.host;
     for (const session of this.#sessions) if (this.#mustLeave(session, next)) session.leave();
     if (next.acceptsWrites) this.#wasReadOnly = false;
-    else if (!this.#isOnly) this.#lookSoon();
+    else if (!this.#isOnly) this.#searchSoon();
     return next;
   }
 
@@ -209,13 +212,13 @@ export class Hosts {
   }
 
   /** Looks for a host that accepts writes: repeatedly at a standby, otherwise after each refused write. */
-  #lookSoon(): void {
+  #searchSoon(): void {
     this.#timer ??= setTimeout(async () => {
       this.#timer = undefined;
       if (this.#sessions.size === 0) return this.#forget(this.#inUse);
       await this.#searchOnce().catch(() => {});
-      if (this.#found?.acceptsWrites === false) this.#lookSoon();
-    }, LOOK_EVERY).unref();
+      if (this.#found?.acceptsWrites === false) this.#searchSoon();
+    }, SEARCH_INTERVAL_MS).unref();
   }
 
   #onEnd(session: HostSession): void {
@@ -260,13 +263,9 @@ class HostSession extends Session {
     this.#hosts = hosts;
   }
 
-  override connect(): Promise<this>;
-  override connect(done: (error?: Error) => void): void;
-  override connect(done?: (error?: Error) => void): Promise<this> | undefined {
-    const connected = this.#hosts.open(this).then(() => this);
-    if (!done) return connected;
-    connected.then(() => done(), done);
-    return undefined;
+  override async connect(): Promise<this> {
+    await this.#hosts.open(this);
+    return this;
   }
 
   use(host: Host): void {

@@ -18,7 +18,6 @@ declare module 'pg/lib/client.js' {
     };
     protected readonly connectionParameters: object;
     connect(): Promise<this>;
-    connect(callback: (error: Error) => void): void;
   }
 }
 

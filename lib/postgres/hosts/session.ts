@@ -1,8 +1,8 @@
 import type { ClientConfig } from 'pg';
+import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
-import { engineOf } from '../engines.ts';
-import { Client } from './client.ts';
-import { abandon } from './connection.ts';
+import { engineProfile } from '../engine-profile.ts';
+import { type TakeRow, takeRows } from '../wire/rows.ts';
 
 type Postgres = Settings['postgres'];
 
@@ -17,27 +17,48 @@ export function connectTimeLimit({ poolTimeout }: Pick<Postgres, 'poolTimeout'>)
   return Math.min(Math.max(poolTimeout, 1), 5) * 1000;
 }
 
-/** A session whose server reports whether it accepts writes, and that can be identified and checked. */
-export class Session extends Client {
+/**
+ * A session with PostgreSQL, by pg's client in JavaScript. (pg's main module may load another client, see
+ * NODE_PG_FORCE_NATIVE.) It connects only to a database with the encoding UTF8. Its server reports whether it accepts
+ * writes.
+ */
+export class Session extends PgClient {
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
-  /** Undefined where another process's number would say nothing: see `identify`. */
+  /** Receives each row in place of pg. */
+  takeRow: TakeRow = () => false;
+  /** Undefined if the number of the process says nothing: see `#identify`. */
   identity: SessionIdentity | undefined;
 
   constructor(config: ClientConfig, postgres: Postgres) {
     super(config);
     this.#postgres = postgres;
+    // pg would take these from PGOPTIONS and PGREPLICATION.
+    Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
+    // Waiting statements get the error by themselves. An error without a listener ends the process, and it may arrive in
+    // the same bytes as the message that the session has begun.
+    this.on('error', () => {});
+    // Without a password pg leaves the connection open. While a secret could not be read, such connections used up all
+    // of PostgreSQL's, each for the minute of `authentication_timeout`.
+    this.connection.on('error', () => this.abandon());
+    const { attachListeners } = this.connection;
+    this.connection.attachListeners = (stream) => {
+      attachListeners.call(this.connection, stream);
+      takeRows(stream, (received, at) => this.takeRow(received, at));
+    };
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.#reported.set(parameterName, parameterValue);
+      if (parameterName === 'server_encoding' && parameterValue !== 'UTF8')
+        this.#refuseEncoding(parameterValue);
     });
   }
 
-  /** Connects within so many milliseconds; what is asked then has as long. */
+  /** Connects within this time. The first statements have the same time again. */
   async openInTime(milliseconds = connectTimeLimit(this.#postgres)): Promise<void> {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
-      abandon(this);
+      this.abandon();
     }, milliseconds);
     try {
       await super.connect();
@@ -46,7 +67,7 @@ export class Session extends Client {
       // A pooler reports what was so when it first connected: after a failover, a former standby.
       if (this.acceptsWrites === false && (await this.askWhetherItAcceptsWrites())) this.#reported.clear();
     } catch (fault) {
-      abandon(this);
+      this.abandon();
       throw isLate ? new Error('timeout expired', { cause: fault }) : fault;
     } finally {
       clearTimeout(timer);
@@ -59,6 +80,11 @@ export class Session extends Client {
     const isReadOnly = this.#reported.get('default_transaction_read_only');
     if (isStandby === 'on' || isReadOnly === 'on') return false;
     return isStandby === undefined || isReadOnly === undefined ? undefined : true;
+  }
+
+  /** Closes the connection at once. Statements without a response fail, whatever the server does. */
+  abandon(): void {
+    this.connection.stream.destroy();
   }
 
   async askWhetherItAcceptsWrites(): Promise<boolean> {
@@ -100,11 +126,21 @@ export class Session extends Client {
   }
 
   /**
+   * No other encoding holds every value that the API accepts, and SQL_ASCII counts bytes as characters. PostgreSQL and
+   * poolers report the encoding before the session begins, often in the same packet. The session must not begin then.
+   */
+  #refuseEncoding(encoding: string): void {
+    this.connection.removeAllListeners('readyForQuery');
+    const reason = `the database has the encoding ${encoding}, and the service requires UTF8`;
+    this.connection.stream.destroy(new Error(reason));
+  }
+
+  /**
    * Poolers and proxies may give a session a number that is not that of PostgreSQL's process. Then nothing is concluded
    * from the numbers that PostgreSQL shows to another session.
    */
   async #identify(): Promise<void> {
-    if (!engineOf(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
+    if (!engineProfile(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
     const { rows } = await this.query(IDENTITY);
     const [processId, serverStarted] = rows.map(({ column1 }) => column1);
     const given = (this as unknown as { readonly processID: number }).processID;

@@ -10,7 +10,7 @@ type Index = {
 };
 
 /** In milliseconds. */
-const PAUSE = 500;
+const PAUSE_MS = 500;
 
 /**
  * Creates an index while the table is read and written. An invalid index that an interrupted attempt left behind is
@@ -18,19 +18,15 @@ const PAUSE = 500;
  *
  * @see PostgreSQL, CREATE INDEX, "Building Indexes Concurrently"
  */
-export async function createIndexConcurrently(send: SendSql, index: Index): Promise<void> {
-  for (;;) {
-    const found = await find(send, index.name);
-    if (found?.is_valid) return;
-    if (found?.is_being_built) await sleep(PAUSE);
-    else if (found) await send(sql`drop index concurrently if exists ${sql.id(index.name)}`);
-    else await create(send, index);
-  }
-}
-
-async function create(send: SendSql, { name, isUnique, on }: Index): Promise<void> {
+export async function createIndexConcurrently(send: SendSql, { name, isUnique, on }: Index): Promise<void> {
   const kind = isUnique ? sql`unique index` : sql`index`;
-  await send(sql`create ${kind} concurrently if not exists ${sql.id(name)} on ${on}`);
+  for (;;) {
+    const found = await find(send, name);
+    if (found?.is_valid) return;
+    if (found?.is_being_built) await sleep(PAUSE_MS);
+    else if (found) await send(sql`drop index concurrently if exists ${sql.id(name)}`);
+    else await send(sql`create ${kind} concurrently if not exists ${sql.id(name)} on ${on}`);
+  }
 }
 
 async function find(send: SendSql, name: string) {

@@ -1,24 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
-import { type Engine, engineOf } from '../engines.ts';
-import { isInTheWay, isMissingTable } from '../faults.ts';
-import { connectForMigrations, type SendSql } from './migration-connection.ts';
+import type { EngineProfile } from '../engine-profile.ts';
+import { isMissingTable, isSchemaConflict } from '../faults.ts';
+import { MigrationConnection, type SendSql } from './migration-connection.ts';
 
-/** In milliseconds. */
-const POLL = 250;
-const LONGEST_STRUGGLE = 10_000;
+const POLL_MS = 250;
+
+/** For how long a statement that conflicts with those of other sessions is sent again. */
+const MAX_RETRY_MS = 10_000;
 
 /**
  * One statement or a few, outside of a transaction. Each changes nothing that exists already, because it may be sent
  * again after any failure, and suits the previous version of the service, which still runs beside it.
  */
-export type Migration = (send: SendSql, engine: Engine) => Promise<void>;
+export type Migration = (send: SendSql, engine: EngineProfile) => Promise<void>;
 
 type Migrations = Readonly<Record<string, Migration>>;
 
 /**
- * Runs the migrations that have not run yet, in their order, until `signal`. One of several instances runs them; the
+ * Runs the migrations that have not run yet, in their order, until `signal`. One of several instances runs them. The
  * others ask again and again, so that none of them waits within a statement. Recorded migrations that are not in the
  * list belong to a later version, and are ignored.
  *
@@ -29,21 +30,26 @@ export async function migrate(
   known: Migrations,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { send, lock, close } = await connectForMigrations(postgres, signal);
+  const connection = await MigrationConnection.open(postgres, signal);
   try {
-    while ((await pendingIn(send, known)).length > 0) {
-      if (await lock()) await runPending(send, known, engineOf(postgres));
-      else await sleep(POLL);
+    while ((await findPending(connection.send, known)).length > 0) {
+      if (await connection.lock()) await runPending(connection, known);
+      else await sleep(POLL_MS);
     }
   } finally {
-    close();
+    connection.close();
   }
 }
 
-async function runPending(send: SendSql, known: Migrations, engine: Engine): Promise<void> {
-  await insistently(() => createRecord(send));
-  for (const [name, migration] of await pendingIn(send, known)) {
-    await insistently(() => migration(send, engine));
+/** The record has the form of kysely's migrator, which version 1.0.0 uses. */
+async function runPending({ send, profile }: MigrationConnection, known: Migrations): Promise<void> {
+  await retryOnConflict(() =>
+    send(sql`create table if not exists kysely_migration (
+      name varchar(255) primary key, timestamp varchar(255) not null
+    )`),
+  );
+  for (const [name, migration] of await findPending(send, known)) {
+    await retryOnConflict(() => migration(send, profile));
     const timestamp = new Date().toISOString();
     await send(
       sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
@@ -51,34 +57,26 @@ async function runPending(send: SendSql, known: Migrations, engine: Engine): Pro
   }
 }
 
-/** What has run is recorded by name: instances of every version look there. */
-async function pendingIn(send: SendSql, known: Migrations) {
-  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch(noneRecorded);
+/** Migrations are recorded by name, in every version of the service. */
+async function findPending(send: SendSql, known: Migrations) {
+  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch((fault) => {
+    if (isMissingTable(fault)) return [];
+    throw fault;
+  });
   const names = new Set(recorded.map(({ name }) => name));
   return Object.entries(known).filter(([name]) => !names.has(name));
 }
 
-function noneRecorded(fault: unknown): [] {
-  if (!isMissingTable(fault)) throw fault;
-  return [];
-}
-
-/** As kysely's migrator makes it, which the first version of the service uses. */
-async function createRecord(send: SendSql): Promise<void> {
-  await send(sql`create table if not exists kysely_migration (
-    name varchar(255) primary key, timestamp varchar(255) not null
-  )`);
-}
-
-/** Others hold a lock now and then, or do the same at the same time: what can be sent again is, for a while. */
-async function insistently(run: () => Promise<void>): Promise<void> {
-  const deadline = performance.now() + LONGEST_STRUGGLE;
+/** Runs a statement that may be sent again, until no other session prevents it. */
+async function retryOnConflict(run: () => Promise<unknown>): Promise<void> {
+  const deadline = performance.now() + MAX_RETRY_MS;
   for (;;) {
     try {
-      return await run();
+      await run();
+      return;
     } catch (fault) {
-      if (!isInTheWay(fault) || performance.now() > deadline) throw fault;
+      if (!isSchemaConflict(fault) || performance.now() > deadline) throw fault;
     }
-    await sleep(POLL + Math.random() * 1000);
+    await sleep(POLL_MS + Math.random() * 1000);
   }
 }

@@ -1,17 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
-import { engineOf } from '../engines.ts';
-import { abandon, clientConfig } from '../hosts/connection.ts';
-import { closeDeadConnections } from '../hosts/dead-connections.ts';
+import { type EngineProfile, engineProfile } from '../engine-profile.ts';
+import { clientConfig } from '../hosts/connection-config.ts';
+import { DeadConnectionWatch } from '../hosts/dead-connections.ts';
 import { Hosts } from '../hosts/hosts.ts';
 import { Session } from '../hosts/session.ts';
-import { compile } from '../prepare.ts';
+import { compile } from '../prepared-statement.ts';
 
-/** In milliseconds. */
-const CONNECT_TIME_LIMIT = 2000;
+const CONNECT_TIME_LIMIT_MS = 2000;
 
-/** In milliseconds. All users of a table queue behind a change of it that waits for its lock. */
-const LOCK_TIMEOUT = 900;
+/** All users of a table queue behind a change of it that waits for the table's lock. */
+const LOCK_TIMEOUT_MS = 900;
 
 /**
  * Any number except that of kysely's migrator, which version 1.0.0 uses. Its waiting statement holds a snapshot, and
@@ -36,51 +35,52 @@ const SESSION = {
 export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
 
 /** The connection of one run of the migrations. */
-export type MigrationConnection = {
-  readonly send: SendSql;
-  /** Whether this run is the one that migrates, until the connection closes. */
-  lock(): Promise<boolean>;
-  close(): void;
-};
+export class MigrationConnection {
+  readonly profile: EngineProfile;
+  readonly #session: Session;
+  readonly #signal: AbortSignal | undefined;
 
-/** Connects for a run of the migrations; `signal` ends it. */
-export async function connectForMigrations(
-  postgres: Settings['postgres'],
-  signal?: AbortSignal,
-): Promise<MigrationConnection> {
-  const found = { ...postgres, servers: [await new Hosts(postgres).find()] as const };
-  signal?.throwIfAborted();
-  const { hasAdvisoryLocks, hasTransactionalDdl } = engineOf(postgres);
-  const client = new Session(clientConfig(found, SESSION), found);
-  const giveUp = () => abandon(client);
-  const close = () => {
-    signal?.removeEventListener('abort', giveUp);
-    giveUp();
-  };
-  signal?.addEventListener('abort', giveUp, { once: true });
-  await client.openInTime(CONNECT_TIME_LIMIT).catch((fault) => {
-    close();
-    throw fault;
-  });
-  closeDeadConnections(found)(client);
+  private constructor(session: Session, profile: EngineProfile, signal: AbortSignal | undefined) {
+    this.#session = session;
+    this.profile = profile;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.close, { once: true });
+  }
 
-  const send: SendSql = async (statement) => {
+  /** Connects to the host that accepts writes. `signal` ends the run. */
+  static async open(postgres: Settings['postgres'], signal?: AbortSignal): Promise<MigrationConnection> {
+    const found = { ...postgres, servers: [await new Hosts(postgres).find()] as const };
+    signal?.throwIfAborted();
+    const session = new Session(clientConfig(found, SESSION), found);
+    const connection = new MigrationConnection(session, engineProfile(postgres), signal);
+    await session.openInTime(CONNECT_TIME_LIMIT_MS).catch((fault) => {
+      connection.close();
+      throw fault;
+    });
+    new DeadConnectionWatch(found).add(session);
+    return connection;
+  }
+
+  readonly send: SendSql = async (statement) => {
     const { sql: written, parameters } = compile(statement);
-    const text = parameters.length === 0 && hasTransactionalDdl ? withLockTimeout(written) : written;
+    const isAlone = parameters.length > 0 || !this.profile.hasTransactionalDdl;
+    const text = isAlone ? written : withLockTimeout(written);
     // Several statements in one text have several results.
-    const results = [await client.query({ text, values: [...parameters] })].flat();
+    const results = [await this.#session.query({ text, values: [...parameters] })].flat();
     return results.at(-1)?.rows ?? [];
   };
 
-  return {
-    send,
-    async lock() {
-      // The second instance then finds the result of the first one, or tries again.
-      if (!hasAdvisoryLocks) return true;
-      const [row] = await send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);
-      return row?.is_ours === true;
-    },
-    close,
+  /** Whether this run is the one that migrates, until the connection closes. */
+  async lock(): Promise<boolean> {
+    // Several instances then migrate at the same time. Each finds the result of another one, or tries again.
+    if (!this.profile.hasAdvisoryLocks) return true;
+    const [row] = await this.send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);
+    return row?.is_ours === true;
+  }
+
+  readonly close = (): void => {
+    this.#signal?.removeEventListener('abort', this.close);
+    this.#session.abandon();
   };
 }
 
@@ -91,5 +91,5 @@ export async function connectForMigrations(
 function withLockTimeout(statement: string): string {
   return / concurrently /.test(statement)
     ? statement
-    : `set local lock_timeout = ${LOCK_TIMEOUT}; ${statement}`;
+    : `set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${statement}`;
 }

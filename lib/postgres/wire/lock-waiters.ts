@@ -1,51 +1,60 @@
-import { unavailable } from '../../http/problem.ts';
 import { createSemaphore } from '../../semaphore.ts';
 import { isLockTimeout } from '../faults.ts';
-import { LOCK_GRACE } from '../lock-timeout.ts';
-import type { Executor } from './executor.ts';
-import { outOfTime, type Way } from './way.ts';
+import { LOCK_GRACE_MS } from '../lock-timeout.ts';
+import { type Executor, refusals, type StatementText } from './executor.ts';
+import type { Row } from './rows.ts';
+import type { SessionExecutor } from './session-executor.ts';
 
-type Options = {
-  /** How many are on the way at once. */
-  readonly most: number;
-  /** With so many that wait for that, until their time is up, no more are taken: they have been sent before. */
-  readonly mostWaiting: number;
+type LockWaiterOptions = {
+  /** Maximum number of statements that wait for a lock at the same time. */
+  readonly maxInProgress: number;
+  /** Maximum number of statements that wait for their turn. */
+  readonly maxWaiting: number;
 };
 
-/** In milliseconds: for so long a statement waits for its lock at first, and at last, before it lets others have a try. */
-const FIRST_TRY = 50;
-const LONGEST_TRY = 200;
+/** How long a statement waits for its lock, at first and at most, before it passes its turn on. */
+const FIRST_TRY_MS = 50;
+const MAX_TRY_MS = 200;
 
 /**
- * A part of these connections, for short statements that wait for a lock that somebody keeps: with five callers who changed a
- * user whose row was locked for four seconds they had all of the connections that creates with a key, batches and the
- * changes have.
+ * Sends short statements that wait for a lock, over a part of the sessions of `executor`. Otherwise five callers who
+ * changed a user whose row was locked would occupy all sessions that keyed creates, batches and changes need.
  *
- * They take turns, whoever is to have the shortest first, so that nobody whose lock is free in a moment waits for those
- * whose locks are kept. (What may take long waits on, for it may have a key meanwhile, and would give it away.)
+ * The statements take turns. Those that have tried for the shortest time go first, so a statement whose lock is free soon
+ * does not wait for those whose locks are kept. (A statement of the kind `single` keeps its session while it waits: it may
+ * have locked a key meanwhile, and would lose it.)
  */
-export function createLockWaiters(executor: Executor, { most, mostWaiting }: Options): Way {
-  const turns = createSemaphore(most, 'too many wait for locks');
+export class LockWaiters implements Executor {
+  readonly #executor: SessionExecutor;
+  readonly #maxWaiting: number;
+  readonly #turns: ReturnType<typeof createSemaphore>;
 
-  return {
-    async send(text, values, deadline) {
-      if (turns.waitingCount >= mostWaiting) throw unavailable('too many wait for locks');
-      for (let patience = FIRST_TRY; ; patience = Math.min(patience * 2, LONGEST_TRY)) {
-        const left = deadline - performance.now();
-        if (left <= 0) throw outOfTime();
-        const tryOnce = () => executor.send(text, values, deadline, patience);
-        try {
-          return await turns.run(left, tryOnce, patience);
-        } catch (fault) {
-          const isTooLate = deadline - performance.now() <= LOCK_GRACE;
-          if (isTooLate || !isLockTimeout(fault)) throw fault;
-        }
+  constructor(executor: SessionExecutor, { maxInProgress, maxWaiting }: LockWaiterOptions) {
+    this.#executor = executor;
+    this.#maxWaiting = maxWaiting;
+    this.#turns = createSemaphore(maxInProgress, 'too many statements wait for locks');
+  }
+
+  async send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
+    if (this.waitingCount >= this.#maxWaiting) throw refusals.queueFull();
+    for (let lockWait = FIRST_TRY_MS; ; lockWait = Math.min(lockWait * 2, MAX_TRY_MS)) {
+      const left = deadline - performance.now();
+      if (left <= 0) throw refusals.timeLimitReached();
+      const tryOnce = () => this.#executor.send(text, values, deadline, lockWait);
+      try {
+        return await this.#turns.run(left, tryOnce, lockWait);
+      } catch (fault) {
+        if (!isLockTimeout(fault) || deadline - performance.now() <= LOCK_GRACE_MS) throw fault;
       }
-    },
-    get waitingCount() {
-      return turns.waitingCount;
-    },
-    // Whoever has waited is sent then, and rejected.
-    cancel: () => executor.cancel(),
-  };
+    }
+  }
+
+  get waitingCount(): number {
+    return this.#turns.waitingCount;
+  }
+
+  /** Statements that wait for their turn are refused when they are sent. */
+  cancel(): void {
+    this.#executor.cancel();
+  }
 }

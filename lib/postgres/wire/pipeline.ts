@@ -1,85 +1,70 @@
-import type { ClientBase } from 'pg';
 import { prepareValue } from 'pg/lib/utils.js';
 import { serialize } from 'pg-protocol';
 import { atEndOfTurn } from '../batching/end-of-turn.ts';
-import { breaksConnection, isOfPostgres, isStalePlan, NotSent } from '../faults.ts';
-import type { Client } from '../hosts/client.ts';
-import { abandon } from '../hosts/connection.ts';
-import { type Column, columnsOf, type Row, readRow } from './row-reader.ts';
+import { breaksConnection, isFromPostgres, isStalePlan, NotSent } from '../faults.ts';
+import type { Session } from '../hosts/session.ts';
+import type { StatementText } from './executor.ts';
+import { type Column, describeColumns, type Received, type Row, readRow } from './rows.ts';
 
-/** A statement as it was written; there is one object of each. */
-export type StatementText = {
-  readonly sql: string;
-  /** Its name on each connection. */
-  readonly name: string;
-  /** Whether rows are sent in binary, and left as they come: each is a `ReceivedRow`. */
-  readonly isBinary?: boolean;
-};
-
-/** What a connection knows of a statement that was prepared on it: the columns, or why it could not be prepared. */
-type Known = { columns: readonly Column[]; fault?: unknown };
-
-/** A statement to be sent, and who is to be told. */
-export type ToSend = {
+/** A statement to send. Exactly one of the methods is called, once. */
+export type OutgoingStatement = {
   readonly text: StatementText;
   readonly values: readonly unknown[];
-  readonly resolve: (rows: readonly Row[]) => void;
-  readonly reject: (fault: unknown) => void;
+  resolve(rows: readonly Row[]): void;
+  reject(fault: unknown): void;
 };
 
-/** A statement on its way. */
-type Sent = { readonly statement: ToSend; readonly known: Known; readonly rows: Row[] };
+/** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
+type Prepared = { columns: readonly Column[]; fault?: unknown };
 
-type RowDescription = { readonly fields: Parameters<typeof columnsOf>[0] };
+/** A statement without a response. */
+type Sent = { readonly statement: OutgoingStatement; readonly prepared: Prepared; readonly rows: Row[] };
+
+type RowDescription = { readonly fields: Parameters<typeof describeColumns>[0] };
 
 /**
- * The statements on one connection: each is sent without waiting for the answers of those before it, as a transaction of
- * its own with its own error, and prepared once. To pg it is a query that is asked for an answer again and again.
+ * The statements of one session. Each is sent without a wait for the responses to earlier ones. It is prepared once, and
+ * is a transaction of its own with its own error. For pg this object is a query that is submitted again and again.
  */
 export class Pipeline {
-  readonly #client: ClientBase;
+  readonly session: Session;
+  readonly openedAt = Date.now();
+  /** Time of the last response, or of the first statement after it (`Date.now()`). */
+  usedAt = Date.now();
+  /** Whether nothing more may be sent. */
+  isBroken = false;
   readonly #areNamed: boolean;
-  /** The messages of the statements that are to be written at the end of this turn. */
-  #messages: Buffer[] = [];
-  readonly #known = new Map<StatementText, Known>();
+  readonly #onResponse: (pipeline: Pipeline) => void;
+  readonly #prepared = new Map<StatementText, Prepared>();
   readonly #sent: Sent[] = [];
-  /** How many of these, the last ones, are to be written at the end of this turn. */
+  /** Messages of the statements that are written at the end of this turn, and the number of these statements. */
+  #messages: Buffer[] = [];
   #unwritten = 0;
   #isSubmitted = false;
-  /** How many answers have come. */
-  answered = 0;
-  /** Whether nothing may be sent on it any more. */
-  isBroken = false;
 
-  constructor(client: ClientBase, { areNamed }: { readonly areNamed: boolean }) {
-    this.#client = client;
+  /** `areNamed`: prepares by name. `onResponse` is called after each response, and after an error of the session. */
+  constructor(session: Session, areNamed: boolean, onResponse: (pipeline: Pipeline) => void) {
+    this.session = session;
     this.#areNamed = areNamed;
-    const end = () => {
+    this.#onResponse = onResponse;
+    session.takeRow = (received, at) => this.#takeRow(received, at);
+    // A session that leaves its host emits an error, and still responds to the statements in progress.
+    session.once('end', () => this.#onEnd()).on('error', () => this.#onEnd());
+    session.connection.stream.once('end', () => {
       this.isBroken = true;
-    };
-    // The second also when it is about to be left for another server: what is on its way is still answered.
-    client.once('end', end).on('error', end);
-    streamOf(client).once('end', end);
-    (client as ClientBase & Pick<Client, 'takeRow'>).takeRow = (received, at) => {
-      const [head] = this.#sent;
-      if (!head) return true;
-      const { statement, known, rows } = head;
-      rows.push(
-        statement.text.isBinary ? { bytes: received.bytes, at } : readRow(known.columns, received, at),
-      );
-      return true;
-    };
+    });
   }
 
-  /** How many answers are to come. */
+  /** Number of statements without a response. */
   get length(): number {
     return this.#sent.length;
   }
 
-  /** Sends a statement, at the end of this turn of the event loop together with all others of the turn. */
-  send(statement: ToSend): void {
+  /** Sends a statement at the end of this turn of the event loop, together with all others of the turn. */
+  send(statement: OutgoingStatement): void {
+    if (this.length === 0) this.usedAt = Date.now();
     const { text, values } = statement;
-    const known = this.#prepare(text);
+    const prepared = this.#prepare(text);
     this.#messages.push(
       serialize.bind({
         statement: this.#areNamed ? text.name : '',
@@ -90,100 +75,120 @@ export class Pipeline {
       serialize.execute(),
       serialize.sync(),
     );
-    this.#sent.push({ statement, known, rows: [] });
-    this.#awaitAnswer();
+    this.#sent.push({ statement, prepared, rows: [] });
+    this.#awaitResponse();
     this.#unwritten += 1;
-    if (this.#unwritten === 1) atEndOfTurn(this.#flush);
+    if (this.#unwritten === 1) atEndOfTurn(() => this.#write());
   }
 
-  /** Breaks the connection off: all that is on its way fails. */
+  /** Closes the connection at once: all statements without a response fail. */
   abandon(): void {
     this.isBroken = true;
-    abandon(this.#client);
+    this.session.abandon();
   }
 
-  readonly #flush = () => {
-    const stream = streamOf(this.#client);
-    const messages = this.#messages;
-    this.#messages = [];
-    if (this.isBroken || !stream.writable) return this.#rejectUnwritten();
-    this.#unwritten = 0;
-    // One write for all: pg writes each message by itself, which costs more than all else that is done for a statement.
-    stream.write(Buffer.concat(messages));
-  };
-
-  /** A connection that ends is sent nothing more: another one may carry these out. */
-  #rejectUnwritten(): void {
-    const unwritten = this.#sent.splice(this.#sent.length - this.#unwritten);
-    this.#unwritten = 0;
-    for (const { statement } of unwritten) statement.reject(new NotSent());
-  }
-
-  #prepare(text: StatementText): Known {
-    const known = this.#known.get(text);
+  #prepare(text: StatementText): Prepared {
+    const known = this.#prepared.get(text);
     if (known) return known;
-    const added: Known = { columns: [] };
-    if (this.#areNamed) this.#known.set(text, added);
+    const prepared: Prepared = { columns: [] };
+    if (this.#areNamed) this.#prepared.set(text, prepared);
     const name = this.#areNamed ? text.name : '';
     this.#messages.push(
       serialize.close({ type: 'S', name }),
       serialize.parse({ name, text: text.sql }),
       serialize.describe({ type: 'S', name }),
     );
-    return added;
+    return prepared;
   }
 
-  #awaitAnswer(): void {
+  #write(): void {
+    const messages = this.#messages;
+    this.#messages = [];
+    const { stream } = this.session.connection;
+    if (this.isBroken || !stream.writable) this.#rejectUnwritten();
+    else {
+      this.#unwritten = 0;
+      stream.write(Buffer.concat(messages));
+    }
+  }
+
+  /** These statements may be sent over another session. */
+  #rejectUnwritten(): void {
+    const unwritten = this.#sent.splice(this.#sent.length - this.#unwritten);
+    this.#unwritten = 0;
+    for (const { statement } of unwritten) statement.reject(new NotSent());
+    this.#onResponse(this);
+  }
+
+  #awaitResponse(): void {
     if (this.#isSubmitted || this.#sent.length === 0) return;
     this.#isSubmitted = true;
-    this.#client.query(this as never);
+    this.session.query(this as never);
   }
 
-  // What pg calls, as it calls its own queries:
+  #takeRow(received: Received, at: number): boolean {
+    const [head] = this.#sent;
+    if (!head) return true;
+    const { statement, prepared, rows } = head;
+    const { isBinary } = statement.text;
+    rows.push(isBinary ? { bytes: received.bytes, at } : readRow(prepared.columns, received, at));
+    return true;
+  }
+
+  #onEnd(): void {
+    this.isBroken = true;
+    this.#onResponse(this);
+  }
+
+  /**
+   * Statements behind one that could not be prepared fail for the same reason. The next use prepares the statement
+   * again.
+   */
+  #forgetUnprepared({ statement, prepared }: Sent, fault: unknown): void {
+    const isPrepared = prepared.columns.length > 0;
+    if (isPrepared && !isStalePlan(fault)) return;
+    if (!isPrepared) prepared.fault ??= fault;
+    if (this.#prepared.get(statement.text) === prepared) this.#prepared.delete(statement.text);
+  }
+
+  // The methods that pg calls on a query:
 
   submit(): void {}
 
   handleRowDescription({ fields }: RowDescription): void {
-    const known = this.#sent[0]?.known;
-    if (!known) return;
-    known.columns = columnsOf(fields, (type) => this.#client.getTypeParser(type, 'text'));
+    const prepared = this.#sent[0]?.prepared;
+    if (prepared)
+      prepared.columns = describeColumns(fields, (type) => this.session.getTypeParser(type, 'text'));
   }
 
   handleCommandComplete(): void {}
 
   handleReadyForQuery(): void {
-    this.#isSubmitted = false;
-    const head = this.#sent.shift();
-    this.answered += 1;
+    const head = this.#shift();
     head?.statement.resolve(head.rows);
-    this.#awaitAnswer();
+    this.#awaitResponse();
+    this.#onResponse(this);
   }
 
   handleError(fault: unknown): void {
-    this.#isSubmitted = false;
-    this.answered += 1;
     if (breaksConnection(fault)) {
       this.isBroken = true;
       this.#rejectUnwritten();
     }
-    const head = this.#sent.shift();
-    head?.statement.reject(head.known.fault ?? fault);
-    if (head) this.#forgetUnprepared(head, fault);
-    // What PostgreSQL says is of one statement; if it ends the connection then, pg says so next.
-    if (isOfPostgres(fault)) this.#awaitAnswer();
+    const head = this.#shift();
+    if (head) {
+      head.statement.reject(head.prepared.fault ?? fault);
+      this.#forgetUnprepared(head, fault);
+    }
+    // An error of PostgreSQL concerns one statement. If it also ends the connection, pg reports that next.
+    if (isFromPostgres(fault)) this.#awaitResponse();
     else for (const { statement } of this.#sent.splice(0)) statement.reject(fault);
+    this.#onResponse(this);
   }
 
-  /** Those behind a statement that could not be prepared fail for the same reason. It is prepared anew at its next use. */
-  #forgetUnprepared({ statement, known }: Sent, fault: unknown): void {
-    const isPrepared = known.columns.length > 0;
-    if (isPrepared && !isStalePlan(fault)) return;
-    if (!isPrepared) known.fault ??= fault;
-    if (this.#known.get(statement.text) === known) this.#known.delete(statement.text);
+  #shift(): Sent | undefined {
+    this.#isSubmitted = false;
+    this.usedAt = Date.now();
+    return this.#sent.shift();
   }
-}
-
-/** What pg knows of a client and does not declare. */
-function streamOf(client: ClientBase): NodeJS.ReadWriteStream {
-  return (client as unknown as { connection: { stream: NodeJS.ReadWriteStream } }).connection.stream;
 }

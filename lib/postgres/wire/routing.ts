@@ -1,78 +1,83 @@
 import type { Settings } from '../../settings/settings.ts';
 import { Batcher } from '../batching/batcher.ts';
-import { engineOf } from '../engines.ts';
-import { clientConfig, SESSION } from '../hosts/connection.ts';
+import { engineProfile } from '../engine-profile.ts';
+import { clientConfig, SESSION } from '../hosts/connection-config.ts';
 import type { Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
-import { type Executors, timeLimitOf } from '../sender.ts';
-import { Executor } from './executor.ts';
-import { createLockWaiters } from './lock-waiters.ts';
+import type { Executors } from '../sender.ts';
+import { LockWaiters } from './lock-waiters.ts';
+import { SessionExecutor } from './session-executor.ts';
 
-type Opened = { readonly executors: Executors; readonly pools: readonly Executor[] };
+/** The executor of each kind of statement, and those of them that have sessions. */
+type OpenedExecutors = { readonly executors: Executors; readonly pools: readonly SessionExecutor[] };
 
-/** In milliseconds: whoever waits for a lock goes aside then, for others wait behind him. */
-const LOCK_TIMEOUT = 20;
+/** A short statement that waits longer for a lock moves to `LockWaiters`, because other statements wait behind it. */
+const LOCK_TIMEOUT_MS = 20;
 
-/** How many statements may wait for an executor: 32 for each connection; one more would only wait in vain. */
-export const maxWaiting = ({ poolSize }: Pick<Settings['postgres'], 'poolSize'>) => poolSize * 32;
+/** A response may arrive so much later than PostgreSQL sent it. */
+const GRACE_MS = 100;
 
-/** With fewer connections than these none is shared. */
-const LEAST_TO_SHARE = 4;
+/** With a smaller pool, each statement has a session to itself. */
+const MIN_SHARED_POOL_SIZE = 4;
 
-/** Reads keep PostgreSQL busy without waiting for anything, so that more connections are no faster. */
-const FOR_READS = 1;
-const READS_ON_THEIR_WAY = 64;
+/** One session for reads keeps a PostgreSQL process busy. More of them are not faster. */
+const READ_SESSIONS = 1;
+const READ_DEPTH = 64;
 
-/** Each waits for the disk; so few that none waits for long behind those that wait for a lock. */
-const WRITES_ON_THEIR_WAY = 3;
+/** Each write waits for the disk. Few share a session, so that none waits long behind one that waits for a lock. */
+const WRITE_DEPTH = 3;
 
-/** Opens the executors: reads share a session, writes a third of them; each statement of the other kinds has one to itself. */
+/** Maximum number of statements that wait for an executor. With more, the last ones would reach their time limit. */
+export function maxWaitingStatements({ poolSize }: Pick<Settings['postgres'], 'poolSize'>): number {
+  return poolSize * 32;
+}
+
+/** Opens the executors. Reads share one session, and writes a third of the others. The rest have one statement each. */
 export function openExecutors(
   settings: Settings['postgres'],
   hosts: Hosts,
   watch: (session: Session) => void,
-): Opened {
-  const { poolSize, pooler, poolTimeout } = settings;
-  const { hasSessionOptions, limitsLockWaits } = engineOf(settings);
+): OpenedExecutors {
+  const { poolSize, pooler, poolTimeout, statementTimeout } = settings;
+  const { hasSessionOptions, limitsLockWaits } = engineProfile(settings);
   const options = {
     hosts,
     watch,
     areNamed: pooler === 'none',
-    mostWaiting: maxWaiting(settings),
+    maxWaiting: maxWaitingStatements(settings),
     poolTimeLimit: poolTimeout * 1000,
-    timeLimit: timeLimitOf(settings),
+    // PostgreSQL itself ends a statement after its time limit.
+    maxSilence: statementTimeout * 1000 + GRACE_MS,
   };
-  // Without a limit on waits for locks one that waits would hold up the others.
-  if (!(hasSessionOptions && limitsLockWaits) || poolSize < LEAST_TO_SHARE) {
-    const all = executor(poolSize, 1);
+  const open = (maxSessions: number, depth: number, session = SESSION) => {
+    const timeout = hasSessionOptions && { statement_timeout: statementTimeout * 1000 };
+    const config = { ...clientConfig(settings, session), ...timeout };
+    return new SessionExecutor(config, { ...options, maxSessions, depth });
+  };
+
+  // Without a limit on lock waits, a statement that waits for a lock would hold up the others of its session.
+  if (!(hasSessionOptions && limitsLockWaits) || poolSize < MIN_SHARED_POOL_SIZE) {
+    const all = open(poolSize, 1);
     return {
       executors: { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all },
       pools: [all],
     };
   }
-  const forWrites = Math.floor((poolSize - FOR_READS) / 3);
-  const forOthers = poolSize - FOR_READS - forWrites;
-  const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT) };
-  const list = executor(FOR_READS, READS_ON_THEIR_WAY, session);
-  // The plan of a write is kept, and may have been made when the table was empty: by index all the same.
-  const write = executor(forWrites, WRITES_ON_THEIR_WAY, { ...session, enable_seqscan: 'off' });
-  const single = executor(forOthers, 1);
+  const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
+  const singleSessions = poolSize - READ_SESSIONS - writeSessions;
+  const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT_MS) };
+  const list = open(READ_SESSIONS, READ_DEPTH, session);
+  // The plan of a write is kept, even if it was made for an empty table. It must use the indexes.
+  const write = open(writeSessions, WRITE_DEPTH, { ...session, enable_seqscan: 'off' });
+  const single = open(singleSessions, 1);
   return {
     executors: {
       'batched-read': new Batcher(list, { ...options, areWrites: false, maxBatches: 1 }),
-      'batched-write': new Batcher(write, { ...options, areWrites: true, maxBatches: forWrites }),
+      'batched-write': new Batcher(write, { ...options, areWrites: true, maxBatches: writeSessions }),
       list,
       single,
-      'lock-waiters': createLockWaiters(single, { ...options, most: Math.ceil(forOthers / 3) }),
+      'lock-waiters': new LockWaiters(single, { ...options, maxInProgress: Math.ceil(singleSessions / 3) }),
     },
     pools: [list, write, single],
   };
-
-  function executor(maxSessions: number, depth: number, session = SESSION): Executor {
-    const config = {
-      ...clientConfig(settings, session),
-      ...(hasSessionOptions && { statement_timeout: settings.statementTimeout * 1000 }),
-    };
-    return new Executor(config, { ...options, maxSessions, depth });
-  }
 }

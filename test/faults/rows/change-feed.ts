@@ -39,7 +39,7 @@ export const changeFeed: Row = {
   trials: 1_000_000,
   brief: 20_000,
   minutes: 25,
-  async run({ startService, openLedger, postgres, trials, random, claim, token, figures }) {
+  async run({ startService, openLedger, postgres, trials, random, claim, token, figures, checkFeed }) {
     const ledger = openLedger();
     const variables = { SVC_PORT: String(await freePort()), SVC_POSTGRES_POOL_SIZE: '24' };
     const first = await startService(variables, { ledger, isOnItsOwn: true });
@@ -77,6 +77,9 @@ export const changeFeed: Row = {
       figures.lost += wrong.length;
       claim('none is skipped, none twice, none out of order', wrong.length === 0, wrong.slice(0, 5));
     }
+    // All readers have read the same, or a claim fails.
+    const reads = found.flatMap((reader) => reader.reads);
+    await checkFeed({ changes: found[0]?.changes ?? [], writes: books.writes, reads });
     const digests = new Set(found.map(({ digest }) => digest));
     claim('all readers have read the same', digests.size === 1, [...digests]);
     const differences = await mirror.differences(stored);

@@ -23,10 +23,10 @@ import { accountRefused, databaseMissing, tooManyConnections } from './postgres-
 import { blackHole, postgresFrozen } from './postgres-silent.ts';
 import { diskFull, readOnly } from './postgres-takes-no-writes.ts';
 import { paging, partialUpdates, sameAddress } from './racing-writers.ts';
-import { fewDescriptors, largeBodies } from './scarce.ts';
+import { fewDescriptors, largeBodies, steadyLoad } from './scarce.ts';
 import { oddSecrets } from './secrets.ts';
 import { killedBeforeAnswer, serviceKilled } from './service-killed.ts';
-import { silentConnections, slowClients } from './slow-clients.ts';
+import { silentConnections, slowClients, unreadLists } from './slow-clients.ts';
 import { twoInstances } from './two-instances.ts';
 import { unknownKeys } from './unknown-keys.ts';
 
@@ -66,6 +66,7 @@ export const rows: readonly Row[] = [
   forgedTokens,
   badTokensFirst,
   slowClients,
+  unreadLists,
   silentConnections,
   abortedRequests,
   framing,
@@ -76,6 +77,7 @@ export const rows: readonly Row[] = [
   partialUpdates,
   paging,
   largeBodies,
+  steadyLoad,
   fewDescriptors,
   terminated,
   badSettings,

@@ -62,10 +62,7 @@ export const slowClients: Row = {
   trials: 1400,
   async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
-    await postgres.query(
-      `INSERT INTO users (id, email, full_name) SELECT gen_random_uuid(), n || repeat('x', 200) || '@b', repeat('y', 250)
-       FROM generate_series(1, 1000) AS n`,
-    );
+    await storeLongUsers(postgres);
     const authorization = `Bearer ${await token()}`;
     const calm = await normalRequests(service, 5);
     // What V8 keeps for making lists is no cost of those who do not read them.
@@ -97,6 +94,37 @@ export const slowClients: Row = {
     claim('the process lives', healthy.ok);
   },
 };
+
+const READERS = 30;
+
+export const unreadLists: Row = {
+  name: 'unread-lists',
+  promise: '30 clients that pipeline lists of 1,000 users and read nothing cost 60 MB at most.',
+  trials: READERS,
+  async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
+    const service = await startService({}, { isOnItsOwn: true });
+    await storeLongUsers(postgres);
+    const authorization = `Bearer ${await token()}`;
+    const atRest = await service.memoryAtRest();
+    for (let n = 0; n < trials; n += 1, tried()) {
+      const client = await SLOW.reading(service.url, authorization);
+      defer(() => void client.abort());
+    }
+    await sleep(LASTS * 1000);
+    figures.memoryChange = Math.round(service.mostMemory() - atRest);
+    claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
+    const healthy = await fetch(`${service.url}/health`);
+    claim('the process lives', healthy.ok);
+  },
+};
+
+/** A thousand users with long names and addresses. */
+async function storeLongUsers(postgres: { query(sql: string): Promise<unknown> }): Promise<void> {
+  await postgres.query(
+    `INSERT INTO users (id, email, full_name) SELECT gen_random_uuid(), n || repeat('x', 200) || '@b', repeat('y', 250)
+     FROM generate_series(1, 1000) AS n`,
+  );
+}
 
 /** As many readers as there will be slow ones, each of as many lists as the kernel takes of those. */
 async function readLists({ caller }: ServiceUnderFault, readers: number): Promise<void> {

@@ -4,7 +4,7 @@ import { Migrator } from 'kysely/migration';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrations, runMigrations } from '../../../lib/migrations/index.ts';
-import { engineOf } from '../../../lib/postgres/engines.ts';
+import { engineProfile } from '../../../lib/postgres/engine-profile.ts';
 import { type Migration, migrate } from '../../../lib/postgres/index.ts';
 import { createIndexConcurrently } from '../../../lib/postgres/migrate/concurrent-index.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
@@ -89,7 +89,7 @@ test('of many instances that start at once one migrates, and the others wait unt
   const slow: Migration = async (send) => {
     runs += 1;
     await send(sql`select pg_sleep(0.5)`);
-    await nameIndex(send, engineOf(made.settings));
+    await nameIndex(send, engineProfile(made.settings));
   };
   const known = { ...migrations, '9001-slow': slow };
   await Promise.all(Array.from({ length: 8 }, () => migrate(made.settings, known)));

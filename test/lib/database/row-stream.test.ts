@@ -1,15 +1,14 @@
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { columnsOf, type Row, readRow } from '../../../lib/postgres/wire/row-reader.ts';
-import { takeRows } from '../../../lib/postgres/wire/row-stream.ts';
+import { describeColumns, type Row, readRow, takeRows } from '../../../lib/postgres/wire/rows.ts';
 
 const [TEXT, UUID, BIGINT] = [25, 2950, 20];
 
 /** What PostgreSQL sends, and whoever listens to a connection gets of it, one after another. */
 type Heard = { readonly row: Row } | { readonly other: string };
 
-const columns = columnsOf(
+const columns = describeColumns(
   [
     { name: 'id', dataTypeID: UUID },
     { name: 'first', dataTypeID: TEXT },

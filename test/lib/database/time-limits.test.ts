@@ -65,6 +65,6 @@ test('a request that comes after the connections were closed is told so', async 
 
   expect(answer).toEqual(refusal('service_unavailable_error', INSTANCE));
   expect(stage.lines.map(({ event: name, message }) => ({ name, message }))).toEqual([
-    { name: 'app_error', message: 'the connections are closed, for the service is shutting down' },
+    { name: 'app_error', message: 'the connections are closed because the service is shutting down' },
   ]);
 });

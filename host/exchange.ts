@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
+import { refuseWith } from '../lib/http/middleware-stack.ts';
+import type { StatementKind } from '../lib/postgres/index.ts';
+import type { Service } from '../lib/service.ts';
+import type { Admission, Admissions, OverloadResponse, QueuedRequest } from './admission/index.ts';
+import { findHostFault, RequestEvent } from './request-event.ts';
+import type { RequestsInFlight } from './requests-in-flight.ts';
+import type { ResponseWriter } from './response-writer.ts';
+import type { Match, Router } from './router.ts';
+import type { Shutdown } from './shutdown.ts';
+import type { CurrentRequest, CurrentRequests } from './sockets/current-requests.ts';
+import type { PipelinedRequest, RequestOrder } from './sockets/http-pipelining.ts';
+
+/** The parts of an instance that an exchange passes. */
+export type ExchangeParts = {
+  readonly service: Service;
+  readonly router: Router;
+  readonly inFlight: RequestsInFlight;
+  readonly currentRequests: CurrentRequests;
+  readonly requestOrder: RequestOrder;
+  readonly admissions: Admissions<StatementKind>;
+  readonly overloadResponse: OverloadResponse;
+  readonly responses: ResponseWriter;
+  readonly shutdown: Pick<Shutdown, 'isDraining'>;
+};
+
+/**
+ * A request and its response, from the parser to the socket: its turn on the connection, its admission, its handler and
+ * its response. It is one object with methods, because closures for each step would cost memory.
+ */
+export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly #event: RequestEvent;
+  readonly #match: Match;
+  readonly #handler: Handler;
+  readonly #admission: Admission;
+  readonly #parts: ExchangeParts;
+
+  /** Finds the handler. `begin` does the rest. */
+  constructor(request: IncomingMessage, response: ServerResponse, parts: ExchangeParts) {
+    const event = new RequestEvent(request, response);
+    const match = parts.router(event.requestContext.http.method, event.rawPath);
+    event.pathParameters = match.params;
+    const fault = findHostFault(request, event);
+    const { firstStatement } = match;
+    const kind = typeof firstStatement === 'function' ? firstStatement(event.headers) : firstStatement;
+    this.request = request;
+    this.response = response;
+    this.#event = event;
+    this.#match = match;
+    this.#handler = fault ? refuseWith(parts.service, fault) : match.handler;
+    this.#admission = parts.admissions.for(kind);
+    this.#parts = parts;
+  }
+
+  get isMemoryIntensive(): boolean {
+    return this.#match.isMemoryIntensive;
+  }
+
+  /** Counts the request, and lets it wait for the earlier ones of its connection. */
+  begin(): void {
+    const { inFlight, currentRequests, requestOrder } = this.#parts;
+    const previous = currentRequests.get(this.request.socket)?.response;
+    currentRequests.set(this);
+    if (!this.#match.isProbe) {
+      this.#event.inFlight = inFlight;
+      inFlight.enter(this.#event);
+    }
+    if (requestOrder.isBehind(previous)) {
+      this.#event.inFlight?.waitBehind(this.#event);
+      requestOrder.follow(previous, this);
+    } else this.#admit();
+  }
+
+  proceed(): void {
+    this.#event.inFlight?.proceed(this.#event);
+    this.#admit();
+  }
+
+  drop(): void {
+    this.#leave();
+  }
+
+  serve(): void {
+    void this.#respond();
+  }
+
+  refuse(): void {
+    this.#leave();
+    this.#write(this.#parts.overloadResponse.to(this.#event));
+  }
+
+  refuseBody(reason: Error): void {
+    this.#event.refuseBody(reason);
+  }
+
+  #admit(): void {
+    if (!this.#event.inFlight || this.#admission.admits(this)) this.serve();
+    else this.#admission.queue(this);
+  }
+
+  async #respond(): Promise<void> {
+    const event = this.#event;
+    try {
+      const result = await this.#handler(event);
+      this.#leave();
+      // The body is not needed while the response is sent.
+      event.body = undefined;
+      this.#write(result);
+      if (event.inFlight) this.#admission.onAnswered(this.response);
+    } catch {
+      this.#leave();
+      // A handler never rejects. A failure here means that the connection cannot be written to.
+      this.response.destroy();
+    }
+  }
+
+  #leave(): void {
+    this.#event.inFlight?.leave(this.#event);
+  }
+
+  #write(result: GatewayResult): void {
+    const { currentRequests, responses, shutdown } = this.#parts;
+    if (this.response.destroyed) return;
+    if (shutdown.isDraining) currentRequests.closeAfter(this.response);
+    responses.write(this.response, result, this.#event.isBodyToCome);
+  }
+}

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { isIPv6, type Server } from 'node:net';
+
+/**
+ * Maximum number of connections that wait to be accepted. After a short outage, a thousand callers connect again at
+ * once, and a connection without a place is tried again a second later. The system may set a lower limit.
+ */
+const BACKLOG = 4096;
+
+/** A server that listens on every address is reached at the loopback address. */
+const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
+
+const ADDRESS = 'SVC_HOST, which accepts an address of this machine';
+
+/** The setting to look at if the service cannot listen. */
+const SETTING_AT_FAULT: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'SVC_PORT, which accepts another port, and SVC_HOST',
+  EACCES: 'SVC_PORT, which accepts a port that this user may listen on',
+  EADDRNOTAVAIL: ADDRESS,
+  EAFNOSUPPORT: ADDRESS,
+  ENOTFOUND: ADDRESS,
+  EAI_AGAIN: ADDRESS,
+  EINVAL: ADDRESS,
+};
+
+/** Where a server listens. `host` is an address or a name. */
+type Address = { readonly host: string; readonly port: number };
+
+/**
+ * Listens. Resolves when connections are accepted.
+ *
+ * @throws an error that `listenFault` explains if the server cannot listen there
+ */
+export async function listen(server: Server, { host, port }: Address): Promise<void> {
+  server.listen({ host, port, backlog: BACKLOG });
+  await once(server, 'listening');
+}
+
+/** Why the service cannot listen, and the setting to look at; undefined for an error of another kind. */
+export function listenFault({ code, message }: NodeJS.ErrnoException): string | undefined {
+  const setting = SETTING_AT_FAULT[code ?? ''];
+  return setting && `The service cannot listen: ${message}. See ${setting}.`;
+}
+
+/** The URL of a server that listens on `host`, which is an address or a name. */
+export function urlOf(host: string, port: number): string {
+  // The zone of a link-local address begins with a percent sign (RFC 6874), which URL does not support.
+  const authority = isIPv6(host) ? `[${host.replace('%', '%25')}]` : host;
+  const name = URL.parse(`http://${authority}`)?.hostname ?? authority;
+  return `http://${LOOPBACK[name] ?? name}:${port}`;
+}

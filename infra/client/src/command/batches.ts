@@ -1,0 +1,120 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import type { Problem } from '../problem.ts';
+import type { NewUser } from '../users.ts';
+import { type Line, readLines } from './lines.ts';
+
+/** A line that is sent. */
+export type Item = { readonly line: number; readonly bytes: Buffer; readonly user: NewUser };
+/** Items that are sent in one request. */
+export type Batch = readonly [Item, ...Item[]];
+/** A line that is refused, and why. */
+export type Refusal = { readonly line: number; readonly problem: Problem };
+
+/** Maximum number of items that the service accepts. */
+const MAX_ITEMS = 100;
+/** In bytes of lines. The body of such a batch is smaller than the default of SVC_BODY_LIMIT. */
+const MAX_BATCH_BYTES = 60_000;
+/** In bytes. A longer line is refused here, so that it does not fill the memory. */
+const MAX_LINE_BYTES = 1_048_576;
+
+/**
+ * Reads the lines of a file into batches. The bytes of the file alone decide which lines are a batch, so that a second
+ * run makes the same batches. A line that is not a JSON object is reported to `refuse`.
+ */
+export async function* readBatches(
+  chunks: AsyncIterable<Buffer>,
+  refuse: (refusal: Refusal) => void,
+): AsyncGenerator<Batch, void> {
+  let items: Item[] = [];
+  let bytes = 0;
+  for await (const lines of readLines(chunks, MAX_LINE_BYTES)) {
+    for (const line of lines) {
+      const found = parseLine(line);
+      if (found === undefined) continue;
+      if ('problem' in found) {
+        refuse(found);
+        continue;
+      }
+      const [first] = items;
+      if (first && (items.length === MAX_ITEMS || bytes + found.bytes.length > MAX_BATCH_BYTES)) {
+        yield [first, ...items.slice(1)];
+        items = [];
+        bytes = 0;
+      }
+      items.push(found);
+      bytes += found.bytes.length;
+    }
+  }
+  const [first, ...others] = items;
+  if (first) yield [first, ...others];
+}
+
+/** The Idempotency-Key of a batch: a digest of exactly its lines and their positions. */
+export function keyOf(batch: Batch): string {
+  const hash = createHash('sha256');
+  for (const { line, bytes } of batch) hash.update(`${line}:${bytes.length}:`).update(bytes);
+  return `users-import-${hash.digest('hex')}`;
+}
+
+/** The two halves of a batch; undefined for a single line. */
+export function halvesOf(batch: Batch): readonly [Batch, Batch] | undefined {
+  const middle = batch.length >> 1;
+  const [[first, ...before], [second, ...after]] = [batch.slice(0, middle), batch.slice(middle)];
+  return first && second
+    ? [
+        [first, ...before],
+        [second, ...after],
+      ]
+    : undefined;
+}
+
+/** Undefined for an empty line. */
+function parseLine({ number, bytes }: Line): Item | Refusal | undefined {
+  if (bytes === undefined) return { line: number, problem: TOO_LONG };
+  if (!isUtf8(bytes)) return { line: number, problem: invalid('must be UTF-8') };
+  const text = bytes.toString();
+  if (text.trim() === '') return undefined;
+  const user = parseJson(text);
+  if (user === undefined) return { line: number, problem: invalid('must be valid JSON') };
+  return isObject(user)
+    ? { line: number, bytes, user }
+    : { line: number, problem: invalid('must be an object') };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    // A file may begin with a byte order mark.
+    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only the service knows what makes an object a user. */
+function isObject(value: unknown): value is NewUser {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const instance = '/api/v1/users/batch';
+
+/** The problem of a line that the service, too, would refuse. */
+export function invalid(detail: string): Problem {
+  return {
+    type: 'urn:svc:error:validation_error',
+    title: 'Unprocessable Entity',
+    status: 422,
+    detail: 'Some values are not valid. See errors.',
+    instance,
+    errors: [{ pointer: '#', detail }],
+  };
+}
+
+/** The problem of a line that is too long for any request. */
+export const TOO_LONG: Problem = {
+  type: 'urn:svc:error:payload_too_large_error',
+  title: 'Payload Too Large',
+  status: 413,
+  detail: 'The line is too long.',
+  instance,
+};

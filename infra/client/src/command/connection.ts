@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { clientCredentials, type TokenSource } from '../client-credentials.ts';
+import type { RetryOptions } from '../retries.ts';
+import { createUsers, type Users } from '../users.ts';
+import { EXIT, Failure, isMissing, reasonOf } from './failure.ts';
+
+/** The settings of the command. An empty value counts as unset. */
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Where the service is, and the source of the tokens. */
+type Service = { readonly url: string; readonly token: TokenSource };
+
+/** The file in which `npm run dev` of this clone keeps the address of its service, and a token. */
+const DEVELOPMENT = fileURLToPath(new URL('../../../../.data/development.json', import.meta.url));
+
+/** What the person at the terminal is to know, and whether the command waits for the service without limit. */
+type Patience = { readonly say: (text: string) => void; readonly isEndless: boolean };
+
+/** Pauses grow to 5 s, so that the command gives up when the service has been unavailable for about 5 minutes. */
+const PATIENCE: RetryOptions = { attempts: 64, pause: 200, longestPause: 5_000, timeout: 30_000 };
+
+/** In milliseconds: the shortest time without the service that is reported. */
+const OUTAGE = 1_000;
+
+/**
+ * The users of the service that the option `--url` and the environment name; otherwise those of `npm run dev`.
+ *
+ * @throws {Failure} that names every missing or wrong setting
+ */
+export function connect(url: string | undefined, variables: Variables, patience: Patience): Users {
+  const settings = { ...variables, ...(url !== undefined && { USERS_URL: url }) };
+  const service = isNothingGiven(settings) ? serviceOfDevelopment(patience.say) : readSettings(settings);
+  const retry = { ...PATIENCE, ...(patience.isEndless && { attempts: Number.POSITIVE_INFINITY }) };
+  return createUsers({ ...service, retry, fetch: reportOutages(patience) });
+}
+
+function isNothingGiven({ USERS_URL, USERS_TOKEN, USERS_TOKEN_URL }: Variables): boolean {
+  return !USERS_URL && !USERS_TOKEN && !USERS_TOKEN_URL;
+}
+
+function readSettings(settings: Variables): Service {
+  const faults: string[] = [];
+  const { USERS_URL: url = '', USERS_TOKEN: token } = settings;
+  if (!url) faults.push('set --url or USERS_URL to the base URL of the service');
+  else if (!isAddress(url)) faults.push('--url or USERS_URL must be an http(s) URL without credentials');
+
+  const { USERS_TOKEN_URL, USERS_CLIENT_ID, USERS_CLIENT_SECRET, USERS_SCOPE, USERS_AUDIENCE } = settings;
+  if (token && USERS_TOKEN_URL) faults.push('set either USERS_TOKEN or USERS_TOKEN_URL');
+  if (!token && !USERS_TOKEN_URL)
+    faults.push('set USERS_TOKEN, or USERS_TOKEN_URL, USERS_CLIENT_ID and USERS_CLIENT_SECRET');
+  if (token && !/^[\x21-\x7e]+$/.test(token))
+    faults.push('USERS_TOKEN must be a token, without spaces or line ends');
+  if (USERS_TOKEN_URL) {
+    if (!isAddress(USERS_TOKEN_URL))
+      faults.push('USERS_TOKEN_URL must be an http(s) URL without credentials');
+    if (!USERS_CLIENT_ID) faults.push('set USERS_CLIENT_ID');
+    if (!USERS_CLIENT_SECRET) faults.push('set USERS_CLIENT_SECRET');
+  }
+  if (faults.length > 0) throw new Failure(faults.join('\n'), EXIT.wrongUse);
+  if (token) return { url, token: () => token };
+  return {
+    url,
+    token: clientCredentials({
+      url: USERS_TOKEN_URL ?? '',
+      clientId: USERS_CLIENT_ID ?? '',
+      clientSecret: USERS_CLIENT_SECRET ?? '',
+      ...(USERS_SCOPE && { scope: USERS_SCOPE }),
+      ...(USERS_AUDIENCE && { parameters: { audience: USERS_AUDIENCE } }),
+    }),
+  };
+}
+
+function isAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return /^https?:$/.test(protocol) && username === '' && password === '';
+}
+
+function serviceOfDevelopment(say: (text: string) => void): Service {
+  const service = readDevelopment();
+  if (!service)
+    throw new Failure(
+      'set --url or USERS_URL, and USERS_TOKEN, or USERS_TOKEN_URL, USERS_CLIENT_ID and USERS_CLIENT_SECRET\n' +
+        'Nothing is needed while npm run dev runs in this clone.',
+      EXIT.wrongUse,
+    );
+  const { url } = service;
+  say(`Using the service of npm run dev on ${url}`);
+  return { url, token: () => readDevelopment()?.token ?? service.token };
+}
+
+/** A restarted `npm run dev` has written another token. */
+function readDevelopment(): { readonly url: string; readonly token: string } | undefined {
+  try {
+    return JSON.parse(readFileSync(DEVELOPMENT, 'utf8'));
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw new Failure(`${DEVELOPMENT} cannot be read: ${reasonOf(error)}`, EXIT.wrongUse);
+  }
+}
+
+/** `fetch`, which reports once when the service has been unavailable for a second, and once when it responds again. */
+function reportOutages({ say, isEndless }: Patience): typeof fetch {
+  let since: number | undefined;
+  let isReported = false;
+
+  function fail(reason: string): void {
+    since ??= performance.now();
+    if (isReported || performance.now() - since < OUTAGE) return;
+    isReported = true;
+    say(`The service is unavailable (${reason}). Trying again${isEndless ? '' : ' for up to 5 minutes'}.`);
+  }
+
+  return async (input, init) => {
+    try {
+      const response = await fetch(input, init);
+      if ([429, 502, 503, 504].includes(response.status)) fail(`${response.status}`);
+      else {
+        if (isReported) say('The service responds again.');
+        since = undefined;
+        isReported = false;
+      }
+      return response;
+    } catch (error) {
+      if (!(input instanceof Request && input.signal.aborted)) fail(reasonOf(error));
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,62 @@
+import type { Users } from '../users.ts';
+import { EXIT, type ExitCode, Failure } from './failure.ts';
+import { openFile, openStandardOutput } from './output.ts';
+import type { Progress } from './progress.ts';
+import type { Stop } from './stop.ts';
+
+/** Where the users and the cursor go. */
+export type ExportOptions = {
+  /** A path. Without it the users go to standard output. */
+  readonly out: string | undefined;
+  /** The path for the cursor of the changes after the export. */
+  readonly cursor: string | undefined;
+};
+
+/** In characters: how much is written at a time. */
+const CHUNK = 262_144;
+const PAGE = 1000;
+
+/**
+ * Writes every user as a line of JSON. The cursor is that of the changes from before the list, so that the export and the
+ * changes after the cursor have every user.
+ */
+export async function exportUsers(
+  users: Users,
+  { out, cursor }: ExportOptions,
+  progress: Progress,
+  { soon: signal }: Stop,
+): Promise<ExitCode> {
+  const files = [];
+  let count = 0;
+  const form = process.stderr.isTTY && (out !== undefined || !process.stdout.isTTY) ? 'bar' : 'lines';
+  progress.start(() => ({ count }), form);
+  try {
+    if (cursor !== undefined) {
+      const file = openFile(cursor);
+      files.push(file);
+      await file.write(`${await users.head({ signal })}\n`);
+    }
+    const output = out === undefined ? openStandardOutput() : openFile(out);
+    files.push(output);
+    let text = '';
+    for await (const user of users.list({ limit: PAGE }, { signal })) {
+      text += `${JSON.stringify(user)}\n`;
+      count += 1;
+      if (text.length < CHUNK) continue;
+      await output.write(text);
+      text = '';
+    }
+    await output.write(text);
+    // Both are complete now, and the cursor is put into its place first.
+    for (const file of files) file.flush();
+    for (const file of files) file.commit();
+  } catch (error) {
+    if (signal.aborted) throw new Failure('Stopped. The export is incomplete, and no file was replaced.');
+    throw error;
+  } finally {
+    for (const file of files) file.discard();
+    progress.stop();
+  }
+  progress.say(`exported ${count}`);
+  return EXIT.done;
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { PAGE } from '../feed.ts';
+import { isProblem } from '../problem.ts';
+import type { Users } from '../users.ts';
+import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
+import { openStandardOutput, removeTornLine, replaceFile } from './output.ts';
+import type { Progress } from './progress.ts';
+import type { Stop } from './stop.ts';
+
+/** Which changes are followed, and how long. */
+export type FollowOptions = {
+  /** The path of the file with the cursor. */
+  readonly cursor: string;
+  /** Whether to end at the latest change. */
+  readonly once: boolean;
+};
+
+/** The beginning of each line, which is the beginning of each change. */
+const BEGINNING = '{"specversion":"1.0","id":"';
+
+/** Writes the changes after the cursor to standard output, and replaces the cursor after each page of them. */
+export async function followChanges(
+  users: Users,
+  { cursor: path, once }: FollowOptions,
+  progress: Progress,
+  { soon: signal }: Stop,
+): Promise<ExitCode> {
+  let cursor = readCursor(path);
+  const output = openStandardOutput();
+  removeTornLine(BEGINNING);
+  // A cursor that cannot be replaced is reported before the first change is written.
+  await replaceFile(path, `${cursor}\n`);
+  let count = 0;
+  progress.start(() => ({ count }), process.stderr.isTTY && !process.stdout.isTTY ? 'bar' : 'lines');
+  try {
+    for await (const page of users.changePages({ from: cursor, follow: !once, signal })) {
+      if (page.changes.length > 0) {
+        await output.write(page.changes.map((change) => `${JSON.stringify(change)}\n`).join(''));
+        output.flush();
+        count += page.changes.length;
+      }
+      if (page.cursor !== cursor) await replaceFile(path, `${page.cursor}\n`);
+      ({ cursor } = page);
+      // While others write, there may be a further change each time that the changes are read.
+      if (once && page.changes.length < PAGE) break;
+    }
+  } catch (error) {
+    if (signal.aborted) throw new Failure('Stopped. Run the same command again to continue.');
+    if (isProblem(error, 'cursor_expired_error')) throw new Failure(expired(path), EXIT.cursorExpired);
+    if (isProblem(error, 'validation_error'))
+      throw new Failure(`${path} does not have a cursor of this service: ${reasonOf(error)}`);
+    throw error;
+  } finally {
+    progress.stop();
+  }
+  return EXIT.done;
+}
+
+function readCursor(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new Failure(`${path} cannot be read: ${reasonOf(error)}. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+  }
+  if (text === '') throw new Failure(`${path} is empty. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+  return text;
+}
+
+const HOW_TO_BEGIN = 'Create it with: users export --out <file> --cursor <file>';
+
+const expired = (path: string) =>
+  `The changes after the cursor in ${path} are no longer available (410). Export all users again with --cursor ${path}, ` +
+  'replace your copy with them, then follow from there.';

@@ -1,0 +1,60 @@
+/** The commands. */
+export type Name = 'import' | 'export' | 'follow';
+
+const CONNECTION = `
+The service, and how to get tokens for it (secrets are not accepted as arguments):
+  --url <url>, USERS_URL     base URL of the service
+  USERS_TOKEN                a token, or instead of it:
+  USERS_TOKEN_URL            token endpoint, for tokens by client credentials
+  USERS_CLIENT_ID, USERS_CLIENT_SECRET
+  USERS_SCOPE, USERS_AUDIENCE   optional
+Without all of them, the service that npm run dev of this clone has started is used.`;
+
+/** The text of \`--help\`, by command. */
+export const HELP: Readonly<Record<Name | 'users', string>> = {
+  users: `Usage: users <command> …
+
+  import <file|->     creates a user for each line of JSON
+  export              writes every user as a line of JSON
+  follow              writes every change after a cursor as a line of JSON
+
+users <command> --help describes a command.`,
+
+  import: `Usage: users import <file|-> [--rejected <file>] [--url <url>]
+
+Creates a user for each line of the file (- is standard input). A line is a JSON object with the members of a create,
+such as {"email": "ada@example.com", "full_name": "Ada Lovelace"}. Empty lines are skipped.
+
+Run the same command again after an interruption: nothing is created twice.
+
+  --rejected <file>   file for refused lines, as {"line": 17, "problem": {…}} (default: standard error)
+
+The last line is: created N, exists N, refused N
+A line counts as exists if a user with its email or its external id exists already.
+${CONNECTION}
+
+Exit codes: 0 all lines created or existing already, 1 gave up or interrupted, 2 wrong use, 3 some lines refused.`,
+
+  export: `Usage: users export [--out <file>] [--cursor <file>] [--url <url>]
+
+Writes every user as a line of JSON, ordered by created_at.
+
+  --out <file>        file for the users (default: standard output); it is replaced when the export is complete
+  --cursor <file>     file for the cursor of the changes after the export, for users follow
+${CONNECTION}
+
+Exit codes: 0 complete, 1 failed or interrupted, 2 wrong use.`,
+
+  follow: `Usage: users follow --cursor <file> [--once] [--url <url>]
+
+Writes every change after the cursor as a line of JSON to standard output, and waits for further changes. The cursor in
+the file is replaced after the changes before it have been written. After an interruption the last changes may be
+written again; a change has the same "id" each time.
+
+  --cursor <file>     file with the cursor, which users export --cursor writes
+  --once              ends at the latest change
+${CONNECTION}
+
+Exit codes: 0 at the latest change (--once), 1 failed or interrupted, 2 wrong use, 4 the changes after the cursor are no
+longer available.`,
+};

@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+import { setFlagsFromString } from 'node:v8';
+import { readArguments } from './arguments.ts';
+import { connect } from './connection.ts';
+import { exportUsers } from './export.ts';
+import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
+import { followChanges } from './follow.ts';
+import { importUsers } from './import.ts';
+import { createProgress } from './progress.ts';
+import { stopOnSignals } from './stop.ts';
+
+// The young generation would grow to 100 MB, because an import makes much garbage. To keep it small costs a third more
+// processor time.
+setFlagsFromString('--semi-space-growth-factor=1');
+setFlagsFromString('--optimize-for-size');
+
+const progress = createProgress();
+
+async function run(): Promise<ExitCode> {
+  const command = readArguments(process.argv.slice(2));
+  if (command.name === 'help') {
+    process.stdout.write(`${command.text}\n`);
+    return EXIT.done;
+  }
+  const isEndless = command.name === 'follow' && !command.once;
+  const users = connect(command.url, process.env, { say: progress.say, isEndless });
+  const stop = stopOnSignals();
+  switch (command.name) {
+    case 'import':
+      return importUsers(users, command, progress, stop);
+    case 'export':
+      return exportUsers(users, command, progress, stop);
+    case 'follow':
+      return followChanges(users, command, progress, stop);
+  }
+}
+
+// All output has been written by now. Connections that are kept alive would delay the end.
+process.exit(
+  await run().catch((error) => {
+    progress.say(reasonOf(error));
+    return error instanceof Failure ? error.exitCode : EXIT.failed;
+  }),
+);

@@ -1,0 +1,51 @@
+import type { Settings } from '../settings/settings.ts';
+
+/** The abilities of an engine that speaks PostgreSQL's protocol. Every difference between engines follows from them. */
+export type EngineProfile = {
+  /** `pg_try_advisory_lock`: one of several instances migrates. Without it, the engine's own locks decide. */
+  readonly hasAdvisoryLocks: boolean;
+  /** Changes of the schema may share a transaction with other statements. Otherwise each is sent by itself. */
+  readonly hasTransactionalDdl: boolean;
+  /** A session accepts settings at its start. Otherwise those of the role apply. */
+  readonly hasSessionOptions: boolean;
+  /** The isolation that sessions request; undefined for the engine's own default. */
+  readonly isolation: 'read committed' | undefined;
+  /**
+   * `lock_timeout` ends a wait for a row, and the error's `where` names the table. Otherwise any timeout may be one.
+   */
+  readonly limitsLockWaits: boolean;
+  /** `pg_stat_activity` shows the statements of other sessions. Otherwise a reachable server is assumed to run them. */
+  readonly showsSessions: boolean;
+  /** Autovacuum removes dead rows, and a table may tune it. */
+  readonly hasAutovacuum: boolean;
+};
+
+const ENGINES: Readonly<Record<Settings['postgres']['engine'], EngineProfile>> = {
+  postgresql: {
+    hasAdvisoryLocks: true,
+    hasTransactionalDdl: true,
+    hasSessionOptions: true,
+    isolation: 'read committed',
+    limitsLockWaits: true,
+    showsSessions: true,
+    hasAutovacuum: true,
+  },
+  distributed: {
+    hasAdvisoryLocks: false,
+    hasTransactionalDdl: false,
+    hasSessionOptions: false,
+    isolation: undefined,
+    limitsLockWaits: false,
+    showsSessions: false,
+    hasAutovacuum: false,
+  },
+};
+
+/** The engine of SVC_POSTGRES_ENGINE. Behind a pooler, sessions are shared with others, so they get no settings. */
+export function engineProfile({
+  engine,
+  pooler,
+}: Pick<Settings['postgres'], 'engine' | 'pooler'>): EngineProfile {
+  const profile = ENGINES[engine];
+  return pooler === 'none' ? profile : { ...profile, hasAdvisoryLocks: false, hasSessionOptions: false };
+}

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import type { ClientConfig } from 'pg';
+import type { Settings } from '../../settings/settings.ts';
+import { engineProfile } from '../engine-profile.ts';
+
+/** Parameters of PostgreSQL for a session. */
+type SessionParameters = Readonly<Record<string, string>>;
+
+/** The settings that have the password, or name its source. */
+type PasswordSource = Pick<Settings['postgres'], 'password' | 'passwordFrom' | 'sessionToken'>;
+
+/** In milliseconds. A connection that is being opened waits for the password. */
+const PASSWORD_TIME_LIMIT_MS = 900;
+
+/** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
+export const SESSION: SessionParameters = {
+  // Lists of values have null among them, whatever the role has set.
+  array_nulls: 'on',
+  client_connection_check_interval: '500',
+  idle_in_transaction_session_timeout: '10000',
+};
+
+/** What every connection has in common, here to the first host. */
+export function clientConfig(postgres: Settings['postgres'], session = SESSION): ClientConfig {
+  const { user, database, sslMode } = postgres;
+  const { hasSessionOptions, isolation } = engineProfile(postgres);
+  const [{ host, port }] = postgres.servers;
+  return {
+    host,
+    port,
+    user,
+    // Asked for at every connection, so that a secret that changes is followed.
+    password: () => readPassword(postgres),
+    database,
+    sslnegotiation: 'postgres',
+    ssl: sslMode !== 'disable' && { rejectUnauthorized: sslMode === 'verify-full' },
+    application_name: 'user-management-service',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    // Nothing rests on what a stricter isolation would give, so none is taken over from the role or the database: it
+    // costs conflicts.
+    ...(hasSessionOptions && {
+      options: formatOptions({ ...(isolation && { default_transaction_isolation: isolation }), ...session }),
+    }),
+  };
+}
+
+/** As the server takes them from a command line: a space in a value is escaped. */
+function formatOptions(session: SessionParameters): string {
+  return Object.entries(session)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+    .join(' ');
+}
+
+/**
+ * The password as it is now: the setting itself, or what the file or the address that it names holds.
+ *
+ * @throws {Error} if it cannot be read
+ * @see AWS, "Use Secrets Manager secrets in Lambda functions", for the extension's address and response
+ */
+export async function readPassword({
+  password,
+  passwordFrom,
+  sessionToken,
+}: PasswordSource): Promise<string> {
+  if (passwordFrom === undefined) return password;
+  if (!/^https?:/i.test(passwordFrom)) return (await readFile(passwordFrom, 'utf8')).replace(/\r?\n$/, '');
+  const response = await fetch(passwordFrom, {
+    headers: { 'X-Aws-Parameters-Secrets-Token': sessionToken ?? '' },
+    signal: AbortSignal.timeout(PASSWORD_TIME_LIMIT_MS),
+  });
+  if (!response.ok) throw new Error(`the password could not be read: the answer was ${response.status}`);
+  return parseSecret(String(((await response.json()) as { SecretString?: unknown }).SecretString));
+}
+
+/** RDS keeps its secrets as JSON with `username`, `password` and more; others are the password itself. */
+function parseSecret(secret: string): string {
+  try {
+    const { password } = JSON.parse(secret);
+    if (typeof password === 'string') return password;
+  } catch {
+    // Not JSON: see below.
+  }
+  return secret;
+}

@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TokenIssuer } from '../../host/development/token-issuer.ts';
+
+/** The command, as it is built. */
+export const MAIN = join(import.meta.dirname, '../../infra/client/dist/command/main.js');
+
+/** What a command has printed, and its exit code. */
+export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+
+type CommandOptions = {
+  /** The content of standard input. */
+  readonly input?: string;
+  /** A file descriptor in place of a pipe for standard output. */
+  readonly stdout?: number;
+  /** A command that becomes this one, such as a shell that sets limits. */
+  readonly runBy?: readonly string[];
+};
+
+/** Starts the command as it is built, with no other environment than `variables`. */
+export function startCommand(
+  args: readonly string[],
+  variables: NodeJS.ProcessEnv = {},
+  { input, stdout, runBy = [] }: CommandOptions = {},
+) {
+  const [program = '', ...words] = [...runBy, process.execPath, MAIN, ...args];
+  const child = spawn(program, words, { env: variables, stdio: ['pipe', stdout ?? 'pipe', 'pipe'] });
+  child.stdin?.on('error', () => {});
+  child.stdin?.end(input);
+  const printed = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (part: string) => {
+      printed[name] += part;
+    });
+  }
+  const ended = once(child, 'close').then(([code]): Ended => ({ code: code as number | null, ...printed }));
+  return {
+    ended,
+    printed,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    signal: (name: NodeJS.Signals) => child.kill(name),
+    /** Closes the reader of standard output. */
+    closeOutput: () => child.stdout?.destroy(),
+  };
+}
+
+/** Runs the command to its end. */
+export function runCommand(...parameters: Parameters<typeof startCommand>): Promise<Ended> {
+  return startCommand(...parameters).ended;
+}
+
+/** The variables with which the command reaches this service, with a token of its own. */
+export async function variablesFor(
+  { url, tokens }: { readonly url: string; readonly tokens: TokenIssuer },
+  expiresIn = 3600,
+): Promise<NodeJS.ProcessEnv> {
+  return { USERS_URL: url, USERS_TOKEN: await tokens.issueToken({ clientId: 'command', expiresIn }) };
+}
+
+/** A folder for files of a test. */
+export function openFiles() {
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-command-'));
+  const pathOf = (name: string) => join(folder, name);
+  return {
+    folder,
+    pathOf,
+    /** Writes a file, and returns its path. */
+    write(name: string, content: string | Buffer): string {
+      writeFileSync(pathOf(name), content);
+      return pathOf(name);
+    },
+    read: (name: string) => readFileSync(pathOf(name), 'utf8'),
+    /** The lines of a file of JSON. */
+    lines: (name: string) => linesOf(readFileSync(pathOf(name), 'utf8')),
+    remove: () => rmSync(folder, { recursive: true }),
+  };
+}
+
+/** The values of lines of JSON. */
+export function linesOf(text: string): readonly Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+/** Lines of users whose addresses begin with `name`. */
+export function usersNamed(name: string, count: number): string {
+  return Array.from(
+    { length: count },
+    (_, n) => `${JSON.stringify({ email: `${name}.${n + 1}@example.com`, full_name: `User ${n + 1}` })}\n`,
+  ).join('');
+}
+
+/** The last line that a command has printed. */
+export const lastLine = (text: string) => text.trimEnd().split('\n').at(-1);

@@ -1,0 +1,43 @@
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startDevelopment } from '../stage/development.ts';
+import { copyOfProject, npm, removeProject } from '../stage/project-copy.ts';
+import { openFiles, usersNamed } from './command.ts';
+
+test('in a clone, npm run users builds itself first, and needs no settings while npm run dev runs', {
+  timeout: 240_000,
+}, async () => {
+  const folder = copyOfProject();
+  rmSync(join(folder, 'infra/client/dist'), { recursive: true, force: true });
+  const files = openFiles();
+  const file = files.write('users', usersNamed('clone', 3));
+  const connection = join(folder, '.data/development.json');
+  const development = await startDevelopment({}, folder);
+  const [url] = /http:\/\/\S+/.exec(await development.untilBanner()) ?? [];
+  const importUsers = () => npm(folder, ['run', '-s', 'users', '--', 'import', file]);
+  const first = await importUsers();
+  const again = await importUsers();
+  const { mode } = statSync(connection);
+  const { token } = JSON.parse(readFileSync(connection, 'utf8'));
+  await development.stop({ keepsData: true });
+  const isLeft = existsSync(connection);
+  const without = await importUsers();
+  files.remove();
+  removeProject(folder);
+
+  const said = `Using the service of npm run dev on ${url}\ncreated 3, exists 0, refused 0\n`;
+  expect(first).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: expect.stringMatching(/^Installing and building infra\/client: /),
+  });
+  expect(first.stderr.slice(-said.length)).toBe(said);
+  expect(again).toEqual({ code: 0, stdout: '', stderr: said });
+  expect([mode & 0o777, isLeft]).toEqual([0o600, false]);
+  expect(first.stderr + again.stderr).not.toContain(token);
+  expect([without.code, without.stderr.split('\n')[0]]).toEqual([
+    2,
+    'set --url or USERS_URL, and USERS_TOKEN, or USERS_TOKEN_URL, USERS_CLIENT_ID and USERS_CLIENT_SECRET',
+  ]);
+});

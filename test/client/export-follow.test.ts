@@ -1,0 +1,238 @@
+import { closeSync, openSync, readdirSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Acceptable, startAcceptable } from '../accept/stage.ts';
+import { until } from '../stage/until.ts';
+import {
+  lastLine,
+  linesOf,
+  openFiles,
+  runCommand,
+  startCommand,
+  usersNamed,
+  variablesFor,
+} from './command.ts';
+
+let service: Acceptable;
+let given: NodeJS.ProcessEnv;
+const files = openFiles();
+
+beforeAll(async () => {
+  service = await startAcceptable();
+  given = await variablesFor(service);
+  await runCommand(['import', '-'], given, { input: usersNamed('early', 1500) });
+});
+
+afterAll(async () => {
+  files.remove();
+  await service.stop();
+});
+
+const call = (method: string, path: string, body?: object) =>
+  fetch(`${service.url}/api/v1/users/${path}`, {
+    method,
+    headers: { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+
+/** The bytes of the list, as the service returns them. */
+async function table(): Promise<string> {
+  const pages: string[] = [];
+  for (let next: string | undefined = '/api/v1/users/?limit=1000'; next; ) {
+    const response: Response = await call('GET', next.slice('/api/v1/users/'.length));
+    pages.push((await response.text()).slice(1, -1));
+    next = /<(.*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+  }
+  return pages.filter((page) => page !== '').join(',');
+}
+
+const joined = (lines: string) => lines.trimEnd().replaceAll('\n', ',');
+
+describe('users export', () => {
+  test('the file has every user, byte for byte as the service returns them, and nothing else is left', async () => {
+    const out = files.write('users.ndjson', 'an older export');
+    const ended = await runCommand(['export', '--out', out, '--cursor', files.pathOf('cursor')], given);
+
+    expect(ended).toEqual({ code: 0, stdout: '', stderr: 'exported 1503\n' });
+    expect(joined(files.read('users.ndjson'))).toBe(await table());
+    expect(readdirSync(files.folder).sort()).toEqual(['cursor', 'users.ndjson']);
+  });
+
+  test('standard output has the same, and nothing else', async () => {
+    const { code, stdout } = await runCommand(['export'], given);
+
+    expect([code, joined(stdout)]).toEqual([0, await table()]);
+  });
+
+  test('a reader that closes the pipe ends it, and the cursor stays as it was', async () => {
+    const cursor = files.write('kept-cursor', 'as it was');
+    const running = startCommand(['export', '--cursor', cursor], given);
+    running.closeOutput();
+    const { code, stderr } = await running.ended;
+
+    expect([code, stderr]).toEqual([
+      1,
+      'standard output: closed by its reader before everything was written\n',
+    ]);
+    expect(files.read('kept-cursor')).toBe('as it was');
+  });
+
+  test.each(['/dev/full', undefined])('a full disk ends it: %s', async (out) => {
+    const full = openSync('/dev/full', 'w');
+    const args = out === undefined ? [] : ['--out', out];
+    const { code, stderr } = await runCommand(['export', ...args], given, { stdout: full });
+    closeSync(full);
+
+    expect([code, stderr]).toEqual([
+      1,
+      `${out ?? 'standard output'}: ENOSPC: no space left on device, write\n`,
+    ]);
+  });
+
+  test('a file that cannot grow stays as it was, and so does the cursor', async () => {
+    const [out, cursor] = [files.write('kept', 'as it was'), files.write('kept-cursor', 'as it was')];
+    const limited = ['sh', '-c', 'ulimit -f 16; exec "$@"', 'sh'];
+    const ended = await runCommand(['export', '--out', out, '--cursor', cursor], given, { runBy: limited });
+
+    expect([ended.code, ended.stderr]).toEqual([1, `${out}: EFBIG: file too large, write\n`]);
+    expect([files.read('kept'), files.read('kept-cursor')]).toEqual(['as it was', 'as it was']);
+    expect(readdirSync(files.folder).filter((name) => name.endsWith('.part'))).toEqual([]);
+  });
+
+  test('a folder that does not exist ends it', async () => {
+    const { code, stderr } = await runCommand(['export', '--out', '/none/users'], given);
+
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^\/none\/users: ENOENT: no such file or directory/),
+    ]);
+  });
+});
+
+describe('users follow', () => {
+  test('--once writes the changes after the cursor, and replaces the cursor', async () => {
+    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('position')], given);
+    const created = await (await call('POST', '', { email: 'followed@example.com' })).json();
+    await call('PATCH', created.id, { is_active: false });
+    await call('DELETE', created.id);
+    const args = ['follow', '--once', '--cursor', files.pathOf('position')];
+    const first = await runCommand(args, given);
+    const again = await runCommand(args, given);
+    const changes = linesOf(first.stdout) as { type: string; subject: string; data: { changed: string[] } }[];
+
+    expect([first.code, first.stderr, again]).toEqual([0, '', { code: 0, stdout: '', stderr: '' }]);
+    expect(changes.map(({ type, subject, data }) => [type, subject, data.changed])).toEqual([
+      ['user.created', created.id, []],
+      ['user.updated', created.id, ['is_active']],
+      ['user.deleted', created.id, []],
+    ]);
+  });
+
+  test('it waits for changes, and Ctrl-C ends it with a cursor after what was written', async () => {
+    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('live')], given);
+    const args = ['follow', '--cursor', files.pathOf('live')];
+    const running = startCommand(args, given);
+    const created = await (await call('POST', '', { email: 'live@example.com' })).json();
+    await until('the change is written', () => running.printed.stdout.endsWith('\n'));
+    running.signal('SIGINT');
+    const { code, stdout, stderr } = await running.ended;
+    const rest = await runCommand([...args, '--once'], given);
+
+    expect([code, stderr]).toEqual([1, 'Stopped. Run the same command again to continue.\n']);
+    expect(linesOf(stdout)).toMatchObject([{ type: 'user.created', subject: created.id }]);
+    expect(rest.stdout).toBe('');
+  });
+
+  test('a line that a killed command left incomplete is removed from the file that is appended to', async () => {
+    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('torn')], given);
+    await call('POST', '', { email: 'torn@example.com' });
+    const complete = '{"specversion":"1.0","id":"1-00000000"}\n';
+    files.write('changes', `${complete}{"specversion":"1.0","id":"2-0`);
+    const appended = openSync(files.pathOf('changes'), 'a');
+    await runCommand(['follow', '--once', '--cursor', files.pathOf('torn')], given, { stdout: appended });
+    closeSync(appended);
+
+    expect(files.lines('changes').map(({ id, type }) => type ?? id)).toEqual(['1-00000000', 'user.created']);
+  });
+
+  test('a cursor whose changes are not available is exit code 4, and stays', async () => {
+    const cursor = files.write('expired', btoa('.999999').replace(/=+$/, ''));
+    const { code, stdout, stderr } = await runCommand(['follow', '--once', '--cursor', cursor], given);
+
+    expect([code, stdout]).toEqual([4, '']);
+    expect(stderr).toBe(
+      `The changes after the cursor in ${cursor} are no longer available (410). Export all users again with ` +
+        `--cursor ${cursor}, replace your copy with them, then follow from there.\n`,
+    );
+  });
+
+  test('a file without a cursor of this service is refused', async () => {
+    const wrong = await runCommand(['follow', '--cursor', files.write('wrong', 'nonsense')], given);
+    const empty = await runCommand(['follow', '--cursor', files.write('empty', '\n')], given);
+
+    expect(wrong.code).toBe(1);
+    expect(wrong.stderr).toMatch(/wrong does not have a cursor of this service: 422 Unprocessable Entity: /);
+    expect([empty.code, lastLine(empty.stderr)]).toEqual([
+      2,
+      expect.stringMatching(/empty is empty\. Create it with/),
+    ]);
+  });
+
+  test('a closed pipe leaves the cursor before the changes that were not written', async () => {
+    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('piped')], given);
+    await call('POST', '', { email: 'piped@example.com' });
+    const before = files.read('piped');
+    const running = startCommand(['follow', '--once', '--cursor', files.pathOf('piped')], given);
+    running.closeOutput();
+    const { code } = await running.ended;
+    const again = await runCommand(['follow', '--once', '--cursor', files.pathOf('piped')], given);
+
+    expect([code, again.code]).toEqual([1, 0]);
+    expect(before).not.toBe(files.read('piped'));
+    expect(linesOf(again.stdout)).toHaveLength(1);
+  });
+});
+
+test('an export while writers work and the changes after its cursor are the table, byte for byte', async () => {
+  let isOver = false;
+  const writers = Array.from({ length: 4 }, async (_, writer) => {
+    for (let count = 0; !isOver; count += 1) {
+      const { id } = await (await call('POST', '', { email: `w${writer}.${count}@example.com` })).json();
+      await call('PATCH', id, { full_name: `Name ${count}`, is_active: count % 2 === 0 });
+      if (count % 3 === 0) await call('DELETE', id);
+      const old = 1 + ((writer * 331 + count * 7) % 1500);
+      const [user] = await (await call('GET', `?email=early.${old}@example.com`)).json();
+      if (user) await call(count % 4 === 0 ? 'DELETE' : 'PATCH', user.id, { full_name: `Changed ${count}` });
+    }
+  });
+  const paths = ['--out', files.pathOf('busy'), '--cursor', files.pathOf('busy-cursor')];
+  const exported = await runCommand(['export', ...paths], given);
+  const early = await runCommand(['follow', '--once', '--cursor', files.pathOf('busy-cursor')], given);
+  isOver = true;
+  await Promise.all(writers);
+  const late = await runCommand(['follow', '--once', '--cursor', files.pathOf('busy-cursor')], given);
+  const changed = [...new Set(linesOf(early.stdout + late.stdout).map(({ subject }) => String(subject)))];
+
+  const copy = new Map(
+    files
+      .read('busy')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => [JSON.parse(line).id as string, line]),
+  );
+  for (let first = 0; first < changed.length; first += 100) {
+    const ids = changed.slice(first, first + 100);
+    for (const id of ids) copy.delete(id);
+    const users = await (await call('GET', `?limit=100&ids=${ids.join()}`)).json();
+    for (const user of users) copy.set(user.id, JSON.stringify(user));
+  }
+  const inOrder = [...copy.values()].sort((a, b) => {
+    const [one, other] = [JSON.parse(a), JSON.parse(b)];
+    return one.created_at < other.created_at || (one.created_at === other.created_at && one.id < other.id)
+      ? -1
+      : 1;
+  });
+
+  expect([exported.code, early.code, late.code]).toEqual([0, 0, 0]);
+  expect(changed.length).toBeGreaterThan(20);
+  expect(inOrder.join()).toBe(await table());
+});

@@ -1,0 +1,312 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+import { until } from '../stage/until.ts';
+import {
+  lastLine,
+  linesOf,
+  openFiles,
+  runCommand,
+  startCommand,
+  usersNamed,
+  variablesFor,
+} from './command.ts';
+
+let service: Acceptable;
+let given: NodeJS.ProcessEnv;
+const files = openFiles();
+
+beforeAll(async () => {
+  service = await startAcceptable();
+  given = await variablesFor(service);
+});
+
+afterAll(async () => {
+  files.remove();
+  await service.stop();
+});
+
+/** The users whose addresses begin with `name`. */
+async function stored(name: string): Promise<readonly string[]> {
+  const { stdout } = await runCommand(['export'], given);
+  return linesOf(stdout)
+    .map(({ email }) => String(email))
+    .filter((email) => email.startsWith(`${name}.`));
+}
+
+const pointersOf = (problem: unknown) =>
+  (problem as { errors?: { pointer: string; detail: string }[] }).errors?.map(
+    ({ pointer, detail }) => `${pointer} ${detail}`,
+  );
+
+describe('users import', () => {
+  test('each line is created, exists or refused, and the refused ones are named with their problem', async () => {
+    const nested = `${'['.repeat(25_000)}${']'.repeat(25_000)}`;
+    const lines = [
+      '\ufeff{"email":"lines.1@example.com","full_name":"One"}\r',
+      '',
+      '{"email":"LINES.1@example.com"}',
+      '{"email":"ada@example.com"}',
+      '{"email":"lines.2@example.com"',
+      '   ',
+      '["lines.3@example.com"]',
+      'null',
+      '{"email":"nobody"}',
+      '{"full_name":17}',
+      '{"email":"lines.\\ud800@example.com"}',
+      Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
+      `{"email":"lines.${'x'.repeat(1_100_000)}@example.com"}`,
+      `{"email":"lines.4@example.com","more":"${'x'.repeat(100_000)}"}`,
+      `{"email":"lines.5@example.com","more":${nested}}`,
+      '{"email":"lines.6@example.com","id":"7","is_active":false,"__proto__":{"a":1}}',
+      '{"email":"lines.7@example.com","is_active":true,"full_name":null}',
+    ];
+    const content = Buffer.concat(
+      lines.flatMap((line, n) => [Buffer.from(line), Buffer.from(n + 1 < lines.length ? '\n' : '')]),
+    );
+    const file = files.write('lines.ndjson', content);
+    const first = await runCommand(['import', file, '--rejected', files.pathOf('rejected')], given);
+    const rejected = files.lines('rejected');
+    const again = await runCommand(['import', file], given);
+
+    expect(first).toEqual({
+      code: 3,
+      stdout: '',
+      stderr:
+        'The service does not store these members as given: id (1 line, first line 16), ' +
+        'is_active (1 line, first line 16), __proto__ (1 line, first line 16)\n' +
+        'created 3, exists 2, refused 10\n',
+    });
+    const byLine = rejected
+      .map(
+        ({ line, problem }) => [line, (problem as { status: number }).status, pointersOf(problem)] as const,
+      )
+      .sort(([a], [b]) => Number(a) - Number(b));
+    expect(byLine).toEqual([
+      [5, 422, ['# must be valid JSON']],
+      [7, 422, ['# must be an object']],
+      [8, 422, ['# must be an object']],
+      [9, 422, [expect.stringMatching(/^#\/email must have exactly one @/)]],
+      [10, 422, ['#/email must be present', '#/full_name must be a string']],
+      [11, 422, [expect.stringMatching(/^#\/email must/)]],
+      [12, 422, ['# must be UTF-8']],
+      [13, 413, undefined],
+      [14, 413, undefined],
+      [15, 422, ['# must not be nested so deeply']],
+    ]);
+    expect(
+      rejected.every(({ problem }) => 'title' in (problem as object) && 'instance' in (problem as object)),
+    ).toBe(true);
+    expect([again.code, lastLine(again.stderr)]).toEqual([3, 'created 3, exists 2, refused 10']);
+    expect(again.stderr.split('\n').filter((line) => line.startsWith('{"line":'))).toHaveLength(10);
+    expect(await stored('lines')).toEqual([1, 6, 7].map((n) => `lines.${n}@example.com`));
+  });
+
+  test('a user that was created and deleted since counts as refused, with its problem', async () => {
+    const file = files.write('deleted.ndjson', usersNamed('deleted', 2));
+    await runCommand(['import', file], given);
+    const { stdout } = await runCommand(['export'], given);
+    const id = linesOf(stdout).find(({ email }) => email === 'deleted.1@example.com')?.id;
+    const headers = { authorization: `Bearer ${given.USERS_TOKEN}` };
+    await fetch(`${service.url}/api/v1/users/${id}`, { method: 'DELETE', headers });
+    const again = await runCommand(['import', file], given);
+
+    expect([again.code, lastLine(again.stderr)]).toEqual([3, 'created 1, exists 0, refused 1']);
+    expect(JSON.parse(again.stderr.split('\n')[0] ?? '')).toMatchObject({
+      line: 1,
+      problem: { type: 'urn:svc:error:gone_error', status: 410 },
+    });
+  });
+
+  test('an empty file is done, and says so; standard input is read with -', async () => {
+    const empty = await runCommand(['import', files.write('empty', '')], given);
+    const input = usersNamed('input', 3);
+    const piped = await runCommand(['import', '-'], given, { input });
+
+    expect(empty).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'The file has no lines.\ncreated 0, exists 0, refused 0\n',
+    });
+    expect(piped).toEqual({ code: 0, stdout: '', stderr: 'created 3, exists 0, refused 0\n' });
+    expect(await stored('input')).toHaveLength(3);
+  });
+
+  test('a batch over the body limit of the service is halved, down to the line that is too long', async () => {
+    const small = await startAcceptable({ SVC_BODY_LIMIT: '2048' });
+    const long = `{"email":"long@example.com","more":"${'x'.repeat(3000)}"}\n`;
+    const file = files.write('limit.ndjson', usersNamed('limit', 150) + long + usersNamed('other', 50));
+    const variables = await variablesFor(small);
+    const first = await runCommand(['import', file], variables);
+    const again = await runCommand(['import', file], variables);
+    const { stdout } = await runCommand(['export'], variables);
+    await small.stop();
+
+    expect([first.code, lastLine(first.stderr)]).toEqual([3, 'created 200, exists 0, refused 1']);
+    expect(first.stderr).toMatch(/^\{"line":151,"problem":\{"type":"urn:svc:error:payload_too_large_error",/);
+    expect(again).toEqual(first);
+    expect(linesOf(stdout)).toHaveLength(203);
+  });
+
+  test('a service that is unavailable for seconds delays the import, and is reported once', async () => {
+    const begin = performance.now();
+    const front = await startBreaking(service.url, {
+      onAnswer: (answer) =>
+        performance.now() - begin < 3000 ? { status: 503, headers: {}, body: '' } : answer,
+    });
+    const file = files.write('patient.ndjson', usersNamed('patient', 500));
+    const ended = await runCommand(['import', file], { ...given, USERS_URL: front.url });
+    await front.stop();
+
+    expect(ended).toEqual({
+      code: 0,
+      stdout: '',
+      stderr:
+        'The service is unavailable (503). Trying again for up to 5 minutes.\n' +
+        'The service responds again.\ncreated 500, exists 0, refused 0\n',
+    });
+  });
+
+  test('a token that expires in the middle ends it with the line, and another token continues', async () => {
+    const expired = await service.tokens.issueToken({ clientId: 'command', expiresIn: -10 });
+    let count = 0;
+    const front = await startBreaking(service.url, {
+      onRequest: (request) => {
+        count += 1;
+        const fields = request.fields.filter(
+          ([name]) => count <= 5 || name.toLowerCase() !== 'authorization',
+        );
+        return count <= 5
+          ? request
+          : { ...request, fields: [...fields, ['authorization', `Bearer ${expired}`]] };
+      },
+    });
+    const file = files.write('expiring.ndjson', usersNamed('expiring', 3000));
+    const first = await runCommand(['import', file], { ...given, USERS_URL: front.url });
+    const before = await stored('expiring');
+    await front.stop();
+    const again = await runCommand(['import', file], given);
+
+    const [, line] =
+      /^401 Unauthorized: the service does not accept the token, which may have expired \(request \S+\)\nGave up at line (\d+)\. Run the same command again to continue\.\ncreated 500, exists 0, refused 0\n$/.exec(
+        first.stderr,
+      ) ?? [];
+    expect([first.code, before.length]).toEqual([1, 500]);
+    expect(Number(line)).toBeGreaterThan(100);
+    expect(Number(line)).toBeLessThanOrEqual(501);
+    expect(again).toEqual({ code: 0, stdout: '', stderr: 'created 3000, exists 0, refused 0\n' });
+    expect(await stored('expiring')).toHaveLength(3000);
+  });
+
+  test('tokens by client credentials are renewed, and no secret is printed', async () => {
+    const variables = {
+      USERS_URL: service.url,
+      USERS_TOKEN_URL: service.credentials.ACCEPT_TOKEN_URL,
+      USERS_CLIENT_ID: 'command',
+      USERS_CLIENT_SECRET: 'kept-safe',
+      USERS_SCOPE: 'users.read users.write',
+      USERS_AUDIENCE: 'users',
+    };
+    const file = files.write('credentials.ndjson', usersNamed('credentials', 10));
+    const ended = await runCommand(['import', file], variables);
+    const scopeless = await runCommand(['import', file], { ...variables, USERS_SCOPE: 'users.read' });
+    const refusing = createServer((_, response) => {
+      response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
+    }).listen(0, '127.0.0.1');
+    await until('it listens', () => refusing.listening);
+    const tokenUrl = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/token`;
+    const refused = await runCommand(['import', file], { ...variables, USERS_TOKEN_URL: tokenUrl });
+    refusing.close();
+
+    expect(ended).toEqual({ code: 0, stdout: '', stderr: 'created 10, exists 0, refused 0\n' });
+    expect(scopeless.code).toBe(1);
+    expect(scopeless.stderr).toMatch(/^403 Forbidden: the token lacks the role .*\nGave up at line 1\. /);
+    expect(refused).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        `unexpected response 401: no token from ${tokenUrl}: invalid_client\n` +
+        'Gave up at line 1. Run the same command again to continue.\ncreated 0, exists 0, refused 0\n',
+    });
+  });
+
+  test('Ctrl-C stops after the batches in progress, and the same command continues', async () => {
+    const front = await startBreaking(service.url, {
+      onAnswer: async (answer) => {
+        await sleep(300);
+        return answer;
+      },
+    });
+    const file = files.write('stopped.ndjson', usersNamed('stopped', 3000));
+    const running = startCommand(['import', file], { ...given, USERS_URL: front.url });
+    await until('a batch is sent', () => front.seen.length >= 6);
+    running.signal('SIGINT');
+    const first = await running.ended;
+    const before = await stored('stopped');
+    await front.stop();
+    const again = await runCommand(['import', file], given);
+
+    const [, line] =
+      /^Stopped at line (\d+)\. Run the same command again to continue\.\n/.exec(first.stderr) ?? [];
+    expect([first.code, Number(line), lastLine(first.stderr)]).toEqual([
+      1,
+      before.length + 1,
+      `created ${before.length}, exists 0, refused 0`,
+    ]);
+    expect(before.length).toBeLessThan(3000);
+    expect(again).toEqual({ code: 0, stdout: '', stderr: 'created 3000, exists 0, refused 0\n' });
+    expect(await stored('stopped')).toHaveLength(3000);
+  });
+
+  test('a full disk under the refused lines ends it, and names the file', async () => {
+    const ended = await runCommand(['import', files.write('bad', 'bad\n'), '--rejected', '/dev/full'], given);
+
+    expect(ended).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        '/dev/full cannot be written: ENOSPC: no space left on device, write\n' +
+        'Gave up at line 1. Run the same command again to continue.\ncreated 0, exists 0, refused 0\n',
+    });
+  });
+});
+
+test.each([
+  [[], 'Usage: users <command> …'],
+  [['remove'], 'There is no such command. See: users --help'],
+  [['import'], 'Name one file, or - for standard input. See: users import --help'],
+  [['import', 'a', 'b'], 'Name one file, or - for standard input. See: users import --help'],
+  [['import', 'a', '--token=secret'], "Unknown option '--token'. See: users import --help"],
+  [['export', 'secret'], "Unexpected argument 'secret'. See: users export --help"],
+  [
+    ['export', '--out', 'a', '--cursor', 'a'],
+    '--out and --cursor must name two files. See: users export --help',
+  ],
+  [['follow'], '--cursor is missing. See: users follow --help'],
+  [['import', '/'], '/ cannot be read: it is a directory'],
+  [['import', '/none'], "/none cannot be read: ENOENT: no such file or directory, open '/none'"],
+  [['import', import.meta.filename, '--rejected', '/none/x'], /^\/none\/x cannot be written: ENOENT/],
+  [['import', import.meta.filename, '--rejected', import.meta.filename], /it is the file that is imported$/],
+  [['follow', '--cursor', '/none'], /^\/none cannot be read: ENOENT.*\. Create it with: users export/],
+  [['export', '--url', 'ftp://a'], '--url or USERS_URL must be an http(s) URL without credentials'],
+  [['export', '--url', 'http://a:secret@b'], '--url or USERS_URL must be an http(s) URL without credentials'],
+])('users %j is wrong use: exit code 2', async (args, message) => {
+  const { code, stdout, stderr } = await runCommand(args, given);
+
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr.split('\n')[0]).toEqual(
+    typeof message === 'string' ? message : expect.stringMatching(message),
+  );
+});
+
+test.each([['--help'], ['import', '--help'], ['export', '--help'], ['follow', '-h']])(
+  'users %s %s prints how to use it: exit code 0',
+  async (...args) => {
+    const { code, stdout, stderr } = await runCommand(args);
+
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^Usage: users /);
+  },
+);

@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, type TestContext, test } from 'vitest';
+import { RequestsInFlight } from '../../host/requests-in-flight.ts';
+import { RequestOrder } from '../../host/sockets/http-pipelining.ts';
+import { success } from '../stage/answers.ts';
+import { connectTo, written } from '../stage/connection.ts';
+import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { startService } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+const USERS = '/api/v1/users/';
+
+/** A service whose table is locked, its connections to PostgreSQL open, and three lists asked for on one connection. */
+async function startWithThreeAtOnce(onTestFinished: TestContext['onTestFinished']) {
+  const service = await startService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '5' });
+  await Promise.all(Array.from({ length: 20 }, () => service.call('GET', USERS)));
+  const lock = await holdUsers(service.database);
+  onTestFinished(async () => {
+    await lock.release();
+    await service.stop();
+  });
+  const fields = [
+    ['Host', 'service.test'],
+    ['Authorization', `Bearer ${await service.issuer.sign()}`],
+  ] as const;
+  const connection = await connectTo(service.url);
+  connection.send(Buffer.concat([1, 2, 3].map((limit) => written(`GET ${USERS}?limit=${limit}`, fields))));
+  await untilUnderWay(1, service.database);
+  return { service, lock, connection };
+}
+
+test('requests sent at once on one connection are carried out one after the other, and all are answered', async ({
+  onTestFinished,
+}) => {
+  const { service, lock, connection } = await startWithThreeAtOnce(onTestFinished);
+  const other = service.call('GET', USERS);
+  await untilUnderWay(2, service.database);
+  await lock.release();
+
+  for (let count = 0; count < 3; count += 1) expect(await connection.answer()).toEqual(success(200, []));
+  expect((await other).status).toBe(200);
+  connection.close();
+});
+
+test('a caller that leaves meanwhile leaves nothing in flight', async ({ onTestFinished }) => {
+  const { service, lock, connection } = await startWithThreeAtOnce(onTestFinished);
+  connection.abort();
+  await fetch(`${service.url}/health`);
+  await lock.release();
+  await service.host.shutDown();
+
+  const drained = (await service.events())
+    .map(({ event }) => event)
+    .filter((event) => /drain/.test(`${event}`));
+  expect(drained).toEqual(['shutdown_drained']);
+});
+
+test('of a connection on which many wait no more is read, and all are answered in the end', async ({
+  onTestFinished,
+}) => {
+  const service = await startService();
+  const lock = await holdUsers(service.database);
+  onTestFinished(async () => {
+    await lock.release();
+    await service.stop();
+  });
+  const authorization = `Bearer ${await service.issuer.sign()}`;
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  let [answers, rest] = [0, ''];
+  socket.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk.toString('latin1')).split('HTTP/1.1 ');
+    answers += parts.length - 1;
+    rest = parts.at(-1)?.slice(-8) ?? '';
+  });
+  onTestFinished(() => void socket.destroy());
+  const padding = ['X-Padding', 'x'.repeat(1500)] as const;
+  // Some of them are answered before their body is read.
+  const refused = Buffer.concat([
+    written('GET /nowhere', [['Host', 'a'], padding]),
+    written(`POST ${USERS}`, [['Host', 'a'], ['Content-Length', '2'], padding], '{}'),
+  ]);
+  const pairs = 8000;
+  socket.write(
+    written(`GET ${USERS}`, [
+      ['Host', 'a'],
+      ['Authorization', authorization],
+    ]),
+  );
+  for (let count = 0; count < pairs; count += 1) socket.write(refused);
+  await sleep(1500);
+
+  // More than the kernel keeps for both sides.
+  expect(socket.writableLength).toBeGreaterThan(5_000_000);
+  await lock.release();
+  await until('all are answered', () => answers === 2 * pairs + 1, { seconds: 30 });
+});
+
+test('a caller who has sent all, and says so, is answered all of it', async ({ onTestFinished }) => {
+  const service = await startService();
+  onTestFinished(service.stop);
+  const connection = await connectTo(service.url);
+  connection.send(Buffer.concat(Array.from({ length: 100 }, () => written('GET /nowhere', [['Host', 'a']]))));
+  connection.halfClose();
+
+  for (let count = 0; count < 100; count += 1) expect((await connection.answer()).status).toBe(404);
+  expect(await connection.rest()).toBe('');
+});
+
+test('a request that waits behind another one of its connection is in flight, and not active', async ({
+  onTestFinished,
+}) => {
+  const requestOrder = new RequestOrder();
+  const inFlight = new RequestsInFlight();
+  const responses: ServerResponse[] = [];
+  const server = createServer((_request, response) => {
+    const previous = responses.at(-1);
+    responses.push(response);
+    const counted = {
+      headers: {},
+      requestContext: { http: { method: 'GET' } },
+      cancel() {},
+      onceDisconnected: () => () => {},
+    };
+    inFlight.enter(counted);
+    response.once('finish', () => inFlight.leave(counted));
+    if (!requestOrder.isBehind(previous)) return;
+    inFlight.waitBehind(counted);
+    requestOrder.follow(previous, {
+      response,
+      proceed() {
+        inFlight.proceed(counted);
+        response.end('served');
+      },
+      drop: () => inFlight.leave(counted),
+    });
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const ask = written('GET /', [['Host', 'service.test']]);
+  const ways = ['answered', 'gone'] as const;
+
+  for (const way of ways) {
+    responses.length = 0;
+    const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    connection.send(Buffer.concat(Array.from({ length: 6 }, () => ask)));
+    await until('all have been received', () => responses.length === 6);
+    expect([inFlight.count, inFlight.activeCount]).toEqual([6, 1]);
+
+    if (way === 'gone') connection.abort();
+    else responses[0]?.end('first');
+    // The first one, whose client has disconnected, is served to its end all the same.
+    const left = way === 'gone' ? 1 : 0;
+    await until('none waits', () => inFlight.count === left);
+    expect(inFlight.activeCount).toBe(left);
+    connection.close();
+  }
+});

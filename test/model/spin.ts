@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Configuration } from './configurations.ts';
+
+const execute = promisify(execFile);
+
+/** In MiB: a search that needs more has failed. */
+const MEMORY_LIMIT = 4096;
+
+/** Maximum length of a path. Spin reserves 48 bytes for each step. */
+const DEPTH_LIMIT = 1_000_000;
+
+/** Result of a search. */
+export type Result = {
+  readonly states: number;
+  readonly depth: number;
+  readonly seconds: number;
+  readonly megabytes: number;
+  /** Number of the property that does not hold; undefined if all hold. */
+  readonly violated: number | undefined;
+  /** Whether every state was visited. */
+  readonly isComplete: boolean;
+};
+
+/** Whether Spin and a C compiler are installed. */
+export async function hasSpin(): Promise<boolean> {
+  const programs = ['spin', 'gcc'].map((name) => execute('which', [name]));
+  return (await Promise.allSettled(programs)).every(({ status }) => status === 'fulfilled');
+}
+
+/** Compiles a verifier into a folder of its own, runs `use` with its path, and removes the folder. */
+export async function withVerifier<Used>(
+  { model, defines, property, isHashed = false }: Omit<Configuration, 'name'>,
+  use: (verifier: string) => Promise<Used>,
+): Promise<Used> {
+  const folder = await mkdtemp(join(tmpdir(), 'user-management-model-'));
+  try {
+    const macros = Object.entries(defines).map(
+      ([name, value]) => `-D${name}${value === true ? '' : `=${value}`}`,
+    );
+    await execute('spin', [...macros, '-a', join(import.meta.dirname, `${model}.pml`)], { cwd: folder });
+    await access(join(folder, 'pan.c'));
+    const search = property === 'safety' ? ['-DSAFETY', '-DNOFAIR'] : ['-DNFAIR=3'];
+    const storage = isHashed ? '-DHC4' : '-DCOLLAPSE';
+    const options = ['-O1', '-w', '-DNOREDUCE', `-DMEMLIM=${MEMORY_LIMIT}`, `-I${import.meta.dirname}`];
+    await execute('gcc', [...options, storage, ...search, '-o', 'pan', 'pan.c'], { cwd: folder });
+    return await use(join(folder, 'pan'));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Visits all states of a configuration, or stops at the first fault. */
+export function verify(configuration: Configuration): Promise<Result> {
+  return withVerifier(configuration, async (verifier) => {
+    const liveness = configuration.property === 'liveness' ? ['-a', '-f'] : [];
+    const { stdout } = await execute(verifier, [`-m${DEPTH_LIMIT}`, '-n', ...liveness], {
+      cwd: join(verifier, '..'),
+      maxBuffer: 1 << 26,
+    });
+    return resultIn(stdout);
+  });
+}
+
+/** The result that a verifier prints. */
+function resultIn(output: string): Result {
+  const figure = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
+  const errors = figure(/errors: (\d+)/);
+  const isCycle = /acceptance cycle/.test(output);
+  const property = figure(/\((\d+)==0\)\) \(at depth/);
+  return {
+    states: figure(/(\d+) states, stored/),
+    depth: figure(/depth reached (\d+)/),
+    seconds: figure(/elapsed time ([\d.e+-]+)/),
+    megabytes: figure(/([\d.]+)\s+total actual memory usage/),
+    violated: errors === 0 ? undefined : isCycle ? 0 : property,
+    isComplete: errors === 0 && !/Search not completed|max search depth too small|out of memory/.test(output),
+  };
+}
