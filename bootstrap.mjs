@@ -1,5 +1,5 @@
-// Runs before the npm scripts, on Node 20 or later with nothing installed: plain JavaScript, no packages, and one file,
-// so that a folder with only this file and dist/ can be started, too.
+// The first step of commands.sh, on Node 20 or later with nothing installed: plain JavaScript, no packages, and one file,
+// so that a folder with only the two files and dist/ can be started, too.
 //
 // Node 24 is an npm package, linked as node_modules/.bin/node by this file, which relies on no npm to have done so. npm
 // before 11.6 removes that link together with the optional packages that do not fit the platform, because all runtimes
@@ -33,7 +33,7 @@ const environment = process.env;
 /** The Node that runs npm, not the one in node_modules, which may be about to be replaced. */
 const own = environment.npm_node_execpath ?? process.execPath;
 
-const isToBeBuilt = process.argv.includes('--built');
+const isToBeBuilt = process.argv[2] === 'start';
 const hasSources = existsSync(join(root, 'host', 'main.ts'));
 
 /** What must be true before the script runs, and what makes it true. */

@@ -1,17 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { SUITES, testsOf } from './test/suites/suites.ts';
 
-export default defineConfig({
+/** The tests of `npm test`, or those of the suite that `--mode` names. */
+export default defineConfig(({ mode }) => ({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [
-      'test/accept/**',
-      'test/client/**',
-      'test/monitoring/**',
-      'test/container/**',
-      'test/examples/**',
-      'test/pooled/**',
-      'test/restore/**',
-      'test/upgrade/**',
+      'test/{accept,client,monitoring,container,examples,pooled,restore,upgrade}/**',
       '**/node_modules/**',
     ],
     globalSetup: ['test/stage/postgres.ts'],
@@ -22,5 +17,6 @@ export default defineConfig({
     hookTimeout: 30_000,
     reporters: ['default', './test/stage/closing-line.ts'],
     coverage: { include: ['lib/**', 'handlers/**', 'host/**'] },
+    ...(mode in SUITES && testsOf(mode)),
   },
-});
+}));

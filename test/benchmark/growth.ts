@@ -1,4 +1,4 @@
-// npm run growth: what each operation costs as the table grows. See README.md in this folder.
+// npm run lab -- growth: what each operation costs as the table grows. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeDataFolder } from '../stage/data-folder.ts';

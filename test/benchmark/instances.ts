@@ -1,4 +1,4 @@
-// npm run instances: how far two instances on two cores go over one PostgreSQL. See README.md in this folder.
+// npm run lab -- instances: how far two instances on two cores go over one PostgreSQL. See README.md in this folder.
 import { execFile } from 'node:child_process';
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';

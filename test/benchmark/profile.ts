@@ -1,4 +1,4 @@
-// npm run profile: where the CPU time of each workload goes. See README.md in this folder.
+// npm run lab -- profile: where the CPU time of each workload goes. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sampleOf, untilServing } from './answers.ts';

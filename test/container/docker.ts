@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** The images under test, as test/container/run.sh tags them, and what they stand on. */
+/** The images under test, as test/container/with-images.sh tags them, and what they stand on. */
 export const images = {
   service: 'user-management-service:test',
   issuer: 'user-management-issuer:test',

@@ -35,10 +35,12 @@ beforeAll(async () => {
   write('package.json', {
     name: 'newcomer',
     version: '1.0.0',
-    scripts: { predev: scripts.predev, dev: 'node --version' },
+    scripts: { dev: scripts.dev },
     optionalDependencies: { runtime: 'file:runtime-24.0.0.tgz' },
   });
-  copyFileSync(join(ROOT, 'bootstrap.mjs'), join(folder, 'bootstrap.mjs'));
+  mkdirSync(join(folder, 'host/development'), { recursive: true });
+  write('host/development/launch.ts', 'console.log(process.version);');
+  for (const name of ['commands.sh', 'bootstrap.mjs']) copyFileSync(join(ROOT, name), join(folder, name));
   await npm(folder, ['install', '--package-lock-only', '--offline']);
 });
 

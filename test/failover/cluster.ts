@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../../host/development/free-port.ts';
 import { accountFor } from '../../host/development/postgres/account.ts';
+import { startFront } from '../lab/stage/front.ts';
 import { isListening } from '../stage/listening.ts';
 import { until } from '../stage/until.ts';
 import { type ClusterNode, createNode, type Replication } from './node.ts';
@@ -46,7 +47,7 @@ export async function startCluster(replication: Replication) {
   const own = join(folder, 'nodes');
   await mkdir(own);
   if (account.uid !== undefined) await chown(own, account.uid, account.gid ?? account.uid);
-  const [etcdPort, peerPort, balancerPort] = [await freePort(), await freePort(), await freePort()];
+  const [etcdPort, peerPort] = [await freePort(), await freePort()];
 
   await runProgram('etcd', programs.etcd, [
     '--enable-v2',
@@ -64,8 +65,8 @@ export async function startCluster(replication: Replication) {
     nodes.push(createNode(node));
   }
   for (const node of nodes) await node.start();
-  await writeFile(join(folder, 'haproxy.cfg'), balancing(balancerPort, nodes));
-  await runProgram('haproxy', programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')]);
+  const balancer = await startFront('haproxy', (port) => balancing(port, nodes));
+  programsRunning.push(balancer);
 
   async function runProgram(name: string, program: string, options: readonly string[]) {
     const log = await open(join(folder, `${name}.log`), 'a');
@@ -125,7 +126,7 @@ export async function startCluster(replication: Replication) {
 
   return {
     nodes,
-    balancer: { host: '127.0.0.1', port: balancerPort },
+    balancer: { host: '127.0.0.1', port: balancer.port },
     version: programs.version,
     untilHealthy: () =>
       until('all nodes are well', isHealthy, { seconds: HEALTHY, every: 200 }).catch(async (error) => {

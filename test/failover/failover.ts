@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startKeyServer } from '../faults/key-server.ts';
 import { summed } from '../faults/oracle.ts';
-import { seededRandom } from '../faults/random.ts';
+import { seededRandom } from '../lab/load/random.ts';
 import { abandonClusters, type Cluster, startCluster } from './cluster.ts';
 import { type ClusterFault, clusterFaults } from './faults.ts';
 import type { Replication } from './node.ts';

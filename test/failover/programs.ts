@@ -41,7 +41,6 @@ export async function unpackPrograms(folder: string) {
     etcd: join(folder, 'usr/bin/etcd'),
     python: INSTALLED.python3,
     pythonPath: join(folder, 'usr/lib/python3/dist-packages'),
-    haproxy: INSTALLED.haproxy,
     postgres: join(POSTGRES, version, 'bin'),
     version,
   };

@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
+import type { Random } from '../lab/load/random.ts';
 import { encoded, forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
-import type { Random } from './random.ts';
 
 type Parts = {
   readonly key: IssuerKey;

@@ -1,21 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { freePort } from '../../host/development/free-port.ts';
-import { isListening } from '../stage/listening.ts';
-import { until } from '../stage/until.ts';
+import { type Front, startFront } from '../lab/stage/front.ts';
 
-/** The configuration of a proxy that listens on one port and passes on to another, and how it is run. */
-type FrontProxy = {
-  readonly command: (file: string, folder: string) => readonly [program: string, ...options: string[]];
-  readonly configuration: (listenOn: number, to: string, folder: string) => string;
-};
+/** Starts a proxy in front of the service at a host and port. */
+type FrontProxy = (to: string) => Promise<Front>;
 
-const haproxy = (options: string): FrontProxy => ({
-  command: (file) => ['haproxy', '-db', '-f', file],
-  configuration: (listenOn, to) => `
+const haproxy =
+  (options: string): FrontProxy =>
+  (to) =>
+    startFront(
+      'haproxy',
+      (listenOn) => `
 defaults
   mode http
   timeout connect 2s
@@ -27,12 +20,14 @@ listen front
   http-reuse always
   server service ${to}
 `,
-});
+    );
 
-const nginx = (buffering: 'on' | 'off'): FrontProxy => ({
-  command: (file, folder) => ['nginx', '-p', folder, '-e', join(folder, 'error.log'), '-c', file],
-  configuration: (listenOn, to, folder) => `
-daemon off;
+const nginx =
+  (buffering: 'on' | 'off'): FrontProxy =>
+  (to) =>
+    startFront(
+      'nginx',
+      (listenOn, folder) => `
 pid ${folder}/pid;
 events {}
 http {
@@ -54,7 +49,7 @@ http {
   }
 }
 `,
-});
+    );
 
 /** What operators put in front of the service. */
 export const FRONT_PROXIES: Readonly<Record<string, FrontProxy>> = {
@@ -63,29 +58,3 @@ export const FRONT_PROXIES: Readonly<Record<string, FrontProxy>> = {
   'nginx, buffered': nginx('on'),
   'nginx, not buffered': nginx('off'),
 };
-
-/** Starts one of them in front of the service at `url`. */
-export async function startFrontProxy({ command, configuration }: FrontProxy, url: string) {
-  const folder = await mkdtemp(join(tmpdir(), 'user-management-front-'));
-  // It may run as another user.
-  await chmod(folder, 0o777);
-  const file = join(folder, 'configuration');
-  const port = await freePort();
-  await writeFile(file, configuration(port, new URL(url).host, folder));
-  const [program, ...options] = command(file, folder);
-  const child = spawn(program, options, { stdio: 'ignore' });
-  await once(child, 'spawn').catch((error) => {
-    throw new Error(
-      `${error}; Debian has it as a package: apt-get install --no-install-recommends ${program}`,
-    );
-  });
-  await until(`${program} listens`, () => isListening(port));
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async stop(): Promise<void> {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-}

@@ -1,4 +1,3 @@
-import { type Change, positionOf } from './changes.ts';
 import {
   type Entry,
   type Fields,
@@ -10,8 +9,9 @@ import {
   type Ledger,
   userIn,
   versionIn,
-} from './ledger.ts';
-import type { StoredUser } from './stored-users.ts';
+} from '../lab/ledger/ledger.ts';
+import type { StoredUser } from '../lab/ledger/stored-users.ts';
+import { type Change, positionOf } from './changes.ts';
 
 /** A user at one of its versions, who wrote that, and when it can have come about. */
 type Version = {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Caller, createCaller } from './caller.ts';
-import { type Entry, type Fields, isInDoubt, isKeyInUse, userIn, versionIn } from './ledger.ts';
-import type { Random } from './random.ts';
+import { type Entry, type Fields, isInDoubt, isKeyInUse, userIn, versionIn } from '../lab/ledger/ledger.ts';
+import { type Caller, createCaller } from '../lab/load/caller.ts';
+import type { Random } from '../lab/load/random.ts';
 import type { ServiceUnderFault } from './stage.ts';
 
 /** So many users are about at a time, and so many attempts a key is given. */

@@ -1,4 +1,4 @@
-import type { Random } from './random.ts';
+import type { Random } from '../lab/load/random.ts';
 
 /** Of every kind that has broken some program: each is put alone, repeated, and into others. */
 const NASTY: readonly string[] = [

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from '../lab/ledger/ledger.ts';
 import { openStage, type Stage, type Totals } from './stage.ts';
 
 /** A fault, and what must be seen while and after it is brought about. */

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { mostMemory, residentMemory } from '../benchmark/meters/memory.ts';
+import { Ledger } from '../lab/ledger/ledger.ts';
+import { faultsInTable, storedUsers } from '../lab/ledger/stored-users.ts';
+import { type CallerOptions, createCaller } from '../lab/load/caller.ts';
+import { type Random, seededRandom } from '../lab/load/random.ts';
+import { settle, startLoad } from '../lab/load/writers.ts';
 import { faultsInRegisters } from '../model/linearizability.ts';
 import type { FeedHistory } from '../model/windows.ts';
 import { type HostOptions, startBuiltHost } from '../stage/built-host.ts';
@@ -8,16 +13,11 @@ import { untilReady } from '../stage/built-service.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
-import { type CallerOptions, createCaller } from './caller.ts';
 import { allChanges } from './changes.ts';
 import { feedHistoryOf } from './feed.ts';
 import { faultsInHistory } from './history.ts';
 import { startKeyServer } from './key-server.ts';
-import { Ledger } from './ledger.ts';
-import { settle, startLoad } from './load.ts';
 import { faultsAfterwards, summed } from './oracle.ts';
-import { type Random, seededRandom } from './random.ts';
-import { faultsInTable, storedUsers } from './stored-users.ts';
 
 /** All that a row stands on, and the record of what it found. */
 export type Stage = Awaited<ReturnType<typeof openStage>>;

@@ -1,26 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-
-const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
-const words: readonly string[] = scripts.start.split(' ');
-const options = words.filter((word) => word.startsWith('--'));
+import { START_MEMORY, START_OPTIONS } from '../stage/start-command.ts';
 
 test('the image starts the host with the options of Node.js that npm start gives it', () => {
   const lines = readFileSync('Dockerfile', 'utf8').match(/^CMD .+$/gm) ?? [];
   const [command] = lines.map((line) => JSON.parse(line.slice('CMD'.length))).filter(endsInHost);
 
-  expect(command).toEqual([...options, '/app/main.mjs']);
+  expect(command).toEqual([...START_OPTIONS, '/app/main.mjs']);
 });
 
 test("and the C library with npm start's", () => {
-  const settings = words.filter((word) => word.startsWith('MALLOC_'));
-
-  expect(settings).toEqual(['MALLOC_ARENA_MAX=2', expect.stringMatching(/^MALLOC_MMAP_THRESHOLD_=\d+$/)]);
-  expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`^ENV .*\\b${settings.join(' ')}$`, 'm'));
+  expect(START_MEMORY).toEqual(['MALLOC_ARENA_MAX=2', expect.stringMatching(/^MALLOC_MMAP_THRESHOLD_=\d+$/)]);
+  expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`^ENV .*\\b${START_MEMORY.join(' ')}$`, 'm'));
 });
 
 test('the young generation of the heap has the same limit wherever the host runs, and is collected by its own thread', () => {
-  expect(options).toEqual([expect.stringMatching(/^--max-semi-space-size=\d+$/), '--no-parallel-scavenge']);
+  expect(START_OPTIONS).toEqual([
+    expect.stringMatching(/^--max-semi-space-size=\d+$/),
+    '--no-parallel-scavenge',
+  ]);
 });
 
 function endsInHost(words: readonly string[]): boolean {

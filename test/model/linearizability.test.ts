@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Asked, type Entry, Ledger } from '../faults/ledger.ts';
+import { type Asked, type Entry, Ledger } from '../lab/ledger/ledger.ts';
 import { faultsInRegisters } from './linearizability.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';

@@ -7,7 +7,7 @@ import {
   type Ledger,
   userIn,
   versionIn,
-} from '../faults/ledger.ts';
+} from '../lab/ledger/ledger.ts';
 
 /** A user as a register: undefined before its creation, null after its deletion. */
 type State =

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { percentiles } from '../lab/meters/percentile.ts';
 import { type Job, type Outcome, PATIENCE } from './load.ts';
 
 /**
@@ -153,7 +154,6 @@ function statusOfWhole(received: string): number | undefined {
 }
 
 function quantiles(latencies: number[]): { p50: number; p99: number; longest: number } {
-  const sorted = latencies.sort((a, b) => a - b);
-  const at = (share: number) => Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
-  return { p50: at(0.5), p99: at(0.99), longest: at(1) };
+  const [p50, p99, longest] = percentiles(latencies, 0.5, 0.99, 1).map((time) => Math.round(time) || 0);
+  return { p50, p99, longest } as { p50: number; p99: number; longest: number };
 }

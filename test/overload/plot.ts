@@ -1,3 +1,5 @@
+import { svg, text } from '../lab/report/svg.ts';
+
 /** A measurement, in multiples of the peak. */
 type Point = {
   readonly connections: number;
@@ -19,15 +21,12 @@ export function plot(goal: number, points: readonly Point[]): string {
   const x = (value: number) => MARGIN.left + (value / widest) * (WIDTH - MARGIN.left - MARGIN.right);
   const y = (value: number) =>
     HEIGHT - MARGIN.bottom - (value / largest) * (HEIGHT - MARGIN.top - MARGIN.bottom);
-  const text = (at: readonly [number, number], content: string, more = '') =>
-    `<text x="${at[0]}" y="${at[1]}" font-size="12" font-family="sans-serif" ${more}>${content}</text>`;
   const path = (values: readonly (readonly [number, number])[], more: string) =>
     `<polyline fill="none" stroke-width="2" ${more} points="${values.map(([a, b]) => `${x(a)},${y(b)}`).join(' ')}"/>`;
 
   const groups = [...Map.groupBy(points, ({ connections }) => connections)];
   const lines = groups.flatMap(([connections, ofGroup], index) => {
     const stroke = `stroke="${COLOURS[index % COLOURS.length]}"`;
-    const legend = [WIDTH - MARGIN.right + 10, MARGIN.top + 20 + 20 * index] as const;
     return [
       path(
         ofGroup.map(({ offered, goodput }) => [offered, goodput]),
@@ -37,25 +36,29 @@ export function plot(goal: number, points: readonly Point[]): string {
         ofGroup.map(({ offered, refused }) => [offered, refused]),
         `${stroke} stroke-dasharray="4 4"`,
       ),
-      text(legend, `${connections} connections`, `fill="${COLOURS[index % COLOURS.length]}"`),
+      text(
+        WIDTH - MARGIN.right + 10,
+        MARGIN.top + 20 + 20 * index,
+        `${connections} connections`,
+        `style="fill:${COLOURS[index % COLOURS.length]}"`,
+      ),
     ];
   });
   const ticks = [0, 0.25, 0.5, 0.75, 1].flatMap((share) => [
     text(
-      [x(share * widest), HEIGHT - MARGIN.bottom + 18],
+      x(share * widest),
+      HEIGHT - MARGIN.bottom + 18,
       `${(share * widest).toFixed(1)}`,
       'text-anchor="middle"',
     ),
     text(
-      [MARGIN.left - 8, y(share * largest) + 4],
+      MARGIN.left - 8,
+      y(share * largest) + 4,
       `${Math.round(100 * share * largest)} %`,
       'text-anchor="end"',
     ),
   ]);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}">`,
-    `<title>${TITLE}</title>`,
-    `<rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>`,
+  return svg(WIDTH, HEIGHT, TITLE, [
     path(
       [
         [0, goal],
@@ -65,10 +68,7 @@ export function plot(goal: number, points: readonly Point[]): string {
     ),
     ...lines,
     ...ticks,
-    text([MARGIN.left, 18], TITLE),
-    text([x(widest / 2), HEIGHT - 10], 'offered, in multiples of the peak', 'text-anchor="middle"'),
-    text([WIDTH - MARGIN.right + 10, y(goal) + 4], 'goal'),
-    '</svg>',
-    '',
-  ].join('\n');
+    text(x(widest / 2), HEIGHT - 10, 'offered, in multiples of the peak', 'text-anchor="middle"'),
+    text(WIDTH - MARGIN.right + 10, y(goal) + 4, 'goal'),
+  ]);
 }

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { isListening } from '../stage/listening.ts';
+import { startFront } from '../lab/stage/front.ts';
 import { until } from '../stage/until.ts';
 
 /** Seconds between two checks of /ready; so many failures in a row take an instance out of rotation. */
@@ -20,43 +17,23 @@ export const DETECTION = FALL * (CHECK_EVERY + CHECK_TIMEOUT);
  * Starts haproxy in front of the instances, as an operator would who trusts it with nothing: it never sends a
  * request a second time, nor to another instance than the one it has chosen. What an instance loses is lost.
  */
-export async function startBalancer(folder: string, port: number, instances: readonly number[]) {
-  const file = join(folder, 'haproxy.cfg');
-  const socket = join(folder, 'haproxy.sock');
+export async function startBalancer(instances: readonly number[]) {
   const servers = instances.map((instance, n) => `  server instance-${n} 127.0.0.1:${instance}`);
-  await writeFile(file, `${configuration(port, socket)}\n${servers.join('\n')}\n`);
-  const haproxy = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
-  process.on('exit', () => void haproxy.kill('SIGKILL'));
-  const told: Buffer[] = [];
-  haproxy.stderr.on('data', (chunk) => told.push(chunk));
-  await once(haproxy, 'spawn').catch((error) =>
-    refuse(`${error}; Debian has it as a package: apt-get install --no-install-recommends haproxy`),
+  const { url, folder, printed, stop } = await startFront(
+    'haproxy',
+    (port, own) => `${configuration(port, socketIn(own))}\n${servers.join('\n')}\n`,
   );
-  const ended = once(haproxy, 'exit');
-  await Promise.race([untilListening(port), ended.then(() => refuse(Buffer.concat(told).toString()))]);
+  const areAllUp = async () => (await states(socketIn(folder))).every((state) => state === 'UP');
   return {
-    url: `http://127.0.0.1:${port}`,
-    /** Waits until all instances are in rotation. */
-    untilAllUp: () =>
-      until(
-        'all instances are in rotation',
-        async () => (await states(socket)).every((state) => state === 'UP'),
-        {
-          seconds: 30,
-        },
-      ),
+    url,
+    stop,
+    untilAllUp: () => until('all instances are in rotation', areAllUp, { seconds: 30 }),
     /** How often an instance was taken out because a check of it timed out, and not because /ready said so. */
-    checksTimedOut: () => Buffer.concat(told).toString().split('is DOWN, reason: Layer7 timeout').length - 1,
-    async stop() {
-      haproxy.kill('SIGTERM');
-      await ended;
-    },
+    checksTimedOut: () => printed().split('is DOWN, reason: Layer7 timeout').length - 1,
   };
 }
 
-function refuse(reason: string): never {
-  throw new Error(`haproxy does not start: ${reason}`);
-}
+const socketIn = (folder: string) => join(folder, 'haproxy.sock');
 
 /** What haproxy says of each instance: `UP`, `DOWN`, or on the way from one to the other. */
 async function states(socket: string): Promise<readonly (string | undefined)[]> {
@@ -68,8 +45,6 @@ async function states(socket: string): Promise<readonly (string | undefined)[]> 
     .filter((row) => row[names.indexOf('svname')]?.startsWith('instance-'))
     .map((row) => row[names.indexOf('status')]);
 }
-
-const untilListening = (port: number) => until('haproxy listens', () => isListening(port));
 
 const configuration = (port: number, socket: string) => `
 global

@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../../host/development/free-port.ts';
-import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
+import { startPostgres } from '../../host/development/postgres.ts';
+import { Ledger } from '../lab/ledger/ledger.ts';
+import { faultsInTable, storedUsers } from '../lab/ledger/stored-users.ts';
+import { seededRandom } from '../lab/load/random.ts';
+import { startLoad } from '../lab/load/writers.ts';
 import { removeDataFolder } from '../stage/data-folder.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { DETECTION, startBalancer } from './balancer.ts';
-import { startCallers, type Tally } from './callers.ts';
 import { startInstance } from './instance.ts';
 
 /**
@@ -17,7 +20,10 @@ import { startInstance } from './instance.ts';
  * with exit code 1 when anything was lost.
  */
 const RESTARTS = Number(process.env.ROLLING_RESTARTS || 8);
-const CALLERS = 24;
+const WRITERS = 24;
+
+/** Milliseconds between two users of a writer: writers must be busy all the time, but not wear out the machine. */
+const PAUSE = 150;
 
 /** Longer than the balancer can take to see that /ready is 503; 0 shows what is lost without the delay. */
 const READINESS_DELAY = process.env.ROLLING_READINESS_DELAY || String(DETECTION + 0.5);
@@ -31,14 +37,19 @@ const variables = {
 };
 const ports = [await freePort(), await freePort()] as const;
 const instances = await Promise.all(ports.map((port) => startInstance(port, variables)));
-const balancer = await startBalancer(folder, await freePort(), ports);
+const balancer = await startBalancer(ports);
 await balancer.untilAllUp();
 
 const begun = performance.now();
-const callers = startCallers({
+const token = await issuer.sign({ exp: inAnHour() });
+const ledger = new Ledger();
+const load = startLoad({
   url: balancer.url,
-  count: CALLERS,
-  sign: () => issuer.sign({ exp: inAnHour() }),
+  token: async () => token,
+  ledger,
+  writers: WRITERS,
+  random: seededRandom(1),
+  pause: PAUSE,
 });
 const exits: number[] = [];
 for (let restart = 0; restart < RESTARTS; restart += 1) {
@@ -46,9 +57,9 @@ for (let restart = 0; restart < RESTARTS; restart += 1) {
   if (instance) exits.push(await instance.restart());
   await balancer.untilAllUp();
 }
-const tally = await callers.stop();
+await load.stop();
 const seconds = (performance.now() - begun) / 1000;
-const stored = await differences(postgres, tally);
+const tableFaults = faultsInTable(ledger, await usersIn(postgres.url));
 
 await balancer.stop();
 await Promise.all(instances.map((instance) => instance.stop()));
@@ -56,23 +67,26 @@ await Promise.all([issuer.stop(), postgres.stop()]);
 await removeDataFolder(join(folder, 'postgres'));
 await rm(folder, { recursive: true, force: true });
 
-const isGood =
-  tally.lost === 0 && stored.missing + stored.different + stored.unknown === 0 && tally.sent > 1000;
+const refused = ledger.refusedByStatus();
+const sent = ledger.entries.length;
+const lost = Object.values(refused).reduce((sum, count) => sum + count, 0);
+const creates = ledger.acknowledged.filter(({ operation }) => operation === 'create');
+const isGood = lost === 0 && tableFaults.length === 0 && sent > 1000;
 process.stdout.write(
   `${JSON.stringify({
     row: 'rolling restarts of two instances behind haproxy',
     trials: exits.length,
-    sent: tally.sent,
-    ok: tally.ok,
-    lost: tally.lost,
-    refused_by_status: tally.refusedByStatus,
-    acknowledged_creates: tally.users.size,
-    ...stored,
+    sent,
+    ok: sent - lost,
+    lost,
+    refused_by_status: refused,
+    acknowledged_creates: creates.length,
+    table_faults: tableFaults.length,
     checks_timed_out: balancer.checksTimedOut(),
-    longest_answer_ms: Math.round(tally.longestAnswer),
+    longest_answer_ms: Math.round(ledger.longestAnswer()),
     longest_exit_seconds: Number(Math.max(...exits).toFixed(2)),
     seconds: Number(seconds.toFixed(1)),
-    ...(tally.faults.length > 0 && { faults: tally.faults.slice(0, 5) }),
+    ...(tableFaults.length > 0 && { faults: tableFaults.slice(0, 5) }),
   })}\n`,
 );
 process.exitCode = isGood ? 0 : 1;
@@ -81,17 +95,10 @@ function inAnHour(): number {
   return Math.floor(Date.now() / 1000) + 3600;
 }
 
-/** Acknowledged users that are not there or not as they were acknowledged, and users that nobody was told of. */
-async function differences({ url }: Postgres, { users }: Tally) {
-  const client = new pg.Client({ connectionString: url, ssl: false });
+async function usersIn(connectionString: string) {
+  const client = new pg.Client({ connectionString, ssl: false });
   await client.connect();
-  const { rows } = await client.query('SELECT id, full_name FROM users');
+  const users = await storedUsers({ query: async (sql) => (await client.query(sql)).rows });
   await client.end();
-  const stored = new Map(rows.map(({ id, full_name }) => [id, full_name]));
-  const acknowledged = [...users];
-  return {
-    missing: acknowledged.filter(([id]) => !stored.has(id)).length,
-    different: acknowledged.filter(([id, name]) => stored.has(id) && stored.get(id) !== name).length,
-    unknown: [...stored.keys()].filter((id) => !users.has(id)).length,
-  };
+  return users;
 }

@@ -1,4 +1,4 @@
-import type { Random } from '../faults/random.ts';
+import type { Random } from '../lab/load/random.ts';
 
 /** Deals items at random, but none a second time before every other has been dealt as often. */
 export function deckOf<Item>(items: readonly Item[], random: Random): () => Item {

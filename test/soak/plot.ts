@@ -1,6 +1,6 @@
-import { svg, text } from '../benchmark/report/svg.ts';
+import { medianOf } from '../lab/meters/percentile.ts';
+import { svg, text } from '../lab/report/svg.ts';
 import type { Point } from './slope.ts';
-import { medianOf } from './slope.ts';
 
 /** A line, and how values that share a place on it become one. */
 export type Curve = {

@@ -1,3 +1,5 @@
+import { medianOf } from '../lab/meters/percentile.ts';
+
 /** A measured value, and when: in hours. */
 export type Point = readonly [hours: number, value: number];
 
@@ -19,13 +21,6 @@ export function slopeOfMedians(points: readonly Point[], share: number): number 
   const last = points.filter(([hours]) => hours >= to - width);
   const middles = medianOf(last.map(([hours]) => hours)) - medianOf(first.map(([hours]) => hours));
   return (medianOf(last.map(([, value]) => value)) - medianOf(first.map(([, value]) => value))) / middles;
-}
-
-/** The value in the middle; the mean of both, where there are two. */
-export function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
 }
 
 const meanOf = (values: readonly number[]): number =>

@@ -1,4 +1,4 @@
-// npm run test:soak: an hour of mixed load, with a fault every half a minute. See README.md in this folder.
+// npm run lab -- soak: an hour of mixed load, with a fault every half a minute. See README.md in this folder.
 import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

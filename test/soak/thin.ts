@@ -1,4 +1,4 @@
-import type { Entry, Ledger } from '../faults/ledger.ts';
+import type { Entry, Ledger } from '../lab/ledger/ledger.ts';
 
 /**
  * Forgets of answers what no judge looks at, since there are some hundred thousand of them in an hour: headers of

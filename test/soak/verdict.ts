@@ -1,5 +1,6 @@
+import { medianOf } from '../lab/meters/percentile.ts';
 import type { Reading, Sample } from './recorder.ts';
-import { leastSquares, medianOf, slopeOfMedians } from './slope.ts';
+import { leastSquares, slopeOfMedians } from './slope.ts';
 
 /** Megabytes an hour. */
 const STEEPEST = 2;

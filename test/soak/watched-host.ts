@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fromNpm } from '../benchmark/targets/install.ts';
 import type { ServiceUnderFault } from '../faults/stage.ts';
+import { START_OPTIONS } from '../stage/start-command.ts';
 import { until } from '../stage/until.ts';
 import { absentFromArenas } from './arenas.ts';
 
@@ -36,11 +37,10 @@ export async function watchable() {
   const koffi = join(await fromNpm([KOFFI]), 'node_modules/koffi');
   const folder = mkdtempSync(join(tmpdir(), 'user-management-soak-'));
   const file = join(folder, 'gauge');
-  const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
-  const flags = /node (.*)dist\/host\/main\.mjs/.exec(scripts.start)?.[1] ?? '';
+  const flags = START_OPTIONS.join(' ');
   return {
     file,
-    flags: flags.trim(),
+    flags,
     variables: { SOAK_GAUGE: file, SOAK_KOFFI: koffi },
     runBy: [
       'sh',

@@ -4,19 +4,15 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Variables } from '../../lib/settings/settings.ts';
-import packageJson from '../../package.json' with { type: 'json' };
 import { builtHost } from './build.ts';
+import { START_MEMORY, START_OPTIONS } from './start-command.ts';
 import { until } from './until.ts';
 
 // Here, so that a build is no part of the time of whichever test comes first.
 const main = await builtHost();
 
-/** What `npm start` gives Node, and no more, so that what is measured is what users have: source maps cost 0.5 ms a stack. */
-const WORDS = packageJson.scripts.start.split(' ');
-const OPTIONS = WORDS.filter((word) => word.startsWith('--'));
-const MEMORY = Object.fromEntries(
-  WORDS.filter((word) => word.startsWith('MALLOC_')).map((word) => word.split('=')),
-);
+// The options of `npm start`, and no more, so that users have what is measured: source maps cost 0.5 ms a stack.
+const MEMORY = Object.fromEntries(START_MEMORY.map((setting) => setting.split('=')));
 
 // None outlives the tests, however they end.
 const running = new Set<ChildProcess>();
@@ -50,7 +46,7 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
     output?.writeEnd ?? openSync(outputFile, 'a'),
     openSync(errorFile, 'a'),
   ];
-  const [command = '', ...rest] = [...runBy, process.execPath, ...OPTIONS, main];
+  const [command = '', ...rest] = [...runBy, process.execPath, ...START_OPTIONS, main];
   const child = spawn(command, rest, {
     env: { ...MEMORY, ...variables },
     stdio: ['ignore', standardOutput, standardError],

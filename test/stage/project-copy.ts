@@ -6,7 +6,16 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '../..');
 
 /** What the project is started and built from; its packages are linked. */
-const SOURCES = ['handlers', 'host', 'lib', 'infra', 'esbuild.config.mjs', 'bootstrap.mjs', '.npmrc'];
+const SOURCES = [
+  'handlers',
+  'host',
+  'lib',
+  'infra',
+  'esbuild.config.mjs',
+  'commands.sh',
+  'bootstrap.mjs',
+  '.npmrc',
+];
 const PACKAGE = ['package.json', 'package-lock.json'];
 
 /** A folder of a name of its own that every account can enter. */

@@ -22,7 +22,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/host/{request-id,tokens,check-order,overload,changes-crowd,crowded-executor}.test.ts':
     'about HTTP, tokens and the load that an instance takes',
   'test/host/*-plans.test.ts': 'about plans, which a connection of the test’s own asks for',
-  'test/parity/**': 'about the ways to run; functions have a pooler of their own in test:lambda',
+  'test/parity/**': 'about the ways to run; functions have a pooler of their own in the suite lambda',
 };
 
 /** The files of tests that reach PostgreSQL, told by what they import, but for these. */

@@ -1,5 +1,5 @@
 // What AWS Lambda's runtime for Node.js does: loads the handler, asks for invocations and sends back what it answers.
-// The official client (aws-lambda-ric) has to be compiled where it is installed; npm run test:lambda uses that one.
+// The official client (aws-lambda-ric) has to be compiled where it is installed; npm run suite -- lambda uses that one.
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';

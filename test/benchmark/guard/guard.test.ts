@@ -14,7 +14,7 @@ beforeAll(async () => {
   if (process.env.GUARD_WRITES === 'true') writeFigures(measured);
 }, LONG);
 
-test('no request costs a tenth more than is committed: `npm run guard` writes what each costs now', () => {
+test('no request costs a tenth more than is committed: `npm run lab -- guard` writes what each costs now', () => {
   const { node, workloads } = readFigures();
 
   expect(Object.keys(workloads)).toEqual(Object.keys(measured));

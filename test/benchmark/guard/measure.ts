@@ -1,3 +1,4 @@
+import { percentile } from '../../lab/meters/percentile.ts';
 import type { CountedHost } from './counted-host.ts';
 import type { Totals } from './counters.ts';
 import type { Request } from './requests.ts';
@@ -60,6 +61,5 @@ export async function measure(host: CountedHost, requestAt: (index: number) => R
 
 function perRequest(totals: readonly Totals[], of: keyof Totals): number {
   const grown = totals.slice(1).map((total, batch) => total[of] - (totals[batch] as Totals)[of]);
-  const [median = 0] = grown.toSorted((one, other) => one - other).slice(grown.length >> 1);
-  return Math.round(median / REQUESTS_A_BATCH);
+  return Math.round(percentile(grown, 0.5) / REQUESTS_A_BATCH);
 }

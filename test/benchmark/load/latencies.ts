@@ -1,3 +1,5 @@
+import { percentiles } from '../../lab/meters/percentile.ts';
+
 /** Collects times in milliseconds, as many as come. */
 export class Latencies {
   #times = new Float64Array(1 << 16);
@@ -18,9 +20,6 @@ export class Latencies {
 
   /** The time that this part (0 to 1) of all did not exceed. */
   percentiles(...parts: readonly number[]): number[] {
-    const sorted = this.#times.slice(0, this.#count).sort();
-    return parts.map(
-      (part) => sorted[Math.min(Math.floor(part * this.#count), this.#count - 1)] ?? Number.NaN,
-    );
+    return percentiles(this.#times.subarray(0, this.#count), ...parts);
   }
 }

@@ -1,5 +1,5 @@
+import { svg, text } from '../../lab/report/svg.ts';
 import type { Row } from './summary.ts';
-import { svg, text } from './svg.ts';
 
 const WIDTH = 860;
 const NAMES = 210;

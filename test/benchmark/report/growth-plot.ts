@@ -1,5 +1,5 @@
+import { svg, text } from '../../lab/report/svg.ts';
 import { type GrowthPoint, lineOf } from './growth-table.ts';
-import { svg, text } from './svg.ts';
 
 const WIDTH = 1080;
 const HEIGHT = 480;

@@ -1,18 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Variables } from '../../../lib/settings/settings.ts';
+import { START_COMMAND } from '../../stage/start-command.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { Program, Target } from './target.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
-
 /** The built host, started as `npm start` does, with V8's flags as they stand there, and more options of Node's. */
 function programOf(stage: Stage, variables: Variables, options = ''): Program {
-  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   return {
     command: '/bin/sh',
     // Of a flag that is given twice the later one holds.
-    options: ['-c', scripts.start.replace(' dist/host', ` ${options} dist/host`)],
+    options: ['-c', START_COMMAND.replace(' dist/host', ` ${options} dist/host`)],
     folder: join(stage.main, '../../..'),
     variables: { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1', ...variables },
   };

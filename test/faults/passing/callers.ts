@@ -1,10 +1,10 @@
 import type { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { run } from '../../overload/load.ts';
 import { FIRST_CHANGES } from '../changes.ts';
 import { rawClient, requestText } from '../raw-client.ts';
 import { SLOW } from '../rows/slow-clients.ts';
-import { sideBySide } from '../side-by-side.ts';
 import type { PassingFault } from './passing-fault.ts';
 
 /** What callers do that they should not, and too many of them. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createCaller } from '../../lab/load/caller.ts';
 import { until } from '../../stage/until.ts';
-import { createCaller } from '../caller.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
 import type { Mood } from '../key-server.ts';
 import type { PassingFault } from './passing-fault.ts';

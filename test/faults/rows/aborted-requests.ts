@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 
 export const abortedRequests: Row = {
   name: 'aborted-requests',

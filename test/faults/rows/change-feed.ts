@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
+import { isInDoubt, isKeyInUse } from '../../lab/ledger/ledger.ts';
+import { storedUsers } from '../../lab/ledger/stored-users.ts';
+import type { Caller } from '../../lab/load/caller.ts';
+import { createCaller } from '../../lab/load/caller.ts';
+import type { Random } from '../../lab/load/random.ts';
 import { until } from '../../stage/until.ts';
-import type { Caller } from '../caller.ts';
-import { createCaller } from '../caller.ts';
 import { createFeedBooks, startReader } from '../feed.ts';
-import { isInDoubt, isKeyInUse } from '../ledger.ts';
 import { startMirror } from '../mirror.ts';
-import type { Random } from '../random.ts';
 import type { Row } from '../run-row.ts';
-import { storedUsers } from '../stored-users.ts';
 
 const WRITERS = 64;
 const BATCH = 100;

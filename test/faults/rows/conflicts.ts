@@ -1,7 +1,7 @@
-import { createCaller } from '../caller.ts';
-import { type Entry, Ledger, userIn } from '../ledger.ts';
+import { type Entry, Ledger, userIn } from '../../lab/ledger/ledger.ts';
+import { createCaller } from '../../lab/load/caller.ts';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 import type { Stage } from '../stage.ts';
 
 const WRITERS = 32;

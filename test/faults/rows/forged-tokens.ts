@@ -1,8 +1,8 @@
-import { createCaller } from '../caller.ts';
+import { createCaller } from '../../lab/load/caller.ts';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
 import { startKeyServer } from '../key-server.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 
 const CALLERS = 32;
 

@@ -1,8 +1,8 @@
-import { FRONT_PROXIES, startFrontProxy } from '../front-proxies.ts';
-import type { Random } from '../random.ts';
+import type { Random } from '../../lab/load/random.ts';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
+import { FRONT_PROXIES } from '../front-proxies.ts';
 import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 
 /** What a request says of its length, one way or the other; `#` stands for the length of its body. */
 const FRAMINGS = [
@@ -108,7 +108,7 @@ export const framingBehindProxies: Row = {
     const authorization = `Bearer ${await token()}`;
     const kinds = Object.entries(FRONT_PROXIES);
     for (const [name, kind] of kinds) {
-      const proxy = await startFrontProxy(kind, service.url);
+      const proxy = await kind(new URL(service.url).host);
       await sideBySide(40, Math.ceil(trials / kinds.length), async (n) => {
         const client = await attack(proxy.url, n, random, authorization);
         claim(`${name}: there is one answer at most`, client.statuses().length <= 1, client.received);

@@ -1,6 +1,6 @@
+import type { Entry } from '../../lab/ledger/ledger.ts';
 import { through } from '../../stage/proxy.ts';
 import { until } from '../../stage/until.ts';
-import type { Entry } from '../ledger.ts';
 import type { Row } from '../run-row.ts';
 import type { Stage } from '../stage.ts';
 

@@ -1,7 +1,7 @@
-import type { Random } from '../random.ts';
+import type { Random } from '../../lab/load/random.ts';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { rawClient } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 
 const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 

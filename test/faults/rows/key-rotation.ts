@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCaller } from '../caller.ts';
+import { createCaller } from '../../lab/load/caller.ts';
 import type { Row } from '../run-row.ts';
 
 /** In milliseconds: a new key is known within two seconds and the time of one fetch. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Ledger } from '../../lab/ledger/ledger.ts';
+import { createCaller } from '../../lab/load/caller.ts';
+import { percentile } from '../../lab/meters/percentile.ts';
 import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
 import { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';
-import { createCaller } from '../caller.ts';
-import { Ledger } from '../ledger.ts';
-import { percentile } from '../percentile.ts';
 import type { Row } from '../run-row.ts';
 import type { ServiceUnderFault, Stage } from '../stage.ts';
 

@@ -1,7 +1,7 @@
-import { userIn } from '../ledger.ts';
+import { userIn } from '../../lab/ledger/ledger.ts';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { nastyString } from '../nasty-strings.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 
 export const nastyStrings: Row = {
   name: 'nasty-strings',

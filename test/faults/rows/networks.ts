@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createCaller } from '../../lab/load/caller.ts';
 import { byteByByte, cutAfter, late, startProxy, type TcpProxy } from '../../stage/proxy.ts';
 import { until } from '../../stage/until.ts';
-import { createCaller } from '../caller.ts';
 import type { Row } from '../run-row.ts';
 
 /** What is wrong with a network, by name. */

@@ -1,6 +1,6 @@
-import { userIn } from '../ledger.ts';
+import { userIn } from '../../lab/ledger/ledger.ts';
+import { sideBySide } from '../../lab/load/side-by-side.ts';
 import type { Row } from '../run-row.ts';
-import { sideBySide } from '../side-by-side.ts';
 
 export const sameAddress: Row = {
   name: 'same-address',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCaller } from '../caller.ts';
-import { Ledger } from '../ledger.ts';
-import { percentile } from '../percentile.ts';
+import { Ledger } from '../../lab/ledger/ledger.ts';
+import { createCaller } from '../../lab/load/caller.ts';
+import { percentile } from '../../lab/meters/percentile.ts';
 import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
 import type { ServiceUnderFault } from '../stage.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Ledger } from '../../lab/ledger/ledger.ts';
+import type { Random } from '../../lab/load/random.ts';
 import { lateAtFirst, startProxy } from '../../stage/proxy.ts';
 import { startStandby } from '../../stage/standby.ts';
-import { Ledger } from '../ledger.ts';
 import { type Known, startModel } from '../model.ts';
 import { errorResponse, messagesThrough } from '../postgres-messages.ts';
-import type { Random } from '../random.ts';
 import type { Row } from '../run-row.ts';
 import type { Stage } from '../stage.ts';
 

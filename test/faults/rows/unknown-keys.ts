@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createCaller } from '../../lab/load/caller.ts';
+import { percentile } from '../../lab/meters/percentile.ts';
 import { encoded } from '../../stage/forge.ts';
-import { createCaller } from '../caller.ts';
-import { percentile } from '../percentile.ts';
 import type { Row } from '../run-row.ts';
 
 /** Tokens of unknown keys per second: many, and no more than leaves the processor to others. */

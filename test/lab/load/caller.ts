@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, type ClientRequest, request } from 'node:http';
-import type { Asked, Entry, Fields, Ledger, Operation } from './ledger.ts';
+import type { Asked, Entry, Fields, Ledger, Operation } from '../ledger/ledger.ts';
 
 const USERS = '/api/v1/users/';
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# npm run test:container: builds the images with Docker and runs the tests of this folder against them.
-# Where there is no container engine it says so and passes; with CONTAINER_TESTS=required it fails.
+# Builds the images with Docker, and runs the command line that it is given. Without a container engine it prints that
+# and passes. With CONTAINER_TESTS=required it fails.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -36,4 +36,4 @@ for name in issuer service; do
 done
 
 # The images are here already, and the cleaner of testcontainers would have to be pulled: the tests clean up themselves.
-TESTCONTAINERS_RYUK_DISABLED=true vitest run --root "$root" --config "$here/vitest.config.ts"
+TESTCONTAINERS_RYUK_DISABLED=true "$@"

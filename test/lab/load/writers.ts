@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Entry, isInDoubt, isKeyInUse, keyOf, type Ledger, userIn } from '../ledger/ledger.ts';
 import { type CallerOptions, createCaller } from './caller.ts';
-import { type Entry, isInDoubt, isKeyInUse, keyOf, type Ledger, userIn } from './ledger.ts';
 import type { Random } from './random.ts';
 import { sideBySide } from './side-by-side.ts';
 
@@ -11,7 +11,12 @@ const REST = 20;
 /** How many creates in doubt are settled at once. */
 const SETTLERS = 16;
 
-type Options = CallerOptions & { readonly writers: number; readonly random: Random };
+type Options = CallerOptions & {
+  readonly writers: number;
+  readonly random: Random;
+  /** The mean time from one user of a writer to its next, in milliseconds. */
+  readonly pause?: number;
+};
 
 let loads = 0;
 
@@ -19,7 +24,7 @@ let loads = 0;
  * Starts writers that create users, update, read and delete them, each on a connection of its own. Every create has an
  * Idempotency-Key. `stop()` lets each finish what it has begun.
  */
-export function startLoad({ writers, random, ...options }: Options) {
+export function startLoad({ writers, random, pause: between = 0, ...options }: Options) {
   loads += 1;
   const load = loads;
   let isStopped = false;
@@ -29,6 +34,7 @@ export function startLoad({ writers, random, ...options }: Options) {
   async function write(writer: number, chance: Random): Promise<void> {
     const caller = createCaller(options);
     for (let round = 0; !isStopped; round += 1) {
+      if (between > 0) await sleep(chance.below(2 * between));
       const created = await caller.create(
         { email: `load-${load}-${writer}-${round}@example.com`, full_name: `round ${round}` },
         { 'idempotency-key': randomUUID() },

@@ -1,0 +1,38 @@
+#!/bin/sh
+# The npm scripts: `npm run <name>` runs `sh commands.sh <name>`. `exec` replaces this shell, so that a signal to npm
+# reaches the program.
+set -eu
+name=$1
+shift
+# The bootstrap installs what is missing and links Node 24. It is called by its path, so that the shell looks up `node`
+# only afterwards.
+"${npm_node_execpath:-node}" bootstrap.mjs "$name"
+
+case $name in
+dev) exec node host/development/launch.ts "$@" ;;
+start)
+  # host/README.md gives the reasons for the flags. The image has the same ones.
+  MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 NODE_COMPILE_CACHE=dist/compiled exec node --max-semi-space-size=16 --no-parallel-scavenge dist/host/main.mjs
+  ;;
+build)
+  node esbuild.config.mjs
+  exec node infra/function-figures.ts
+  ;;
+test) exec vitest run "$@" ;;
+check)
+  biome check --error-on-warnings .
+  tsc
+  knip --no-config-hints
+  for generator in openapi settings-table metrics-table observability; do node "infra/$generator.ts" --check; done
+  node infra/links.ts
+  exec node infra/changelog.ts
+  ;;
+generate) for generator in openapi settings-table metrics-table observability; do node "infra/$generator.ts"; done ;;
+bench) exec node test/benchmark/bench.ts "$@" ;;
+suite) exec node test/suites/suite.ts "$@" ;;
+lab) exec node test/lab/lab.ts "$@" ;;
+*)
+  echo "There is no command $name." >&2
+  exit 2
+  ;;
+esac

@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import type { ViteUserConfig } from 'vitest/config';
+import { LEFT_OUT as LEFT_OUT_OF_DISTRIBUTED } from '../distributed/left-out.ts';
+import { LEFT_OUT as LEFT_OUT_OF_POOLED } from '../pooled/left-out.ts';
+import { filesReachingPostgres, type LeftOut } from '../stage/reaching-postgres.ts';
+import type { Choice } from '../stage/run-chosen.ts';
+
+type Suite = Omit<Choice, 'command'> & {
+  /** The command before vitest. */
+  readonly prepare?: string;
+  /** The command that runs vitest. */
+  readonly runBy?: string;
+  /** The tests that reach PostgreSQL run again, except for these. */
+  readonly repeatedExcept?: LeftOut;
+  /** The options of vitest that differ from those of all suites. */
+  readonly tests?: NonNullable<ViteUserConfig['test']>;
+};
+
+/** The tests that need more than `npm test`. Unless `tests` says otherwise, those of `test/<name>/`. */
+export const SUITES: Readonly<Record<string, Suite>> = {
+  pooled: {
+    proves: 'The tests that reach PostgreSQL pass behind PgBouncer in transaction mode.',
+    needs: 'pgbouncer',
+    takes: '5 minutes',
+    repeatedExcept: LEFT_OUT_OF_POOLED,
+    tests: {
+      env: { TEST_POSTGRES_POOLER: 'transaction' },
+      globalSetup: ['test/stage/postgres.ts', 'test/stage/pooled.ts'],
+    },
+  },
+  distributed: {
+    proves: 'The tests that reach PostgreSQL pass with the habits of a distributed engine.',
+    takes: '5 minutes',
+    repeatedExcept: LEFT_OUT_OF_DISTRIBUTED,
+    tests: { env: { TEST_POSTGRES_ENGINE: 'distributed' } },
+  },
+  lambda: {
+    proves:
+      "The functions behave like the host with AWS's runtime client and behind a pooler, and the CDK app deploys them.",
+    needs: 'pgbouncer, cmake, make, g++, python3 and the npm registry',
+    takes: '5 minutes',
+    prepare: 'npm ci --prefix infra/lambda && npm ci --prefix test/lambda/client && tsc -p infra/lambda',
+    tests: {
+      include: [
+        'test/parity/*.test.ts',
+        'test/lambda/*.test.ts',
+        'test/lambda/pooler.ts',
+        'infra/lambda/*.test.ts',
+      ],
+      env: {
+        LAMBDA_RUNTIME_CLIENT: join(
+          import.meta.dirname,
+          '../lambda/client/node_modules/aws-lambda-ric/index.mjs',
+        ),
+      },
+      retry: 1,
+    },
+  },
+  container: {
+    proves: 'The image and infra/compose.yaml serve.',
+    needs: 'Docker, or root on Debian',
+    takes: '4 minutes',
+    runBy: 'exec sh test/container/with-images.sh vitest',
+    // One file at a time, because they measure the time of a start.
+    tests: { globalSetup: [], fileParallelism: false, retry: 1 },
+  },
+  client: {
+    proves:
+      'The client and its examples work in Node.js 24 and 20, Bun and Deno, and so does the command users.',
+    needs: 'jq, psql, and the npm registry for 350 MB of packages',
+    takes: '3 minutes',
+    prepare:
+      'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && tsc -p test/client',
+  },
+  monitoring: {
+    proves: 'Every alarm fires and clears, with a real Prometheus.',
+    needs: 'Debian',
+    takes: '2 minutes',
+    tests: { testTimeout: 120_000 },
+  },
+  examples: {
+    proves: 'What is in infra/examples/ works as it stands.',
+    needs: 'nginx and haproxy',
+    takes: '20 seconds',
+  },
+  restore: {
+    proves: 'The commands of infra/postgresql/README.md back up and restore, while users are written.',
+    needs: "Debian's postgresql",
+    takes: '20 seconds',
+    tests: { globalSetup: ['test/restore/postgres.ts'] },
+  },
+  upgrade: {
+    proves: '1.0.0 and this version serve over one database with a million users.',
+    needs: 'a clone with its history',
+    takes: 'a minute',
+    tests: { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 },
+  },
+  accept: {
+    proves: 'npm run accept passes for correct deployments, and finds a hundred broken ones.',
+    takes: '2 minutes',
+    tests: { maxConcurrency: 4 },
+  },
+};
+
+/** The options of vitest for a suite. */
+export function testsOf(name: string): NonNullable<ViteUserConfig['test']> {
+  const { repeatedExcept, tests } = SUITES[name] as Suite;
+  const repeated = repeatedExcept ? filesReachingPostgres(repeatedExcept) : [];
+  return {
+    include: [...repeated, `test/${name}/*.test.ts`],
+    exclude: [],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    ...tests,
+  };
+}
