@@ -37,15 +37,12 @@ export function refusingTakenValues(statements: Statements) {
   }
 
   /** Sends a write until it is stored or refused. The time limit of the request's statements ends the loop. */
-  async function writeUnlessTaken<Result>(given: GivenValues, write: () => Promise<Result>): Promise<Result> {
-    for (;;) {
-      try {
-        return await write();
-      } catch (fault) {
-        if (!isTaken(fault)) throw fault;
-        await refuseTakenValues(given);
-      }
-    }
+  function writeUnlessTaken<Result>(given: GivenValues, write: () => Promise<Result>): Promise<Result> {
+    return write().catch(async (fault) => {
+      if (!isTaken(fault)) throw fault;
+      await refuseTakenValues(given);
+      return writeUnlessTaken(given, write);
+    });
   }
 
   return { refuseTakenValues, writeUnlessTaken };

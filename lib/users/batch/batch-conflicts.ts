@@ -42,6 +42,7 @@ export function findingConflicts(statements: Statements) {
     async refuseRepeated(items: UniqueValues): Promise<void> {
       const { email, external_id } = items;
       const mayRepeatEmail = new Set(email.map((one) => one && approximateFold(one))).size < email.length;
+      if (!mayRepeatEmail && external_id.every((value) => value === null)) return;
       const isRepeated = (index: number) =>
         external_id[index] !== null && external_id.indexOf(external_id[index] ?? null) < index;
       const verdicts = mayRepeatEmail ? await decide(items) : [];

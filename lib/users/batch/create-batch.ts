@@ -67,10 +67,11 @@ export function creatingBatch(writing: WriteContext) {
         const rows = await insert(given);
         if (rows.length === 0 && given.key) return undefined;
         const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, userIn(row)]])));
-        return nameTaken(
-          given,
-          given.id.map((id) => stored.get(id) ?? 'refused'),
+        const results = given.id.map((id) => stored.get(id) ?? 'refused');
+        const isNamed = results.some(
+          (result, index) => result === 'refused' && given.external_id[index] !== null,
         );
+        return isNamed ? await nameTaken(given, results) : results;
       } catch (fault) {
         if (!isTaken(fault)) throw fault;
         if (mode === 'atomic') await refuseTaken(given);
@@ -80,8 +81,6 @@ export function creatingBatch(writing: WriteContext) {
 
   /** Finds what was taken of refused items. Without an external id, it was the email. */
   async function nameTaken(given: Given, results: readonly ReplayedUser[]): Promise<readonly ReplayedUser[]> {
-    if (!results.some((result, index) => result === 'refused' && given.external_id[index] !== null))
-      return results;
     const taken = await findTaken(given);
     return results.map((result, index) => (result === 'refused' ? (taken[index] ?? result) : result));
   }

@@ -83,7 +83,7 @@ export function insertingItems(
   selection: Selection,
   { isKeyed }: { readonly isKeyed: boolean },
 ): InsertItems {
-  return statements.single<Given, WrittenRow>('INSERT users', (given) => {
+  const insert = statements.single<Given, WrittenRow>('INSERT users', (given) => {
     const { before, rows, ids } = SOURCES[selection](given);
     const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
     return writeReturning(insertUsers('source', sql`${source} order by source.folded`), {
@@ -92,6 +92,15 @@ export function insertingItems(
       isKeyed,
     });
   }) as InsertItems;
+  return (given) => insert(withoutNullLists(given));
+}
+
+/** Null for a list that has no value, to send less: `unnest` fills up the columns of short lists with null. */
+function withoutNullLists<Values extends object>(given: Values): Values {
+  const isEmpty = (value: unknown) => Array.isArray(value) && value.every((one) => one === null);
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [name, isEmpty(value) ? null : value]),
+  ) as Values;
 }
 
 function itemsOf(given: Items): RawBuilder<unknown> {
