@@ -37,7 +37,7 @@ test('what is made of the packages below infra/ makes no build stale', async () 
   const later = Date.now() / 1000 + 60;
   for (const folderOfPackage of ['infra/client', 'infra/lambda']) {
     const made = join(folder, folderOfPackage, 'dist');
-    mkdirSync(made);
+    mkdirSync(made, { recursive: true });
     for (const path of [made, join(folder, folderOfPackage)]) utimesSync(path, later, later);
   }
 
