@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { updatedFields } from '../../lib/users/fields.ts';
 import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
 import { inDatabase } from '../stage/rows.ts';
@@ -125,9 +126,10 @@ test('a field that this version does not know is left out of `changed`', async (
   const end = await endOfFeed(call);
   const ada = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
   const database = service.database;
-  await inDatabase(database, 'UPDATE user_changes_unnumbered SET type = 2, changed = 8 | 2');
+  await inDatabase(database, 'UPDATE user_changes_unnumbered SET type = 2, changed = 8192 | 2');
   const { body } = await call('GET', end);
-  await inDatabase(database, 'UPDATE user_changes SET changed = -8');
+  const known = updatedFields.reduce((bits, { changeBit }) => bits | changeBit, 0);
+  await inDatabase(database, `UPDATE user_changes SET changed = ${~known}`);
 
   expect(body).toEqual([change('user.updated', ada, 1, ['full_name'])]);
   expect((await call('GET', end)).body).toEqual([change('user.updated', ada, 1)]);
