@@ -1,6 +1,12 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { isValid, resolved, type Schema } from './document.ts';
 
+/** Whether a text has as many code points as its schema allows. */
+function isWithin({ minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Schema, given: string): boolean {
+  const { length } = [...given];
+  return minLength <= length && length <= maxLength;
+}
+
 /** The pattern of texts of which only the length is limited. */
 const ANY_TEXT = '^[^\\u0000]*$';
 
@@ -36,7 +42,7 @@ function inSchema(schema: Schema): Arbitrary<unknown> {
   if (properties) return inObject(schema, properties);
   return pattern === undefined || pattern === ANY_TEXT
     ? text(schema)
-    : fc.stringMatching(new RegExp(pattern));
+    : fc.stringMatching(new RegExp(pattern)).filter((given) => isWithin(schema, given));
 }
 
 /**
