@@ -59,6 +59,8 @@ function isLinearizable(requests: readonly Request[]): boolean | undefined {
     // A request can be next if no other one was answered before it was sent.
     let earliest = NEVER;
     let isOver = true;
+    let moves: typeof pending = [];
+    const doubtful: typeof pending = [];
     for (let index = first; index < sorted.length; index += 1) {
       const request = sorted[index] as Request;
       if (request.from > earliest) break;
@@ -67,14 +69,23 @@ function isLinearizable(requests: readonly Request[]): boolean | undefined {
       earliest = Math.min(earliest, request.until);
       const next = request.step(state);
       if (next === never) continue;
-      const after = withDone(first, done, index);
-      const key = JSON.stringify([after, next ?? String(next)]);
-      if (visited.has(key)) continue;
-      visited.add(key);
-      pending.push({ ...after, state: next });
+      const move = { ...withDone(first, done, index), state: next };
+      (request.isOptional ? doubtful : moves).unshift(move);
+      // A request that fits and changes nothing may as well be the next one: no other order has to be tried.
+      if (next !== state) continue;
+      doubtful.length = 0;
+      moves = [move];
+      break;
     }
     // The loop ends early only behind a request that was answered.
     if (isOver) return true;
+    // The last one is tried first: the earliest request that was answered, and writes in doubt only if nothing else fits.
+    for (const move of [...doubtful, ...moves]) {
+      const key = JSON.stringify([move.first, move.done, move.state ?? String(move.state)]);
+      if (visited.has(key)) continue;
+      visited.add(key);
+      pending.push(move);
+    }
   }
   return false;
 }
