@@ -51,7 +51,13 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
 
   const service = composeService({ settings, log, tracing });
   const inFlight = new RequestsInFlight();
-  const admissions = new Admissions({ ...service.database, inFlight, log });
+  const { database } = service;
+  const admissions = new Admissions({
+    executors: database.executors,
+    isCrowded: (executor) => database.isCrowded(executor),
+    inFlight,
+    log,
+  });
   const shutdown = new Shutdown();
   if (settings.otel.exportsMetrics)
     telemetry?.observe(readingsOf(service, { inFlight, shutdown, admissions, lines }));
@@ -119,7 +125,7 @@ function readingsOf(
   return {
     requestsInFlight: () => inFlight.requests(),
     requestsRefused: admissions.refusals,
-    connections: database.connections,
+    connections: () => database.connections(),
     tokenCache: tokenVerifier.counts,
     idempotency,
     jwksRefreshes: keySet.refreshes,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** The requests that wait for admission, in the order in which they came. */
+/** A request that waits for admission, since a time of `performance.now`. */
 type Entry<Request> = { readonly request: Request; readonly since: number };
 
 /** A queue in which memory-intensive requests wait for their limit, without delaying the others. */

@@ -36,11 +36,16 @@ export class Database {
     this.#all = new Set([...Object.values(opened.executors), ...opened.pools]);
     this.#maxWaiting = maxWaitingStatements(settings);
     const withinSpan = tracing?.databaseSpans(settings.database, () => this.hosts.inUse);
-    this.statements = new Statements(settings, opened.executors, this.hosts, withinSpan, latestMigration);
+    this.statements = new Statements(settings, {
+      executors: this.executors,
+      hosts: this.hosts,
+      withinSpan,
+      latestMigration,
+    });
   }
 
   /** Number of connections, and of statements that wait for one. Statements that wait to be batched count each. */
-  readonly connections = () => {
+  connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number } {
     let [idle, used, waitedFor] = [0, 0, 0];
     for (const { sessions } of this.#pools) {
       idle += sessions.idle;
@@ -48,11 +53,12 @@ export class Database {
     }
     for (const { waitingCount } of this.#all) waitedFor += waitingCount;
     return { idle, used, waitedFor };
-  };
+  }
 
   /** Whether half of the statements that may wait for an executor wait for it. */
-  readonly isCrowded = ({ waitingCount }: Pick<Executor, 'waitingCount'>): boolean =>
-    waitingCount >= this.#maxWaiting / 2;
+  isCrowded({ waitingCount }: Pick<Executor, 'waitingCount'>): boolean {
+    return waitingCount >= this.#maxWaiting / 2;
+  }
 
   /** Cancels all statements, and refuses later ones. */
   cancel(): void {

@@ -44,6 +44,14 @@ function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
   return statementTimeout * 1000 + GRACE_MS;
 }
 
+/** The parts of a sender. `latestMigration` is the one that this version requires. */
+export type SenderOptions = {
+  readonly executors: Executors;
+  readonly hosts: Pick<Hosts, 'onReadOnly'>;
+  readonly withinSpan?: WithinDatabaseSpan | undefined;
+  readonly latestMigration?: string | undefined;
+};
+
 /** Sends single statements within the request's time limit. It alone decides whether a statement is sent again. */
 export class Sender {
   /** Number of statements that were sent again, by reason. */
@@ -60,10 +68,7 @@ export class Sender {
 
   constructor(
     settings: Settings['postgres'],
-    executors: Executors,
-    hosts: Pick<Hosts, 'onReadOnly'>,
-    withinSpan?: WithinDatabaseSpan,
-    latestMigration?: string,
+    { executors, hosts, withinSpan, latestMigration }: SenderOptions,
   ) {
     this.#executors = executors;
     this.#hosts = hosts;

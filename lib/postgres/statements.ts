@@ -4,13 +4,11 @@ import { engineProfile } from './engine-profile.ts';
 import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { LOCK_TIMEOUT_PARAMETER } from './lock-timeout.ts';
 import { PreparedStatement, type Run, type Values } from './prepared-statement.ts';
-import { Sender } from './sender.ts';
+import { Sender, type SenderOptions } from './sender.ts';
 import type { ReceivedRow } from './wire/rows.ts';
 
 /** A row of a list as PostgreSQL sent it, in binary. `lib/json` writes it without reading its values. */
 export type ListRow = ReceivedRow;
-
-type SenderOptions = ConstructorParameters<typeof Sender> extends [unknown, ...infer Rest] ? Rest : never;
 
 /**
  * The statements of the service. Each method takes a statement of one kind, written with kysely, and returns a function
@@ -23,8 +21,8 @@ export class Statements extends Sender {
     () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
   );
 
-  constructor(settings: Settings['postgres'], ...options: SenderOptions) {
-    super(settings, ...options);
+  constructor(settings: Settings['postgres'], options: SenderOptions) {
+    super(settings, options);
     this.#limitsLockWaits = engineProfile(settings).limitsLockWaits;
   }
 

@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import { literalOfTimestamp, pieceOf } from '../json/json-literal.ts';
 import { JsonPage } from '../json/json-writer.ts';
 import type { ListRow } from '../postgres/index.ts';
-import { type FieldName, fields, isOmittedIfNull } from './fields.ts';
+import { type FieldName, fields } from './fields.ts';
 import type { Position } from './list-cursor.ts';
+import { JSON_MEMBERS } from './user-json.ts';
 
 /** The columns of a user on a page, in binary. */
 export const pageColumns = sql.join(fields.map(({ name }) => sql.ref(`users.${name}`)));
@@ -16,16 +17,13 @@ const EPOCH = 946_684_800_000;
 
 const [BEGIN, NEXT, END, END_OF_USER] = [pieceOf('['), pieceOf(','), pieceOf(']'), pieceOf('}')];
 
-const MEMBERS = fields.map((field, index) => {
-  const begin = `${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`;
-  return {
-    sqlType: field.sqlType,
-    begin: pieceOf(begin),
-    ifNull: pieceOf(isOmittedIfNull(field) ? '' : `${begin}null`),
-    ifTrue: pieceOf(`${begin}true`),
-    ifFalse: pieceOf(`${begin}false`),
-  };
-});
+const MEMBERS = JSON_MEMBERS.map(({ sqlType, begin, ifNull }) => ({
+  sqlType,
+  begin: pieceOf(begin),
+  ifNull: pieceOf(ifNull),
+  ifTrue: pieceOf(`${begin}true`),
+  ifFalse: pieceOf(`${begin}false`),
+}));
 
 const page = new JsonPage();
 

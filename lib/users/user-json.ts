@@ -2,7 +2,8 @@ import { isoTime } from '../json/iso-time.ts';
 import { fields, isOmittedIfNull } from './fields.ts';
 import type { User } from './user.ts';
 
-const MEMBERS = fields.map((field, index) => {
+/** The members of a user in JSON: what precedes a value, and what is written for null. */
+export const JSON_MEMBERS = fields.map((field, index) => {
   const begin = `${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`;
   const { name, sqlType } = field;
   return { name, sqlType, begin, ifNull: isOmittedIfNull(field) ? '' : `${begin}null` };
@@ -15,8 +16,8 @@ const MEMBERS = fields.map((field, index) => {
 export function userJson(user: User): string {
   let json = '';
   // An index, because an iterator allocates memory for each member until V8 has optimized the loop.
-  for (let index = 0; index < MEMBERS.length; index += 1) {
-    const { name, sqlType, begin, ifNull } = MEMBERS[index] as (typeof MEMBERS)[number];
+  for (let index = 0; index < JSON_MEMBERS.length; index += 1) {
+    const { name, sqlType, begin, ifNull } = JSON_MEMBERS[index] as (typeof JSON_MEMBERS)[number];
     const value = user[name];
     json += value === null ? ifNull : begin;
     if (value === null) continue;

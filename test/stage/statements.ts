@@ -16,7 +16,9 @@ export function statementsRunBy(run: Statements['run']): Statements {
     SVC_POSTGRES_HOST: '127.0.0.1',
     SVC_POSTGRES_PASSWORD: 'secret',
   });
-  return Object.assign(new Statements(postgres, {} as never, { onReadOnly() {} }), { run });
+  return Object.assign(new Statements(postgres, { executors: {} as never, hosts: { onReadOnly() {} } }), {
+    run,
+  });
 }
 
 /** The one statement that a function sends. */

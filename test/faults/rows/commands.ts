@@ -28,11 +28,11 @@ async function command({ claim, tried, counted }: Stage, name: string): Promise<
   });
   const [code] = await once(child, 'close');
   claim(`npm run lab -- ${name} ends with 0`, code === 0, code);
-  const told = lastLineOf(printed);
-  claim(`npm run lab -- ${name} prints what it has sent`, (told?.sent ?? 0) > 0, printed.slice(-200));
-  if (told) {
-    const { lost = 0, table_faults = 0 } = told;
-    counted({ ...told, lost: lost + table_faults });
+  const reported = lastLineOf(printed);
+  claim(`npm run lab -- ${name} prints what it has sent`, (reported?.sent ?? 0) > 0, printed.slice(-200));
+  if (reported) {
+    const { lost = 0, table_faults = 0 } = reported;
+    counted({ ...reported, lost: lost + table_faults });
   }
   tried();
 }
