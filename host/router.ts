@@ -21,14 +21,14 @@ export type Match = {
 export type Router = (method: string, path: string) => Match;
 
 /** Longer than any target that Node's parser accepts. */
-const LONGEST_PARAMETER = 65_536;
+const MAX_PARAMETER_LENGTH = 65_536;
 
 /**
  * Creates a router over all endpoints, each bound to the service. A path that lacks a method refuses this method.
  * Otherwise `GET /users/batch` would be taken for `GET /users/{user_id}`.
  */
 export function createRouter(endpoints: readonly Endpoint[], service: Service): Router {
-  const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PARAMETER });
+  const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: MAX_PARAMETER_LENGTH });
   const noMatch = {
     handler: unmatched(endpoints.map(({ route }) => route)).bind(service),
     params: {},

@@ -38,7 +38,7 @@ const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;
 const READING_AT_ONCE = 4;
 
 /** In milliseconds, added to the `wait` of the query: time for which a request waits for such a read. */
-const LONGEST_TURN = 5000;
+const MAX_TURN_MS = 5000;
 
 /** Creates the changes over these statements. */
 export function changesOver(statements: Statements): Changes {
@@ -62,7 +62,7 @@ export function changesOver(statements: Statements): Changes {
       );
     const awaited = after === undefined ? undefined : await wait(after);
     if (awaited) return awaited;
-    const page = await turns.run(query.wait * 1000 + LONGEST_TURN, () => read(query, after));
+    const page = await turns.run(query.wait * 1000 + MAX_TURN_MS, () => read(query, after));
     const isAtEnd = page.changes.length === 0 && page.end.position === page.head;
     return (isAtEnd && (await wait(page.end))) || page;
   }

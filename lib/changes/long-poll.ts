@@ -35,7 +35,7 @@ type Reader = {
   readonly settle: (page: Page | undefined | Promise<never>) => void;
 };
 
-const MOST_WAITING = 1000;
+const MAX_WAITING = 1000;
 /** Number of changes that a poll reads, and that a waiting reader may be behind. */
 const PAGE = 1000;
 /** Milliseconds between two polls: if a reader is new or behind, otherwise (`idle`), and after a failed poll. */
@@ -111,7 +111,7 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
       return readers.size;
     },
     wait(wish, over) {
-      if (readers.size >= MOST_WAITING || isFar(wish.after)) return undefined;
+      if (readers.size >= MAX_WAITING || isFar(wish.after)) return undefined;
       return new Promise((resolve) => {
         const { after } = wish;
         const reader: Reader = { wish, after, isServed: false, isOver: false, settle };

@@ -3,13 +3,13 @@ import type { Statements } from '../postgres/index.ts';
 import { headRow, isHead, unnumbered } from './head.ts';
 
 /** Maximum number of changes that one statement numbers, so that it is short, and reads an index instead of sorting. */
-const LARGEST_STEP = 1000;
+const MAX_STEP = 1000;
 
 /**
  * Maximum number of late changes. Beyond it the sequence is settled up to the first late one, and reads may meet dead
  * rows.
  */
-const MOST_LATE = 5000;
+const MAX_LATE = 5000;
 
 /**
  * Gives positions to changes without one. Resolves with whether every change that was committed before the call now has
@@ -24,8 +24,8 @@ export function numberingChanges(statements: Statements): () => Promise<boolean>
     () => sql`
       with candidate as materialized (
         select unnumbered.sequence from ${headRow} as head
-        cross join lateral ${unnumbered(sql.lit(LARGEST_STEP))} as unnumbered
-        order by sequence limit ${sql.lit(LARGEST_STEP)}
+        cross join lateral ${unnumbered(sql.lit(MAX_STEP))} as unnumbered
+        order by sequence limit ${sql.lit(MAX_STEP)}
       ), head as materialized (
         select position, settled, late from user_changes_head
         where ${isHead} and exists (select from candidate) for update
@@ -41,7 +41,7 @@ export function numberingChanges(statements: Statements): () => Promise<boolean>
         returning position
       ), settling as (
         select settled, late, greatest(settled, max(sequence)) as top, max(sequence) - settled
-          - count(*) filter (where sequence > settled) + cardinality(late) <= ${sql.lit(MOST_LATE)} as fits
+          - count(*) filter (where sequence > settled) + cardinality(late) <= ${sql.lit(MAX_LATE)} as fits
         from head cross join taken group by settled, late
       ), moved as (
         update user_changes_head set position = (select max(position) from numbered),
@@ -61,6 +61,6 @@ export function numberingChanges(statements: Statements): () => Promise<boolean>
   return async () => {
     const [row] = await number({});
     // The number of changes found, not numbered: another statement may have numbered some while this one waited.
-    return Number(row?.found) < LARGEST_STEP;
+    return Number(row?.found) < MAX_STEP;
   };
 }

@@ -3,7 +3,7 @@ import type { Statements } from '../postgres/index.ts';
 import { headRow, isHead } from './head.ts';
 
 /** A write that began earlier can no longer be acknowledged, because a statement takes at most 600 s. */
-const LONGEST_WRITE = sql`interval '15 minutes'`;
+const MAX_WRITE = sql`interval '15 minutes'`;
 
 /**
  * Settles the sequence up to the number that it had reached 15 minutes ago. Earlier changes that are still late were
@@ -16,7 +16,7 @@ export function settlingSequence(statements: Statements): () => Promise<void> {
     'UPDATE user_changes_head',
     () => sql`
       with past as materialized (
-        select settled, late, case when noted_at < now() - ${LONGEST_WRITE} then noted else 0 end as noted
+        select settled, late, case when noted_at < now() - ${MAX_WRITE} then noted else 0 end as noted
         from ${headRow} as head
       ), seen as materialized (
         select noted as past, exists (
@@ -30,7 +30,7 @@ export function settlingSequence(statements: Statements): () => Promise<void> {
         reached = case when is_missed then 0 else reached end,
         noted = case when is_missed then 0 else reached end,
         noted_at = now()
-      from seen where ${isHead} and (is_missed or noted_at < now() - ${LONGEST_WRITE})`,
+      from seen where ${isHead} and (is_missed or noted_at < now() - ${MAX_WRITE})`,
   );
 
   return async () => {

@@ -3,7 +3,7 @@ import { type Piece, WORD } from './json-literal.ts';
 
 /** In bytes. A larger page enlarges its memory, and this memory is kept for the next page up to a limit. */
 const FIRST_ROOM = 32 * 1024;
-const MOST_KEPT = 256 * 1024;
+const MAX_KEPT_BYTES = 256 * 1024;
 
 const [QUOTE, BACKSLASH, DASH] = [0x22, 0x5c, 0x2d];
 /** Code units below the first are escaped. Those not below the second are beyond ASCII. */
@@ -85,7 +85,7 @@ export class JsonPage {
   take(): string {
     const isAscii = this.#bits < FIRST_BEYOND_ASCII;
     const text = this.#bytes.toString(isAscii ? 'latin1' : 'utf8', 0, this.#end);
-    if (this.#bytes.length > MOST_KEPT) this.#use(Buffer.alloc(FIRST_ROOM));
+    if (this.#bytes.length > MAX_KEPT_BYTES) this.#use(Buffer.alloc(FIRST_ROOM));
     return text;
   }
 

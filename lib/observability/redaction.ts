@@ -10,7 +10,7 @@ const MASK = '***';
  * Maximum length in characters. A longer text with a secret is masked as a whole, because a check of thousands of parts
  * takes a millisecond.
  */
-const LONGEST_IN_PARTS = 2048;
+const MAX_LENGTH_IN_PARTS = 2048;
 
 /** A text without any of these contains neither a token nor an address. Most texts are checked no further. */
 const SUSPICIOUS = /[@%.\u0080-\uffff]|eyJ/;
@@ -34,7 +34,7 @@ const PACKAGE_SCOPE = /(?<![\w.+-])@[\w-]+\//g;
 const QUOTING = /^(22|23|P0)...$/;
 
 /** Maximum number of nested causes in the log. */
-const MOST_DEEP = 3;
+const MAX_DEPTH = 3;
 
 /** The frames of a stack, one line each. */
 const FRAMES = /\n +at .*/s;
@@ -70,7 +70,7 @@ export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   const { code } = error as { code?: unknown };
   const isQuoting = typeof code === 'string' && QUOTING.test(code);
   const told = isQuoting ? 'a value was refused' : redactedMessage(message) || messagesIn(error, depth);
-  const inner = depth < MOST_DEEP ? redactedCause(cause, depth + 1) : undefined;
+  const inner = depth < MAX_DEPTH ? redactedCause(cause, depth + 1) : undefined;
   return {
     name,
     ...(typeof code === 'string' && { code }),
@@ -82,7 +82,7 @@ export function redactedCause(error: unknown, depth = 0): Cause | undefined {
 
 /** An AggregateError of Node has no message of its own. It has one error for each address of a host. */
 function messagesIn(error: Error, depth: number): string {
-  if (!(error instanceof AggregateError) || depth === MOST_DEEP) return '';
+  if (!(error instanceof AggregateError) || depth === MAX_DEPTH) return '';
   return error.errors.map((one) => redactedCause(one, depth + 1)?.message).join('; ');
 }
 
@@ -105,7 +105,7 @@ function isSecretInMessage(decoded: string): boolean {
 function redacted(text: string, between: string | RegExp, isSecret: (decoded: string) => boolean): string {
   const holdsSecret = (part: string) => SUSPICIOUS.test(part) && isSecret(fullyDecoded(part));
   if (!holdsSecret(text)) return text;
-  if (text.length > LONGEST_IN_PARTS) return MASK;
+  if (text.length > MAX_LENGTH_IN_PARTS) return MASK;
   const separator = typeof between === 'string' ? between : '';
   const shown = text
     .split(between)

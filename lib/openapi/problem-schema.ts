@@ -11,7 +11,7 @@ const name = () =>
     .max(64);
 
 /** A batch has at most 100 items, and each item at most 10 faults. */
-const MOST_FAULTS = 1000;
+const MAX_FAULTS = 1000;
 
 const detail = sentence().meta({ description: 'What is wrong with it.' });
 
@@ -56,7 +56,7 @@ export const Problem = z
       .regex(/^\//)
       .max(MAX_HEAD_LENGTH)
       .meta({ description: 'The path of the request, without the query.' }),
-    errors: z.array(ValueFault).max(MOST_FAULTS).exactOptional().meta({
+    errors: z.array(ValueFault).max(MAX_FAULTS).exactOptional().meta({
       description: 'All invalid values: with `validation_error`, and with `conflict_error` of a batch.',
     }),
   })

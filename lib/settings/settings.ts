@@ -16,7 +16,7 @@ import {
 } from './setting-forms.ts';
 
 /** Maximum duration in seconds. Timers of Node.js cannot wait longer. */
-const LONGEST = 2_000_000;
+const MAX_SECONDS = 2_000_000;
 
 const encoding = () => choice('http/protobuf', 'http/json');
 
@@ -102,15 +102,15 @@ const Shape = z.object({
       'Engine. `distributed` is for PostgreSQL-compatible engines without advisory locks, DDL in transactions or session options.',
     ),
 
-  SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(Number.NEGATIVE_INFINITY, LONGEST)
+  SVC_SHUTDOWN_DRAIN_TIMEOUT: seconds(Number.NEGATIVE_INFINITY, MAX_SECONDS)
     .default(30)
     .describe('Maximum time to wait for requests in flight at shutdown. 0 or less skips the wait.'),
-  SVC_SHUTDOWN_READINESS_DELAY: seconds(0, LONGEST)
+  SVC_SHUTDOWN_READINESS_DELAY: seconds(0, MAX_SECONDS)
     .default(0)
     .describe(
       'Time between the first 503 of `/ready` and the start of the drain. Requests are served as before.',
     ),
-  SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, LONGEST)
+  SVC_SHUTDOWN_SERVER_TIMEOUT: seconds(0, MAX_SECONDS)
     .optional()
     .describe('Time after the start of the drain at which requests in flight are cancelled.'),
 

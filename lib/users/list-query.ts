@@ -7,10 +7,10 @@ import { DATE_TIME_FORM, timestampRange } from './rfc3339.ts';
 import { MAX_PAGE_SIZE } from './user.ts';
 
 /** Maximum `skip`: the largest 32-bit integer. */
-export const LARGEST_SKIP = 2_147_483_647;
+export const MAX_SKIP = 2_147_483_647;
 
-const MOST_IDS = 100;
-const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MOST_IDS - 1}}$`);
+const MAX_IDS = 100;
+const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MAX_IDS - 1}}$`);
 
 const ADDRESS =
   'must have 1 to 255 characters, exactly one @ with at least one character on each side, and no white space or control characters';
@@ -50,7 +50,7 @@ const Parameters = z.object({
     }),
   ids: z
     .string()
-    .refine((text) => IDS.test(text), `must be 1 to ${MOST_IDS} UUIDs separated by commas`)
+    .refine((text) => IDS.test(text), `must be 1 to ${MAX_IDS} UUIDs separated by commas`)
     .optional()
     .meta({
       description: 'Users with one of these ids, separated by commas. Unknown ids are ignored.',
@@ -59,7 +59,7 @@ const Parameters = z.object({
         // Swagger UI has no field for a list of format uuid.
         items: { type: 'string', minLength: 36, maxLength: 36, pattern: `^${UUID_PATTERN}$` },
         minItems: 1,
-        maxItems: MOST_IDS,
+        maxItems: MAX_IDS,
         examples: [['0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70', '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71']],
       },
       param: { style: 'form', explode: false },
@@ -83,7 +83,7 @@ const Parameters = z.object({
       ...CURSOR_FORM,
       examples: [EXAMPLE_CURSOR],
     }),
-  skip: integerParameter(0, LARGEST_SKIP, 0).meta({
+  skip: integerParameter(0, MAX_SKIP, 0).meta({
     description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
     examples: [200],
   }),

@@ -3,7 +3,7 @@ import type { ListRow, Statements } from '../postgres/index.ts';
 import { foldedEmail } from './folded-email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
 import { pageColumns, positionOf } from './list-json.ts';
-import { LARGEST_SKIP, type UserListQuery } from './list-query.ts';
+import { MAX_SKIP, type UserListQuery } from './list-query.ts';
 import { timestampRange } from './rfc3339.ts';
 
 /** The rows of a page of the list, and the query of the next one; undefined at the end. */
@@ -13,10 +13,10 @@ export type UserPage = { readonly rows: readonly ListRow[]; readonly next: strin
 type Given = ReturnType<typeof valuesOf>;
 
 /** Maximum `skip` of a short statement. Skipping so many users takes PostgreSQL less than a millisecond. */
-const LARGEST_SHORT_SKIP = 2000;
+const MAX_SHORT_SKIP = 2000;
 
 /** Maximum `limit` of a short statement. A larger page takes so long to send that reads of one user would wait. */
-const LARGEST_SHORT_PAGE = 100;
+const MAX_SHORT_PAGE = 100;
 
 /** Reads a page and one further user, whose presence shows that there is a next page. */
 export function listingUsers(statements: Statements) {
@@ -43,7 +43,7 @@ export function listingUsers(statements: Statements) {
 
 /** PostgreSQL reads all rows that `skip` passes over, and all rows between two active users. */
 function isLong({ limit, skip, is_active }: UserListQuery): boolean {
-  return limit > LARGEST_SHORT_PAGE || skip > LARGEST_SHORT_SKIP || is_active === 'true';
+  return limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true';
 }
 
 /** The key of the statement's text: the order, the filter `is_active`, and the names of the present values. */
@@ -114,9 +114,7 @@ function timestamp(milliseconds: number | undefined): RawBuilder<unknown> {
 function nextQuery(query: UserListQuery, last: Position): string {
   const { skip, limit, cursor: _, ...selection } = query;
   const place =
-    skip > 0 && skip + limit <= LARGEST_SKIP
-      ? { skip: skip + limit }
-      : { cursor: cursorAfter(last, selection) };
+    skip > 0 && skip + limit <= MAX_SKIP ? { skip: skip + limit } : { cursor: cursorAfter(last, selection) };
   const next = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...selection, limit, ...place })) {
     if (value !== undefined) next.set(name, String(value));

@@ -37,7 +37,7 @@ const FEED = '/api/v1/users/changes';
 export const PAGE = 1000;
 
 /** In seconds: maximum time for which the service waits for a change. */
-const LONGEST_WAIT = 20;
+const MAX_WAIT_SECONDS = 20;
 
 /** Returns the functions that read the changes. */
 export function feedOf(api: Client<paths>): Feed {
@@ -49,7 +49,7 @@ export function feedOf(api: Client<paths>): Feed {
   async function* changePages({ from, follow = false, excludeActor, ...options }: FeedOptions = {}) {
     const always: FeedQuery = {
       limit: PAGE,
-      ...(follow && { wait: LONGEST_WAIT }),
+      ...(follow && { wait: MAX_WAIT_SECONDS }),
       ...(excludeActor !== undefined && { exclude_actor: excludeActor }),
     };
     for (let cursor = from; ; ) {

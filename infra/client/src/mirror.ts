@@ -22,7 +22,7 @@ type MirrorOptions = Signal & {
 };
 
 /** Maximum number of ids in a list. */
-const MOST_IDS = 100;
+const MAX_IDS = 100;
 
 /**
  * Keeps a copy of the users up to date. The first time, and whenever the changes after the cursor are no longer
@@ -66,10 +66,10 @@ async function copyAll(users: Users, copy: Mirror, options: Signal): Promise<str
 
 /** Reads the current state of each named user. A user that is not found has been deleted. */
 async function apply(ids: readonly string[], users: Users, copy: Mirror, options: Signal): Promise<void> {
-  for (let first = 0; first < ids.length; first += MOST_IDS) {
-    const asked = ids.slice(first, first + MOST_IDS);
+  for (let first = 0; first < ids.length; first += MAX_IDS) {
+    const asked = ids.slice(first, first + MAX_IDS);
     const gone = new Set(asked);
-    for await (const user of users.list({ ids: asked, limit: MOST_IDS }, options)) {
+    for await (const user of users.list({ ids: asked, limit: MAX_IDS }, options)) {
       gone.delete(user.id);
       await copy.put(user);
     }

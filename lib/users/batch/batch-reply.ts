@@ -11,7 +11,7 @@ import { userJson } from '../user-json.ts';
 import { personal, replayed } from '../user-reply.ts';
 import type { TakenResult } from './batch-conflicts.ts';
 import type { BatchItem } from './batch-item.ts';
-import { faultsOfItem, LARGEST_BATCH, type UserBatch } from './user-batch.ts';
+import { faultsOfItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts';
 
 /** A batch that was carried out, and the result of each item. */
 export type CreatedBatch = Outcome<readonly ReplayedUser[]> & {
@@ -41,11 +41,11 @@ const ItemResult = z
 /** The users of an atomic batch, or the result of each item of a partial one, in the order of the items. */
 export const createdBatchReply: Reply<CreatedBatch> = {
   mediaType: JSON_TYPE,
-  schema: z.array(UserRead).max(LARGEST_BATCH),
+  schema: z.array(UserRead).max(MAX_BATCH_SIZE),
   other: {
     status: 200,
     description: 'The mode is `partial`: the result of each item, in their order.',
-    schema: z.array(ItemResult).max(LARGEST_BATCH),
+    schema: z.array(ItemResult).max(MAX_BATCH_SIZE),
     appliesTo: ({ batch }) => batch.mode === 'partial',
   },
   write: (value) => (value.batch.mode === 'partial' ? resultsOf(value) : usersOf(value)),

@@ -7,8 +7,8 @@ import { refuseItemsOfAtomic } from './atomic-items.ts';
 import type { BatchItem, ItemFault } from './batch-item.ts';
 
 /** Maximum number of items in a batch. */
-export const LARGEST_BATCH = 100;
-const SIZE = `must have 1 to ${LARGEST_BATCH} items`;
+export const MAX_BATCH_SIZE = 100;
+const SIZE = `must have 1 to ${MAX_BATCH_SIZE} items`;
 
 const Item = z
   .unknown()
@@ -24,7 +24,7 @@ const Item = z
 /** The body of batch create. With `partial`, a refused item does not prevent the others from being stored. */
 export const UserBatch = z
   .object({
-    items: z.array(Item).min(1, SIZE).max(LARGEST_BATCH, SIZE),
+    items: z.array(Item).min(1, SIZE).max(MAX_BATCH_SIZE, SIZE),
     mode: z
       .enum(['atomic', 'partial'], { error: 'must be atomic or partial' })
       .default('atomic')

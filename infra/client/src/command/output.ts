@@ -97,7 +97,7 @@ export function removeTornLine(line: string): void {
     // Standard output itself is open for writing only. Other systems than Linux have no such path: nothing is removed.
     const file = openSync(`/proc/self/fd/${STANDARD_OUTPUT}`, 'r');
     const { size } = fstatSync(file);
-    const end = Buffer.alloc(Math.min(size, LONGEST_LINE));
+    const end = Buffer.alloc(Math.min(size, MAX_LINE_LENGTH));
     readSync(file, end, 0, end.length, size - end.length);
     closeSync(file);
     const torn = end.subarray(end.lastIndexOf('\n') + 1);
@@ -109,7 +109,7 @@ export function removeTornLine(line: string): void {
 }
 
 /** In bytes: more than any change has. */
-const LONGEST_LINE = 65_536;
+const MAX_LINE_LENGTH = 65_536;
 
 /** A link leads to the file that is replaced. A path that does not exist is a new file. */
 function findPlace(path: string): { readonly place: string; readonly isFile: boolean } {
