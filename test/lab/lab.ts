@@ -50,6 +50,19 @@ runChosen('lab', {
     takes: 'a few minutes',
     command: 'exec node test/benchmark/profile.ts',
   },
+  model: {
+    proves: 'The models of the feed and of the keys hold, find planted faults, and accept real histories.',
+    takes:
+      'a minute for -- small, faults, windows and histories each; large and all-histories an hour or more',
+    needs: 'spin and gcc',
+    command: 'exec node test/model/model.ts',
+  },
+  import: {
+    proves: 'Measures how fast the command users imports and exports users, and its memory.',
+    takes: 'a few minutes',
+    needs: 'the npm registry, and a quiet machine',
+    command: 'node infra/client/prepare.mjs && exec node test/client/import-export.ts',
+  },
   guard: {
     proves:
       'Counts what each kind of request costs, and writes it to test/benchmark/guard/figures.json. npm test refuses 10 % more.',

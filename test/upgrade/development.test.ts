@@ -3,7 +3,7 @@ import { answerOf, type UserBody } from '../stage/answers.ts';
 import { change } from '../stage/changes.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { copyOfProject } from '../stage/project-copy.ts';
-import { checkOutFirstVersion } from './first-version.ts';
+import { checkOutVersion } from './earlier-version.ts';
 
 /** Calls the service of a banner, with the token in it. */
 function callerIn(banner: string) {
@@ -17,7 +17,7 @@ function callerIn(banner: string) {
 }
 
 test('in development the data of the first version survive the upgrade', async () => {
-  const folder = checkOutFirstVersion();
+  const folder = checkOutVersion('1.0.0');
   const first = await startDevelopment({}, folder);
   const old = callerIn(await first.untilBanner());
   const ada = (await old('POST', '', { email: 'ada@example.com' })).body as UserBody;

@@ -1,46 +1,15 @@
-import { rmSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, type UserBody } from '../stage/answers.ts';
-import { callerOf } from '../stage/built-service.ts';
+import { describe, expect, test } from 'vitest';
+import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { freshKey, USERS } from '../stage/keyed.ts';
-import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf, startService } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
-import { checkOutVersion, type FirstVersion, startFirstVersion } from './first-version.ts';
+import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
 import { startWriters, watchLocks } from './writers.ts';
 
 describe.each(['1.0.0', '1.1.0'] as const)('version %s', (version) => {
-  let folder: string;
-  let issuer: Awaited<ReturnType<typeof startIssuer>>;
-  let database: Awaited<ReturnType<typeof createDatabase>>;
-  let earlier: FirstVersion;
-
-  beforeAll(async () => {
-    folder = checkOutVersion(version);
-    issuer = await startIssuer();
-  });
-
-  afterAll(async () => {
-    await issuer?.stop();
-    if (folder) rmSync(folder, { recursive: true });
-  });
-
-  beforeEach(async () => {
-    database = await createDatabase();
-    earlier = await startFirstVersion(folder, environmentOf(database, issuer));
-  });
-
-  afterEach(async () => {
-    await earlier.stop();
-    await database.drop();
-  });
-
-  const callerAt = (url: string) => {
-    const call = callerOf(url, issuer);
-    return async (...request: Parameters<typeof call>) => answerOf(await call(...request));
-  };
+  const stage = stageOfVersion(version);
 
   test('serves every request while this version migrates, and no write waits a second', async () => {
+    const { issuer, database, earlier } = stage;
     const locks = await watchLocks(database);
     const writers = startWriters(earlier.url, issuer, 4);
     const latest = await startService({}, { database, issuer });
@@ -56,6 +25,7 @@ describe.each(['1.0.0', '1.1.0'] as const)('version %s', (version) => {
   });
 
   test('ignores external_id in a request, keeps stored ones, and leaves them out of changed, also after a rollback', async () => {
+    const { folder, issuer, database, earlier, callerAt } = stage;
     const latest = await startService({}, { database, issuer });
     const young = callerAt(latest.url);
     const email = freshAddress();
@@ -63,8 +33,8 @@ describe.each(['1.0.0', '1.1.0'] as const)('version %s', (version) => {
     await young('PATCH', USERS + id, { external_id: 'hr-2', full_name: 'Ada' });
     await latest.stop();
     await earlier.stop();
-    earlier = await startFirstVersion(folder, environmentOf(database, issuer));
-    const old = callerAt(earlier.url);
+    stage.earlier = await startEarlierVersion(folder, environmentOf(database, issuer));
+    const old = callerAt(stage.earlier.url);
 
     expect((await old('GET', USERS + id)).body).not.toHaveProperty('external_id');
     const { body } = await old('POST', USERS, { email: freshAddress(), external_id: 'hr-2' });
@@ -87,6 +57,7 @@ describe.each(['1.0.0', '1.1.0'] as const)('version %s', (version) => {
   if (version === '1.0.0') return;
 
   test('made keys and cursors of lists that this version takes', async () => {
+    const { issuer, database, earlier, callerAt } = stage;
     const old = callerAt(earlier.url);
     const key = { headers: { 'idempotency-key': freshKey() } };
     const emails = [freshAddress(), freshAddress()] as const;

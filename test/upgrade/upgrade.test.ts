@@ -1,50 +1,18 @@
-import { rmSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, type UserBody } from '../stage/answers.ts';
-import { callerOf } from '../stage/built-service.ts';
+import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { change, endOfFeed } from '../stage/changes.ts';
 import { hold } from '../stage/locks.ts';
-import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf, startService } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
-import { checkOutFirstVersion, type FirstVersion, startFirstVersion } from './first-version.ts';
+import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
 import { startWriters, watchLocks } from './writers.ts';
 
 const USERS = '/api/v1/users/';
 
-let folder: string;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let first: FirstVersion;
-
-beforeAll(async () => {
-  folder = checkOutFirstVersion();
-  issuer = await startIssuer();
-});
-
-afterAll(async () => {
-  await issuer?.stop();
-  if (folder) rmSync(folder, { recursive: true });
-});
-
-beforeEach(async () => {
-  database = await createDatabase();
-  first = await startFirstVersion(folder, environmentOf(database, issuer));
-});
-
-afterEach(async () => {
-  await first.stop();
-  await database.drop();
-});
-
-const callerAt = (url: string) => {
-  const call = callerOf(url, issuer);
-  return async (...request: Parameters<typeof call>) => answerOf(await call(...request));
-};
+const stage = stageOfVersion('1.0.0');
 
 /** Asks /ready again and again; resolves with every status that was not 200. */
 function watchReadiness(url: string) {
@@ -67,6 +35,7 @@ function watchReadiness(url: string) {
 }
 
 test('while this version migrates and both serve, nothing that the first one answers changes', async () => {
+  const { folder, issuer, database, earlier: first, callerAt } = stage;
   const call = callerAt(first.url);
   const known = new Map<string, UserBody>();
   for (let count = 0; count < 50; count += 1) {
@@ -93,7 +62,7 @@ test('while this version migrates and both serve, nothing that the first one ans
   const latest = await startService({}, { database, issuer });
   const latestWriters = startWriters(latest.url, issuer, 4);
   // One that starts, or comes back, during the roll-out.
-  const another = await startFirstVersion(folder, environmentOf(database, issuer));
+  const another = await startEarlierVersion(folder, environmentOf(database, issuer));
   const anotherReadiness = watchReadiness(another.url);
 
   expect(await answersOf()).toEqual(before);
@@ -119,6 +88,7 @@ test('while this version migrates and both serve, nothing that the first one ans
 });
 
 test('what one version writes the other reads and writes, and only this one writes changes', async () => {
+  const { issuer, database, earlier: first, callerAt } = stage;
   const latest = await startService({}, { database, issuer });
   const [old, young] = [callerAt(first.url), callerAt(latest.url)];
   const ada = (await old('POST', USERS, { email: freshAddress() })).body as UserBody;
@@ -145,6 +115,7 @@ test('what one version writes the other reads and writes, and only this one writ
 });
 
 test('beside a transaction that somebody has forgotten no write waits a second, and the migration goes on after it', async () => {
+  const { issuer, database, earlier: first } = stage;
   const administrator = await administer(database.name);
   const writers = startWriters(first.url, issuer, 4);
   const locks = await watchLocks(database);
@@ -171,6 +142,7 @@ test('beside a transaction that somebody has forgotten no write waits a second, 
 });
 
 test('a million users are migrated while the first version writes, and no write waits a second for a lock', async () => {
+  const { issuer, database, earlier: first } = stage;
   const administrator = await administer(database.name);
   await administrator.query(`
     INSERT INTO users (id, email, is_active, created_at, updated_at)

@@ -2,10 +2,15 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { untilReady } from '../stage/built-service.ts';
+import { answerOf } from '../stage/answers.ts';
+import { callerOf, untilReady } from '../stage/built-service.ts';
+import { createDatabase } from '../stage/postgres.ts';
 import { openFolder } from '../stage/project-copy.ts';
+import { environmentOf } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -14,9 +19,6 @@ const COMMITS = {
   '1.0.0': '214abf8b8816f6da52832c0c201a2124416be05c',
   '1.1.0': 'cef236a707ebf02dd6e1ea866367b4ea31a0a933',
 } as const;
-
-/** The sources of version 1.0.0: see `checkOutVersion`. */
-export const checkOutFirstVersion = (): string => checkOutVersion('1.0.0');
 
 /**
  * The sources of an earlier version, in a folder of their own, over the packages of this version.
@@ -41,11 +43,46 @@ export function checkOutVersion(version: keyof typeof COMMITS): string {
   return folder;
 }
 
-/** A running instance of the first version. */
-export type FirstVersion = Awaited<ReturnType<typeof startFirstVersion>>;
+/** What the tests of an earlier version have: its sources, and, for each test, a database and an instance over it. */
+class EarlierStage {
+  folder = '';
+  issuer!: Awaited<ReturnType<typeof startIssuer>>;
+  database!: Awaited<ReturnType<typeof createDatabase>>;
+  earlier!: EarlierVersion;
+
+  readonly callerAt = (url: string) => {
+    const call = callerOf(url, this.issuer);
+    return async (...request: Parameters<typeof call>) => answerOf(await call(...request));
+  };
+}
+
+/** The stage of the tests that follow. It has its values when the first of them begins. */
+export function stageOfVersion(version: keyof typeof COMMITS): EarlierStage {
+  const stage = new EarlierStage();
+  beforeAll(async () => {
+    stage.folder = checkOutVersion(version);
+    stage.issuer = await startIssuer();
+  });
+  afterAll(async () => {
+    await stage.issuer?.stop();
+    if (stage.folder) rmSync(stage.folder, { recursive: true });
+  });
+  beforeEach(async () => {
+    stage.database = await createDatabase();
+    stage.earlier = await startEarlierVersion(stage.folder, environmentOf(stage.database, stage.issuer));
+  });
+  afterEach(async () => {
+    await stage.earlier.stop();
+    await stage.database.drop();
+  });
+  return stage;
+}
+
+/** A running instance of an earlier version. */
+type EarlierVersion = Awaited<ReturnType<typeof startEarlierVersion>>;
 
 /** Starts an instance of an earlier version, and waits until it is ready. */
-export async function startFirstVersion(folder: string, variables: Variables) {
+export async function startEarlierVersion(folder: string, variables: Variables) {
   const port = String(await freePort());
   const child = spawn(process.execPath, [join(folder, 'host/main.ts')], {
     env: { ...variables, SVC_PORT: port },
