@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { unavailable } from '../http/problem.ts';
 import type { Statements } from '../postgres/index.ts';
-import { isReadOnly } from '../postgres/index.ts';
+import { isMissingColumn, isReadOnly } from '../postgres/index.ts';
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';
@@ -57,8 +57,8 @@ export function changeFeed(statements: Statements): Feed {
     let isNumbered = false;
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const [row, ...more] = await select(reading);
-      if (!row) throw unavailable('the feed of changes has not been migrated');
+      const [row, ...more] = await select(reading).catch(refuseUnmigrated);
+      if (!row) return refuseUnmigrated();
       const look = { ...feedPageOf([row, ...more], reading), isKnown: row.is_known };
       const isComplete =
         isNumbered || !row.has_unnumbered || isFull(look, reading) || look.end.position < look.head;
@@ -84,6 +84,12 @@ export function changeFeed(statements: Statements): Feed {
       return after && after.position > look.head ? { ...look, end: after } : look;
     },
   };
+}
+
+/** Refuses because the feed has not been migrated, or throws the fault if it has another cause. */
+function refuseUnmigrated(fault?: unknown): never {
+  if (fault && !isMissingColumn(fault)) throw fault;
+  throw unavailable('the feed of changes has not been migrated', fault);
 }
 
 function feedPageOf(rows: Rows, reading: Reading): FeedPage {
