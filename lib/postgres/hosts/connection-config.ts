@@ -17,6 +17,8 @@ export const SESSION: SessionParameters = {
   // Lists of values have null among them, whatever the role has set.
   array_nulls: 'on',
   client_connection_check_interval: '500',
+  // A plan is kept, even if it was made for an empty table. It must use the indexes.
+  enable_seqscan: 'off',
   idle_in_transaction_session_timeout: '10000',
 };
 

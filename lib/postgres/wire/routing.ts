@@ -67,8 +67,7 @@ export function openExecutors(
   const singleSessions = poolSize - READ_SESSIONS - writeSessions;
   const session = { ...SESSION, lock_timeout: String(LOCK_TIMEOUT_MS) };
   const list = open(READ_SESSIONS, READ_DEPTH, session);
-  // The plan of a write is kept, even if it was made for an empty table. It must use the indexes.
-  const write = open(writeSessions, WRITE_DEPTH, { ...session, enable_seqscan: 'off' });
+  const write = open(writeSessions, WRITE_DEPTH, session);
   const single = open(singleSessions, 1);
   return {
     executors: {

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { administer } from '../stage/administration.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { until } from '../stage/until.ts';
+
+const service = serviceUnderTest();
+let admin: Awaited<ReturnType<typeof administer>>;
+
+beforeAll(async () => {
+  admin = await administer(service.database.name);
+});
+
+afterAll(() => admin.end());
+
+/** What PostgreSQL has counted for the table of users. It does so up to a second later. */
+async function counts() {
+  const rows = await admin.query(
+    `SELECT seq_scan::int AS scans, n_tup_ins::int AS inserts, n_tup_upd::int AS updates
+     FROM pg_stat_user_tables WHERE relname = 'users'`,
+  );
+  return rows[0] as { scans: number; inserts: number; updates: number };
+}
+
+test('a batch that is first sent to an empty table never reads all users', async () => {
+  const before = await counts();
+  let sent = 0;
+
+  await until('the batches are counted', async () => {
+    sent += 1;
+    const items = [{ email: `batch-${sent}@example.com`, full_name: 'One of a batch' }];
+    await service.call('POST', '/api/v1/users/batch', { items, mode: 'partial' });
+    return (await counts()).inserts - before.inserts > 20;
+  });
+
+  expect((await counts()).scans - before.scans).toBe(0);
+});
+
+test('an update that is first sent when there are hardly any users never reads all of them', async () => {
+  const users = await Promise.all(Array.from({ length: 5 }, () => service.createUser()));
+  const before = await counts();
+
+  await until('the updates are counted', async () => {
+    await Promise.all(
+      users.map(({ id }) => service.call('PATCH', `/api/v1/users/${id}`, { is_active: false })),
+    );
+    return (await counts()).updates - before.updates > 100;
+  });
+
+  expect((await counts()).scans - before.scans).toBe(0);
+});
