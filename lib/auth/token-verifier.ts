@@ -95,7 +95,7 @@ export class TokenVerifier {
 
   /** Without a `kid` several keys may match, and jose takes one. */
   async #verifyByOne(keys: readonly UsableKey[], token: string): Promise<JWTPayload> {
-    let refusal = unauthorized('no key of the identity provider fits the token');
+    let refusal: Problem | undefined;
     for (const { algorithm, key } of keys) {
       const { issuer, audience, clockTolerance } = this.#settings;
       try {
@@ -112,7 +112,7 @@ export class TokenVerifier {
         if (isSigned(error)) break;
       }
     }
-    throw refusal;
+    throw refusal ?? unauthorized('no key of the identity provider fits the token');
   }
 }
 
