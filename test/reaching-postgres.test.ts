@@ -11,12 +11,12 @@ describe.each([
     expect(filesReachingPostgres(leftOut)).toEqual(
       expect.arrayContaining([
         'test/fuzz/fuzz.test.ts',
-        'test/handlers/operations.test.ts',
-        'test/host/deleted-user.test.ts',
-        'test/host/list.test.ts',
+        'test/http/operations.test.ts',
+        'test/users/deleted-user.test.ts',
+        'test/users/list.test.ts',
       ]),
     );
-    expect(filesReachingPostgres(leftOut)).not.toContain('test/host/docs.test.ts');
+    expect(filesReachingPostgres(leftOut)).not.toContain('test/http/docs.test.ts');
   });
 
   test('no line is about a file that is not there', () => {

@@ -13,15 +13,15 @@ export type LeftOut = Readonly<Record<string, string>>;
 const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/{accept,benchmark,client,container,examples,lambda,monitoring,pooled,restore,upgrade}/**':
     'a command of its own, or figures of its own',
-  'test/{observability,shutdown,development}/**': 'about logs, spans, signals and the way it is started',
-  'test/lib/{auth,users}/**': 'about tokens and values',
-  'test/lib/openapi.test.ts': 'about the document',
-  'test/host/{docs,development,start}.test.ts': 'about pages, `npm run dev` and settings',
-  'test/host/{framing,parser-refusals,http-pipelining,early-answers,slow-clients,bodies,paths}.test.ts':
+  'test/{observability,lifecycle}/**': 'about logs, spans, signals and the way it is started',
+  'test/auth/!(delete-role).test.ts': 'about tokens',
+  'test/users/{users-page,user-json}.test.ts': 'about values',
+  'test/http/{openapi,docs}.test.ts': 'about the document and its pages',
+  'test/http/{framing,parser-refusals,http-pipelining,early-answers,slow-clients,bodies,paths}.test.ts':
     'about HTTP, before there is a statement',
-  'test/host/{request-id,tokens,check-order,overload,changes-crowd,crowded-executor}.test.ts':
+  'test/{http/{request-id,check-order,overload},changes/crowd,engine/crowded-executor}.test.ts':
     'about HTTP, tokens and the load that an instance takes',
-  'test/host/*-plans.test.ts': 'about plans, which a connection of the test’s own asks for',
+  'test/{changes,engine}/*plans.test.ts': 'about plans, which a connection of the test’s own asks for',
   'test/parity/**': 'about the ways to run; functions have a pooler of their own in the suite lambda',
 };
 

@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ResponseWriter } from '../response-writer.ts';
+import { UnflushedResponses } from './unflushed-responses.ts';
+
+const END = 'the end';
+
+/** More than the buffers of both sides hold. */
+const body = `${'x'.repeat(12_000_000)}${END}`;
+const limit = 20_000_000;
+const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+const arrived: ServerResponse[] = [];
+const server = createServer((_request, response) => arrived.push(response));
+const responses = new ResponseWriter(new UnflushedResponses(limit));
+let port: number;
+
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  port = (server.address() as AddressInfo).port;
+});
+
+afterAll(() => void server.close().closeAllConnections());
+
+/** A client that has sent its request, and reads nothing yet; and the response to it. */
+async function ask(requests = REQUEST): Promise<readonly [Socket, ServerResponse]> {
+  const socket = connect(port, '127.0.0.1').pause();
+  socket.on('error', () => {});
+  socket.write(requests);
+  return [socket, await nextResponse()];
+}
+
+async function nextResponse(): Promise<ServerResponse> {
+  for (;;) {
+    const response = arrived.shift();
+    if (response) return response;
+    await once(server, 'request');
+  }
+}
+
+function answer(response: ServerResponse, text = body): ServerResponse {
+  responses.write(response, { statusCode: 200, headers: {}, body: text, isBase64Encoded: false }, false);
+  return response;
+}
+
+/** What comes on a connection until it ends with this. */
+async function readUntil(socket: Socket, end: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let last = '';
+  for await (const chunk of socket) {
+    chunks.push(chunk);
+    last = (last + chunk.toString()).slice(-end.length);
+    if (last === end) break;
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+test('when clients hold twice too much, the one is cut off who was answered first', async () => {
+  const asked = [await ask(), await ask(), await ask(), await ask()];
+  const destroyed = asked.map(([, response]) => answer(response)).map((response) => response.destroyed);
+
+  expect(destroyed).toEqual([true, false, false, false]);
+  for (const [socket] of asked) socket.destroy();
+});
+
+test('when they hold too much, those are cut off who do not read, until what is left is not too much', async () => {
+  const asked = [await ask(), await ask()];
+  await Promise.race(asked.map(([, response]) => once(answer(response), 'close')));
+
+  const left = asked.filter(([, response]) => !response.destroyed);
+  expect(left.length).toBe(1);
+  for (const [socket] of left) expect((await readUntil(socket, END)).slice(-body.length)).toBe(body);
+  for (const [socket] of asked) socket.destroy();
+});
+
+test('a client who does not read is cut off by itself, too', async () => {
+  const [socket, response] = await ask();
+  const cut = once(answer(response), 'close');
+  const begun = performance.now();
+  await cut;
+
+  expect(response.writableFinished).toBe(false);
+  // Others would be waited for, for ten seconds.
+  expect(performance.now() - begun).toBeGreaterThan(5000);
+  socket.destroy();
+});
+
+test('a client who reads again is waited for, however long its next answer takes to make', async () => {
+  const [socket, first] = await ask(REQUEST.repeat(2));
+  answer(first);
+  const received = readUntil(socket, 'the next');
+  const second = await nextResponse();
+  await once(first, 'close');
+  // Longer than any of those may last who do not read.
+  await sleep(1000);
+  answer(second, 'the next');
+
+  expect((await received).endsWith('\r\n\r\nthe next')).toBe(true);
+  socket.destroy();
+});

@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { ChurningSet } from './churning-set.ts';
+
+const MODULE = pathToFileURL(join(import.meta.dirname, 'churning-set.ts')).href;
+
+/** In a process of its own: the megabytes that 100,000 members of 1 KB leave in V8's old space, 64 at a time. */
+function leftInOldSpace(kind: string): number {
+  const program = `
+    import { getHeapSpaceStatistics } from 'node:v8';
+    import { ChurningSet } from '${MODULE}';
+    const used = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space').space_used_size;
+    const all = new ${kind}();
+    const first = {};
+    all.add(first);
+    // What has lived through two garbage collections is old.
+    gc();
+    gc();
+    all.delete(first);
+    const before = used();
+    const present = [];
+    for (let n = 0; n < 100_000; n += 1) {
+      all.delete(present[n % 64]);
+      const member = Array.from({ length: 128 }, () => n);
+      present[n % 64] = member;
+      all.add(member);
+    }
+    console.log((used() - before) / 1e6);`;
+  const options = ['--expose-gc', '--max-semi-space-size=1', '--max-old-space-size=4096'];
+  // Without its own collections of the old space all that was ever moved there can be seen.
+  const words = [...options, '--initial-old-space-size=1000', '--input-type=module', '--eval', program];
+  return Number(execFileSync(process.execPath, words, { encoding: 'utf8' }));
+}
+
+describe('a set whose members come and go', () => {
+  test('leaves none of them to the collection of the old space, as a plain Set would', () => {
+    expect(leftInOldSpace('Set')).toBeGreaterThan(50);
+    expect(leftInOldSpace('ChurningSet')).toBeLessThan(5);
+  });
+
+  test('has those that are in it, in the order in which they came, however many have come and gone', () => {
+    const all = new ChurningSet<number>();
+    const expected = new Set<number>();
+    for (let n = 0; n < 5000; n += 1) {
+      all.add(n);
+      expected.add(n);
+      const leaving = n % 3 === 0 ? n : n - 100;
+      expect(all.delete(leaving)).toBe(expected.delete(leaving));
+    }
+
+    expect([...all]).toEqual([...expected]);
+    expect(all.size).toBe(expected.size);
+  });
+
+  test('has a member once', () => {
+    const all = new ChurningSet<string>();
+    for (let n = 0; n < 1000; n += 1) all.add('one');
+
+    expect([...all]).toEqual(['one']);
+  });
+
+  test('goes on with those that are left when one is deleted in a loop over it', () => {
+    const all = new ChurningSet<number>();
+    for (let n = 0; n < 10; n += 1) all.add(n);
+    const seen: number[] = [];
+    for (const n of all) {
+      seen.push(n);
+      all.delete(n + 1);
+    }
+
+    expect(seen).toEqual([0, 2, 4, 6, 8]);
+  });
+
+  test('is empty when it is cleared', () => {
+    const all = new ChurningSet<number>();
+    all.add(1);
+    all.clear();
+
+    expect([...all, all.size]).toEqual([0]);
+  });
+});

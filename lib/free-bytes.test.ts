@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { freeBytes } from './free-bytes.ts';
+
+const MEGABYTE = 1_000_000;
+
+test('the memory of bytes is given back at once', () => {
+  const bytes = Buffer.alloc(50 * MEGABYTE, 'x');
+  const before = process.memoryUsage().arrayBuffers;
+  freeBytes(bytes);
+
+  expect(before - process.memoryUsage().arrayBuffers).toBeGreaterThan(40 * MEGABYTE);
+});
+
+test('but not where other bytes share it', () => {
+  const shared = Buffer.alloc(2 * MEGABYTE, 'x');
+  freeBytes(shared.subarray(MEGABYTE));
+  const short = [Buffer.from('one'), Buffer.from('two')] as const;
+  freeBytes(short[0]);
+
+  expect(shared).toHaveLength(2 * MEGABYTE);
+  expect(String(short)).toBe('one,two');
+});

@@ -1,0 +1,256 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { maskedEmail, redactedCause, redactedMessage, redactedPath, redactedText } from './redaction.ts';
+
+const base64url = (text: string) => Buffer.from(text).toString('base64url');
+
+const token = fc
+  .tuple(
+    fc.constantFrom(
+      '{"alg":"RS256"}',
+      '{"alg":"ES256","typ":"at+jwt"}',
+      '{ "alg": "RS256" }',
+      '{\n"alg":"RS256"}',
+    ),
+    fc.record({ sub: fc.string(), exp: fc.nat() }),
+    fc.uint8Array({ maxLength: 64 }),
+  )
+  .map(([header, claims, signature]) =>
+    [base64url(header), base64url(JSON.stringify(claims)), Buffer.from(signature).toString('base64url')].join(
+      '.',
+    ),
+  );
+
+const address = fc
+  .tuple(
+    fc.stringMatching(/^[!#-'*+\-.0-9=?A-Z^-~]{1,20}$/),
+    fc.constantFrom('@', '\uff20', '\ufe6b'),
+    fc.stringMatching(/^[a-z\d-]{1,20}(\.[a-z]{2,5})?$/),
+  )
+  .map((parts) => parts.join(''));
+
+const secret = fc.oneof(token, address);
+
+const around = fc.constantFrom(
+  '',
+  '(',
+  ')',
+  'access_token=',
+  ';',
+  'mailto:',
+  '"',
+  '<',
+  '>',
+  '~',
+  'x',
+  '%',
+  '%4',
+  '=',
+  'é',
+);
+
+/** How often each character is percent-encoded, in turn; one that cannot stand in a path is encoded once at least. */
+const encodings = fc.infiniteStream(fc.integer({ min: 0, max: 3 }));
+
+function encoded(text: string, times: Iterable<number>): string {
+  const levels = times[Symbol.iterator]();
+  return [...text]
+    .map((character) => {
+      const least = /[\w\-.~!$&'()*+,;=:@%]/.test(character) ? 0 : 1;
+      let part = character;
+      for (let level = Math.max(levels.next().value ?? 0, least); level > 0; level -= 1) {
+        part = [...Buffer.from(part)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+      }
+      return part;
+    })
+    .join('');
+}
+
+describe('redactedPath', () => {
+  test.each([
+    '/api/v1/users/ada@example.com',
+    '/api/v1/users/ada%40example.com',
+    '/api/v1/users/ada%2540example.com',
+    '/api/v1/users/ada%25252540example.com',
+    '/api/v1/users/ada%%34%30example.com',
+    '/api/v1/users/ada%EF%BC%A0example.com',
+    '/api/v1/users/ada%ef%b9%abexample.com',
+    '/api/v1/users/access_token=eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl',
+    '/api/v1/users/(eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl)',
+    '/api/v1/users/eyJhbGciOiJSUzI1NiJ9%2EeyJzdWIiOiJhZGEifQ%2Ec2lnbmF0dXJl',
+    '/api/v1/users/eyJhbGciOiJSUzI1NiJ9%252eeyJzdWIiOiJhZGEifQ%252ec2lnbmF0dXJl',
+    '/api/v1/users/eyJhbGciOiJSUzI1NiJ9',
+    '/api/v1/users/ewogImFsZyI6ICJSUzI1NiIKfQ.ewogInN1YiI6ICJhZGEiCn0.',
+  ])('of %s the segment is masked', (path) => {
+    expect(redactedPath(path)).toBe('/api/v1/users/***');
+  });
+
+  test('masks the segment of a token or an address, whatever stands around it and however it is encoded', () => {
+    fc.assert(
+      fc.property(secret, around, around, encodings, (hidden, before, after, times) => {
+        const segment = encoded(before + hidden + after, times);
+
+        expect(redactedPath(`/api/v1/users/${segment}/orders`)).toBe('/api/v1/users/***/orders');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('a path of more than 2048 characters with an address in it is masked whole', () => {
+    const orders = '/orders'.repeat(300);
+
+    expect(redactedPath(orders)).toBe(orders);
+    expect(redactedPath(`${orders}/ada%40example.com`)).toBe('***');
+  });
+
+  test('leaves every other path as it is', () => {
+    const segment = fc.oneof(fc.uuid(), fc.stringMatching(/^[\w~!$'()*+,;=:-]{0,30}(\.\w{1,9})?$/));
+    const plain = fc
+      .array(segment.filter((text) => !text.includes('eyJ')))
+      .map((parts) => `/${parts.join('/')}`);
+    fc.assert(
+      fc.property(plain, (path) => {
+        expect(redactedPath(path)).toBe(path);
+      }),
+    );
+
+    for (const path of ['/', '/api/%ff', '/a%20b', '/%E2%82%AC', '/%', '/%2', '/%zz/x.y.z', '/v1.2/x']) {
+      expect(redactedPath(path)).toBe(path);
+    }
+  });
+});
+
+describe('redactedText', () => {
+  test('masks the words of a User-Agent with a token or an address in them, and leaves the others', () => {
+    fc.assert(
+      fc.property(secret, around, around, encodings, (hidden, before, after, times) => {
+        const word = encoded(before + hidden + after, times);
+
+        expect(redactedText(`Mozilla/5.0 (X11; ${word} bot/1.2`)).toBe('Mozilla/5.0 (X11; *** bot/1.2');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('finds what Node has read as Latin-1 and was sent as UTF-8', () => {
+    const sent = Buffer.from('billing/1.0 ada\uff20example.com').toString('latin1');
+
+    expect(redactedText(sent)).toBe('billing/1.0 ***');
+  });
+
+  test('leaves the names of browsers and clients as they are', () => {
+    for (const agent of [
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
+      'curl/8.14.1',
+      'node',
+      'Amazon CloudFront',
+      'kube-probe/1.33',
+    ]) {
+      expect(redactedText(agent)).toBe(agent);
+    }
+  });
+});
+
+describe('redactedMessage', () => {
+  test('masks the words with a token or an address in them', () => {
+    fc.assert(
+      fc.property(
+        secret.filter((text) => AS_IN_MESSAGES.test(text)),
+        (hidden) => {
+          expect(redactedMessage(`invalid value "${hidden}": refused`)).toBe('invalid value *** refused');
+        },
+      ),
+    );
+  });
+
+  test.each([
+    'getaddrinfo ENOTFOUND user-database.user-management.svc.cluster.local',
+    'getaddrinfo ENOTFOUND service-users.c9akciq32rgy.eu-central-1.rds.amazonaws.com',
+    "Cannot find package '@middy/core' imported from /app/node_modules/@middy/util/index.js",
+    'column "email" of relation "users" does not exist',
+    'connect ECONNREFUSED 127.0.0.1:5432',
+  ])('leaves %s as it is', (message) => {
+    expect(redactedMessage(message)).toBe(message);
+  });
+});
+
+/** Tokens whose header has no white space before its first member: others are found in paths and headers alone. */
+const AS_IN_MESSAGES = /@|\uff20|\ufe6b|eyJ/;
+
+describe('redactedCause', () => {
+  test('masks message and stack, of inner causes too, and keeps the frames', () => {
+    const inner = new Error('no mail to ada@example.com');
+    const cause = redactedCause(new TypeError('token eyJhbGciOiJSUzI1NiJ9 refused', { cause: inner }));
+
+    expect(cause).toEqual({
+      name: 'TypeError',
+      message: 'token *** refused',
+      stack: expect.stringMatching(/^TypeError: token \*\*\* refused\n +at .*redaction\.test\.ts/),
+      cause: {
+        name: 'Error',
+        message: 'no mail to ***',
+        stack: expect.stringMatching(/^Error: no mail to \*\*\*\n +at .*redaction\.test\.ts/),
+      },
+    });
+  });
+
+  test('of several errors without a message of their own tells those of each, masked', () => {
+    const errors = [new Error('connect ECONNREFUSED ::1:5432'), new Error('no mail to ada@example.com')];
+
+    expect(redactedCause(new AggregateError(errors))).toEqual({
+      name: 'AggregateError',
+      message: 'connect ECONNREFUSED ::1:5432; no mail to ***',
+      stack: expect.stringMatching(
+        /^connect ECONNREFUSED ::1:5432; no mail to \*\*\*\n +at .*redaction\.test\.ts/,
+      ),
+    });
+  });
+
+  test.each(['22P02', '23514', 'P0001'])('tells nothing of what PostgreSQL says with %s', (code) => {
+    const error = Object.assign(new Error('Ada Lovelace\n    at Marylebone'), {
+      code,
+      name: 'error',
+      detail: 'Ada',
+    });
+
+    const cause = redactedCause(error);
+    expect(cause).toMatchObject({ name: 'error', code, message: 'a value was refused' });
+    expect(cause?.stack).toMatch(/^error: a value was refused\n +at .*redaction\.test\.ts/);
+    expect(JSON.stringify(cause)).not.toMatch(/Ada|Marylebone/);
+  });
+
+  test('tells nothing of a message that has changed since the stack was taken', () => {
+    const error = new Error('of ada@example.com');
+    expect(error.stack).toContain('ada@example.com');
+    error.message = 'of somebody';
+
+    expect(redactedCause(error)?.stack).toMatch(/^of somebody\n +at .*redaction\.test\.ts/);
+  });
+});
+
+describe('maskedEmail', () => {
+  test('leaves the first character and what stands after the @', () => {
+    expect(maskedEmail('ada@example.com')).toBe('a***@example.com');
+  });
+});
+
+// What took the square of its length would not come to an end in time.
+test.each([
+  ['one run', 'x'],
+  ['runs of a token', 'xxxxxxxxxx.'],
+  ['short runs', 'x.'],
+  ['beginnings of JSON', 'eyJ'],
+  ['signs of an address', 'a@'],
+  ['escapes', '%41'],
+  ['escapes of escapes', '%25'],
+  ['half escapes', '%2'],
+  ['segments', '/%40'],
+  ['words', ' @'],
+  ['scopes of packages', '@x/'],
+])('a megabyte of %s takes no longer than in proportion', (_what, part) => {
+  const text = part.repeat(1_000_000 / part.length);
+
+  for (const redacted of [redactedPath(text), redactedText(text), redactedMessage(text)]) {
+    expect(redacted.length).toBeLessThanOrEqual(2 * text.length);
+  }
+});

@@ -1,0 +1,102 @@
+import { PassThrough } from 'node:stream';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { describeColumns, type Row, readRow, takeRows } from './rows.ts';
+
+const [TEXT, UUID, BIGINT] = [25, 2950, 20];
+
+/** What PostgreSQL sends, and whoever listens to a connection gets of it, one after another. */
+type Heard = { readonly row: Row } | { readonly other: string };
+
+const columns = describeColumns(
+  [
+    { name: 'id', dataTypeID: UUID },
+    { name: 'first', dataTypeID: TEXT },
+    { name: 'second', dataTypeID: TEXT },
+    { name: 'number', dataTypeID: BIGINT },
+  ],
+  () => (text) => text,
+);
+
+const anyText = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
+  fc.string({ unit: 'grapheme', minLength: 100, maxLength: 300 }),
+);
+const anyRow = fc.record({
+  id: fc.uuid(),
+  first: fc.option(anyText),
+  second: fc.option(anyText),
+  number: fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n).map(String),
+});
+const anyHeard: fc.Arbitrary<Heard> = fc.oneof(
+  fc.record({ row: anyRow }),
+  fc.record({ other: fc.string({ unit: 'binary-ascii' }) }),
+);
+
+test('of what comes each row is read and all else is left, in its order, wherever it is cut', () => {
+  void fc.assert(
+    fc.property(
+      fc.array(anyHeard, { maxLength: 20 }),
+      fc.array(fc.nat(400), { minLength: 1, maxLength: 30 }),
+      (sent, cuts) => {
+        expect(heardOf(cut(Buffer.concat(sent.map(messageOf)), cuts))).toEqual(sent);
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+function heardOf(pieces: readonly Buffer[]): readonly Heard[] {
+  const stream = new PassThrough();
+  const heard: Heard[] = [];
+  stream.on('data', (bytes: Buffer) => {
+    for (let at = 0; at < bytes.length; at += 1 + bytes.readUInt32BE(at + 1))
+      heard.push({ other: bytes.toString('utf8', at + 5, at + 1 + bytes.readUInt32BE(at + 1)) });
+  });
+  takeRows(stream, (received, at) => {
+    heard.push({ row: readRow(columns, received, at) });
+    return true;
+  });
+  for (const piece of pieces) stream.emit('data', piece);
+  return heard;
+}
+
+function messageOf(sent: Heard): Buffer {
+  if ('other' in sent) return message('N', Buffer.from(sent.other));
+  const { id, first, second, number } = sent.row;
+  return message('D', Buffer.concat([int16(4), ...[id, first, second, number].map(fieldOf)]));
+}
+
+function fieldOf(value: unknown): Buffer {
+  if (value === null) return int32(-1);
+  const bytes = Buffer.from(String(value));
+  return Buffer.concat([int32(bytes.length), bytes]);
+}
+
+function message(code: string, content: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(code), int32(4 + content.length), content]);
+}
+
+/** Pieces of these lengths, again and again. */
+function cut(bytes: Buffer, lengths: readonly number[]): readonly Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let [begin, turn] = [0, 0]; begin < bytes.length; turn += 1) {
+    const end = begin + 1 + (lengths[turn % lengths.length] ?? 0);
+    pieces.push(bytes.subarray(begin, end));
+    begin = end;
+  }
+  return pieces;
+}
+
+function int16(number: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(number);
+  return bytes;
+}
+
+function int32(number: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(number);
+  return bytes;
+}

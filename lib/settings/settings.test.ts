@@ -1,0 +1,491 @@
+import { describe, expect, test } from 'vitest';
+import { readSettings, type Settings, SettingsError, type Variables } from './settings.ts';
+
+const REQUIRED = {
+  SVC_OAUTH_JWKS_URI: 'https://id.example.com/jwks',
+  SVC_OAUTH_ISSUER: 'https://id.example.com',
+  SVC_OAUTH_AUDIENCE: 'users',
+};
+
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+
+const read = (variables: Variables = {}) => readSettings({ ...REQUIRED, ...variables });
+
+/** What the refusal of these variables says. */
+function refusalOf(variables: Variables): string {
+  try {
+    readSettings(variables);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+const REQUEST_ID = (settings: Settings) => settings.requestIdHeader;
+const TOKENS = (settings: Settings) => settings.oauth;
+const POSTGRES = (settings: Settings) => settings.postgres;
+const SHUTDOWN = (settings: Settings) => settings.shutdown;
+
+/** Each setting: where it is read, what it accepts and as what, and what it refuses. */
+const SETTINGS: readonly (readonly [
+  name: string,
+  of: (settings: Settings) => unknown,
+  accepts: Readonly<Record<string, unknown>>,
+  refuses: readonly string[],
+])[] = [
+  [
+    'SVC_ENV',
+    (settings) => settings.environment,
+    { development: 'development', production: 'production' },
+    ['Production', 'prod', 'test', 'staging', 'development ', 'toString'],
+  ],
+  [
+    'SVC_LOG_LEVEL',
+    (settings) => settings.logLevel,
+    { debug: 'debug', INFO: 'info', Warning: 'warning', eRRoR: 'error' },
+    ['warn', 'trace', 'fatal', 'critical', 'silent', '10', 'info '],
+  ],
+  [
+    'SVC_OTEL_ENABLED',
+    (settings) => settings.otel.enabled,
+    { true: true, '1': true, YES: true, On: true, False: false, '0': false, no: false, OFF: false },
+    ['y', 't', 'enabled', '2', 'null', 'true '],
+  ],
+  [
+    'SVC_OAUTH_JWKS_URI',
+    (settings) => TOKENS(settings).jwksUri,
+    {
+      'http://127.0.0.1:8080/jwks': 'http://127.0.0.1:8080/jwks',
+      'https://id.example.com/a?b=c': 'https://id.example.com/a?b=c',
+    },
+    [
+      'id.example.com/jwks',
+      '/jwks',
+      'ftp://id.example.com/jwks',
+      'file:///etc/passwd',
+      'http://',
+      'https//id',
+    ],
+  ],
+  ['SVC_OAUTH_ISSUER', (settings) => TOKENS(settings).issuer, { 'any text': 'any text' }, []],
+  ['SVC_OAUTH_AUDIENCE', (settings) => TOKENS(settings).audience, { 'any text': 'any text' }, []],
+  [
+    'SVC_OAUTH_ROLES_CLAIM',
+    (settings) => TOKENS(settings).rolesClaim,
+    { scope: 'scope', aud: 'aud', 'realm_access.roles': 'realm_access.roles', 'https://a/b': 'https://a/b' },
+    [],
+  ],
+  [
+    'SVC_OAUTH_DELETE_ROLE',
+    (settings) => TOKENS(settings).deleteRole,
+    { 'users.write': 'users.write', 'users.delete': 'users.delete' },
+    ['users.read', 'api.superuser', 'USERS.DELETE', 'users.delete users.write', 'any'],
+  ],
+  [
+    'SVC_OAUTH_ALGORITHMS',
+    (settings) => TOKENS(settings).algorithms,
+    { RS256: ['RS256'], 'ES256,EdDSA': ['ES256', 'EdDSA'], 'PS256, PS384': ['PS256', 'PS384'] },
+    [
+      'none',
+      'HS256',
+      'RS256,none',
+      'RS256,HS512',
+      'rs256',
+      'RS256 ES256',
+      'RS256,,ES256',
+      ',',
+      'ES256K',
+      'RSA-OAEP',
+    ],
+  ],
+  [
+    'SVC_OAUTH_CLOCK_TOLERANCE',
+    (settings) => TOKENS(settings).clockTolerance,
+    { '0': 0, '5': 5, '0.5': 0.5, '1e2': 100, '300': 300 },
+    ['-1', '300.1', '301', '5s', '1e3', '1e', '0x10', 'NaN', 'Infinity', ' 5', '5,5'],
+  ],
+  [
+    'SVC_OAUTH_JWKS_REFRESH',
+    (settings) => TOKENS(settings).jwksRefresh,
+    { '5': 5, '3600': 3600, '60.5': 60.5 },
+    ['4', '4.9', '0', '-5', '3601', 'never', 'NaN'],
+  ],
+  [
+    'SVC_REQUEST_ID_HEADER',
+    REQUEST_ID,
+    { 'X-Correlation-ID': 'X-Correlation-ID', traceid: 'traceid', "!#$%&'*+-.^_`|~9": "!#$%&'*+-.^_`|~9" },
+    [
+      'X Request',
+      'X-Request-ID:',
+      'X-Request-ID\r\nA: b',
+      '(x)',
+      'a/b',
+      'a"b',
+      'käse',
+      'a,b',
+      '{a}',
+      'a=b',
+      'a@b',
+      'Content-Length',
+      'content-type',
+      'ETag',
+      '__proto__',
+    ],
+  ],
+  [
+    'SVC_POSTGRES_HOST',
+    (settings) => POSTGRES(settings).servers,
+    {
+      'db.example.com': [{ host: 'db.example.com', port: 5432 }],
+      '::1': [{ host: '::1', port: 5432 }],
+      'a, b,c': ['a', 'b', 'c'].map((host) => ({ host, port: 5432 })),
+    },
+    [],
+  ],
+  [
+    'SVC_POSTGRES_PORT',
+    (settings) => POSTGRES(settings).servers[0].port,
+    { '1': 1, '65535': 65_535 },
+    ['0', '65536', '-1', '5432.0', '1e3', '0x1538', 'postgres', '5432,', '5432,5433'],
+  ],
+  [
+    'SVC_POSTGRES_ENGINE',
+    (settings) => POSTGRES(settings).engine,
+    { postgresql: 'postgresql', distributed: 'distributed' },
+    ['Distributed', 'cockroachdb', 'postgres'],
+  ],
+  ['SVC_POSTGRES_USER', (settings) => POSTGRES(settings).user, { 'some one': 'some one' }, []],
+  [
+    'SVC_POSTGRES_PASSWORD',
+    (settings) => POSTGRES(settings).password,
+    { ' p@ss:word/ ': ' p@ss:word/ ' },
+    [],
+  ],
+  ['SVC_POSTGRES_DB', (settings) => POSTGRES(settings).database, { 'users-db': 'users-db' }, []],
+  [
+    'SVC_POSTGRES_SSLMODE',
+    (settings) => POSTGRES(settings).sslMode,
+    { disable: 'disable', require: 'require', 'verify-full': 'verify-full' },
+    ['allow', 'prefer', 'verify-ca', 'Require', 'true'],
+  ],
+  [
+    'SVC_POSTGRES_POOL_SIZE',
+    (settings) => POSTGRES(settings).poolSize,
+    { '1': 1, '200': 200 },
+    ['0', '201', '-1', '1.5', 'ten'],
+  ],
+  [
+    'SVC_POSTGRES_POOL_TIMEOUT',
+    (settings) => POSTGRES(settings).poolTimeout,
+    { '0.25': 0.25, '1': 1, '5.0': 5 },
+    ['-1', 'one', 'NaN', '1s'],
+  ],
+  [
+    'SVC_POSTGRES_STATEMENT_TIMEOUT',
+    (settings) => POSTGRES(settings).statementTimeout,
+    { '0.5': 0.5, '4.0': 4, '30': 30 },
+    ['-1', 'four', 'NaN', '4s'],
+  ],
+  [
+    'SVC_CHANGES_RETENTION',
+    (settings) => settings.changesRetention,
+    { '1': 1, '3650': 3650 },
+    ['0', '-1', '3651', '1.5', 'off'],
+  ],
+  [
+    'SVC_POSTGRES_MIGRATE',
+    (settings) => POSTGRES(settings).migrate,
+    { true: true, Off: false, '0': false, YES: true },
+    ['never', '2', 'n'],
+  ],
+  [
+    'SVC_HOST',
+    (settings) => settings.host,
+    { '127.0.0.1': '127.0.0.1', '::': '::', localhost: 'localhost' },
+    [],
+  ],
+  [
+    'SVC_PORT',
+    (settings) => settings.port,
+    { '0': 0, '8080': 8080, '65535': 65_535 },
+    ['65536', '-1', '80.5', 'http', '8000 ', '1e3'],
+  ],
+  [
+    'SVC_BODY_LIMIT',
+    (settings) => settings.bodyLimit,
+    { '1024': 1024, '10485760': 10_485_760 },
+    ['1023', '10485761', '0', '-1', '64k', '1e5', '2048.5'],
+  ],
+  [
+    'SVC_SHUTDOWN_DRAIN_TIMEOUT',
+    (settings) => SHUTDOWN(settings).drainTimeout,
+    { '30.0': 30, '0': 0, '-1': -1, '-0.5': -0.5, '0.25': 0.25, '1e1': 10, '-1e6': -1e6, '90000': 90_000 },
+    ['thirty', 'inf', 'NaN', '30s', '1,5', '--1'],
+  ],
+  [
+    'SVC_SHUTDOWN_READINESS_DELAY',
+    (settings) => SHUTDOWN(settings).readinessDelay,
+    { '0': 0, '2.5': 2.5, '30': 30 },
+    ['-1', 'soon', 'NaN'],
+  ],
+  [
+    'SVC_SHUTDOWN_SERVER_TIMEOUT',
+    (settings) => SHUTDOWN(settings).serverTimeout,
+    { '0': 0, '10': 10, '2.5': 2.5 },
+    ['-1', 'soon', 'NaN'],
+  ],
+];
+
+test('the defaults', () => {
+  expect(read()).toMatchObject({
+    environment: 'development',
+    logLevel: 'info',
+    otel: { enabled: false },
+    oauth: {
+      jwksUri: 'https://id.example.com/jwks',
+      issuer: 'https://id.example.com',
+      audience: 'users',
+      rolesClaim: 'roles',
+      algorithms: ALGORITHMS,
+      clockTolerance: 0,
+      jwksRefresh: 300,
+    },
+    requestIdHeader: 'X-Request-ID',
+    changesRetention: 30,
+    bodyLimit: 65_536,
+    host: '0.0.0.0',
+    port: 8000,
+    postgres: {
+      servers: [{ host: 'localhost', port: 5432 }],
+      user: 'postgres',
+      password: '',
+      database: 'postgres',
+      sslMode: 'disable',
+      poolSize: 10,
+      poolTimeout: 1,
+      statementTimeout: 4,
+      migrate: true,
+      engine: 'postgresql',
+    },
+    shutdown: { drainTimeout: 30, readinessDelay: 0, serverTimeout: undefined },
+    unknown: [],
+  });
+});
+
+test('tracing is on by default in production, and off in development', () => {
+  expect(read({ SVC_ENV: 'production' }).otel.enabled).toBe(true);
+  expect(read({ SVC_ENV: 'development' }).otel.enabled).toBe(false);
+  expect(read({ SVC_ENV: 'production', SVC_OTEL_ENABLED: 'false' }).otel.enabled).toBe(false);
+  expect(read({ SVC_ENV: 'development', SVC_OTEL_ENABLED: 'true' }).otel.enabled).toBe(true);
+});
+
+test.each<readonly [string, boolean, Variables]>([
+  ['without a receiver', false, {}],
+  ['with a receiver', true, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' }],
+  ['with one for traces', true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:4318/v1/traces' }],
+  ['when they shall be exported', true, { OTEL_TRACES_EXPORTER: 'otlp' }],
+  ['when they shall not', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: 'none' }],
+  ['as JSON', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
+  [
+    'as protobuf for traces alone',
+    true,
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
+    },
+  ],
+])('whether spans leave as protobuf: %s, %s', (_case, expected, variables) => {
+  expect(read(variables).otel.exportsProtobuf).toBe(expected);
+});
+
+describe.each(SETTINGS)('%s', (name, of, accepts, refuses) => {
+  test.each(Object.entries(accepts))('accepts %j', (given, value) => {
+    expect(of(read({ [name]: given }))).toEqual(value);
+  });
+
+  if (refuses.length > 0) {
+    test.each(refuses)('refuses %j', (given) => {
+      const message = refusalOf({ ...REQUIRED, [name]: given });
+
+      expect(message).toMatch(new RegExp(`${name} .*accepts .+`));
+      expect(message.split('\n')).toHaveLength(2);
+    });
+  }
+
+  test('counts as unset when it is empty', () => {
+    if (name in REQUIRED) expect(refusalOf({ ...REQUIRED, [name]: '' })).toContain(name);
+    else expect(read({ [name]: '' })).toEqual(read());
+  });
+});
+
+describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
+  const servers = (hosts: string, ports: string) =>
+    read({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }).postgres.servers;
+
+  test('name as many servers as there are hosts, with one port for all of them or one each', () => {
+    expect(servers('a,b', '5433')).toEqual([
+      { host: 'a', port: 5433 },
+      { host: 'b', port: 5433 },
+    ]);
+    expect(servers('a,b,a', '1, 2, 3')).toEqual([
+      { host: 'a', port: 1 },
+      { host: 'b', port: 2 },
+      { host: 'a', port: 3 },
+    ]);
+  });
+
+  test.each([
+    ['a', '1,2'],
+    ['a,b', '1,2,3'],
+    ['a,b,c', '1,2'],
+  ])('are refused where %j has the ports %j, and so is every other fault', (hosts, ports) => {
+    const variables = { SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports, SVC_LOG_LEVEL: 'loud' };
+
+    expect(refusalOf({ ...REQUIRED, ...variables })).toBe(
+      'The settings are not valid.\n  SVC_LOG_LEVEL is not valid: it accepts `debug`, `info`, `warning`, `error`, any case\n' +
+        '  SVC_POSTGRES_PORT is not valid: it accepts one port for all hosts, or one for each',
+    );
+  });
+
+  test.each([',', 'a,', 'a,,b', ' '])('are refused where a host is missing: %j', (hosts) => {
+    expect(refusalOf({ ...REQUIRED, SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: '1,2,3' })).toBe(
+      'The settings are not valid.\n  SVC_POSTGRES_HOST is not valid: it accepts a host, or several separated by commas',
+    );
+  });
+});
+
+describe('a required setting', () => {
+  test.each(Object.keys(REQUIRED))('is named when it is missing: %s', (name) => {
+    const message = refusalOf({ ...REQUIRED, [name]: undefined });
+
+    expect(message).toMatch(new RegExp(`${name} .*required.*accepts .+`));
+    expect(message.split('\n')).toHaveLength(2);
+  });
+});
+
+describe('the refusal', () => {
+  const wrong = SETTINGS.filter(([, , , refuses]) => refuses.length > 0).map(([name]) => name);
+  const secret = 'hunter2-hunter2';
+
+  test('names every offending setting, what it accepts, and no other', () => {
+    const message = refusalOf({
+      ...Object.fromEntries(wrong.map((name) => [name, `${secret}:`])),
+      SVC_OAUTH_ISSUER: undefined,
+      SVC_OAUTH_AUDIENCE: '',
+    });
+
+    const named = [...message.matchAll(/^ *(SVC_\w+) .*accepts .+$/gm)].map(([, name]) => name);
+    expect(named.sort()).toEqual([...wrong, 'SVC_OAUTH_ISSUER', 'SVC_OAUTH_AUDIENCE'].sort());
+  });
+
+  test('prints no value, and so no secret', () => {
+    const all = SETTINGS.map(([name]) => [name, `${secret}:`]);
+
+    expect(refusalOf(Object.fromEntries(all))).not.toContain(secret);
+  });
+
+  test.each([
+    ['SVC_LOG_LEVEL', ['debug', 'info', 'warning', 'error']],
+    ['SVC_OAUTH_ALGORITHMS', ALGORITHMS],
+    ['SVC_POSTGRES_SSLMODE', ['disable', 'require', 'verify-full']],
+    ['SVC_OTEL_ENABLED', ['true', 'false', 'yes', 'no', 'on', 'off']],
+    ['SVC_BODY_LIMIT', ['1024', '10485760']],
+    ['SVC_POSTGRES_POOL_SIZE', ['1', '200']],
+    ['SVC_OAUTH_JWKS_REFRESH', ['5', '3600']],
+    ['SVC_OAUTH_CLOCK_TOLERANCE', ['0', '300']],
+    ['SVC_CHANGES_RETENTION', ['1', '3650', 'changes can no longer be turned off']],
+  ])('says what %s accepts', (name, words) => {
+    const message = refusalOf({ ...REQUIRED, [name]: ':' });
+
+    for (const word of words) expect(message).toContain(word);
+  });
+});
+
+test.each([
+  ['OTEL_TRACES_EXPORTER', ['otlp', 'console', 'none'], ['zipkin', 'otlp,console', 'OTLP']],
+  ['OTEL_METRICS_EXPORTER', ['otlp', 'prometheus', 'none'], ['console', 'statsd']],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
+  ['OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
+  [
+    'SVC_POSTGRES_PASSWORD_FROM',
+    ['/run/secrets/password', 'http://localhost:2773/x'],
+    ['file:///run/x', 'ftp://x'],
+  ],
+])('%s accepts %j, and not %j', (name, accepted, refused) => {
+  for (const value of accepted) expect(read({ [name]: value }).unknown).toEqual([]);
+  for (const value of refused) expect(refusalOf({ ...REQUIRED, [name]: value })).toContain(name);
+});
+
+describe('an unknown SVC_ name', () => {
+  test('is told, and stops nothing', () => {
+    const variables = { SVC_LOGLEVEL: 'debug', SVC_: 'x', SVC_POSTGRES_PASSWROD: 'x', svc_env: 'production' };
+
+    expect(read(variables).unknown.toSorted()).toEqual(['SVC_', 'SVC_LOGLEVEL', 'SVC_POSTGRES_PASSWROD']);
+  });
+
+  test('is nothing of ours without SVC_, or when it is empty', () => {
+    expect(read({ PATH: '/bin', NODE_ENV: 'x', MY_SVC_ENV: 'x', SVC_TYPO: '' }).unknown).toEqual([]);
+  });
+});
+
+describe('SVC_REQUEST_ID_HEADER is no field', () => {
+  const lists = {
+    'of RFC 9110': [
+      ...['*', 'Accept', 'Accept-Charset', 'Accept-Encoding', 'Accept-Language', 'Accept-Ranges', 'Allow'],
+      ...['Authentication-Info', 'Authorization', 'Connection', 'Content-Encoding', 'Content-Language'],
+      ...['Content-Length', 'Content-Location', 'Content-Range', 'Content-Type', 'Date', 'ETag', 'Expect'],
+      ...['From', 'Host', 'If-Match', 'If-Modified-Since', 'If-None-Match', 'If-Range'],
+      ...['If-Unmodified-Since', 'Keep-Alive', 'Last-Modified', 'Location', 'Max-Forwards'],
+      ...['Proxy-Authenticate', 'Proxy-Authentication-Info', 'Proxy-Authorization', 'Proxy-Connection'],
+      ...[
+        'Range',
+        'Referer',
+        'Retry-After',
+        'Server',
+        'TE',
+        'Trailer',
+        'Upgrade',
+        'User-Agent',
+        'Vary',
+        'Via',
+      ],
+      'WWW-Authenticate',
+    ],
+    'of RFC 9111': ['Age', 'Cache-Control', 'Expires', 'Pragma', 'Warning'],
+    'of RFC 9112': ['Close', 'MIME-Version', 'Transfer-Encoding'],
+    'of cookies': ['Cookie', 'Cookie2', 'Set-Cookie', 'Set-Cookie2'],
+    'of Trace Context': ['traceparent', 'tracestate'],
+    'of this API': [
+      ...['Accept-Patch', 'Content-Security-Policy', 'Idempotency-Key', 'Idempotency-Replayed', 'Link'],
+      ...['Referrer-Policy', 'X-Content-Type-Options', 'X-Forwarded-Proto'],
+    ],
+  };
+
+  test.each(Object.entries(lists))('%s, in any case', (_list, names) => {
+    const refused = names
+      .flatMap((name) => [name, name.toLowerCase(), name.toUpperCase()])
+      .map((name) => refusalOf({ ...REQUIRED, SVC_REQUEST_ID_HEADER: name }));
+
+    expect(new Set(refused)).toEqual(
+      new Set([
+        'The settings are not valid.\n  SVC_REQUEST_ID_HEADER is not valid: it accepts a header name that HTTP, ' +
+          'cookies, Trace Context and this API do not use',
+      ]),
+    );
+  });
+
+  test.each([
+    'X-Request-ID',
+    'X-Correlation-ID',
+    'Request-Id',
+    'Traceparent-2',
+    'Hosts',
+    'x-amzn-trace-id',
+    '-',
+  ])('which %s is not', (name) => {
+    expect(REQUEST_ID(read({ SVC_REQUEST_ID_HEADER: name }))).toBe(name);
+  });
+});

@@ -1,0 +1,40 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { newUserId } from './user-id.ts';
+
+const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** The moment in an id, in milliseconds since 1970 (RFC 9562 section 5.7). */
+const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+
+test('ids are UUIDs of version 7, each greater than the one before it', () => {
+  const before = Date.now();
+  const ids = Array.from({ length: 5000 }, newUserId);
+  const after = Date.now();
+
+  expect(ids.filter((id) => !UUID_V7.test(id))).toEqual([]);
+  expect([...ids].sort()).toEqual(ids);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(timeOf(ids[0] ?? '')).toBeGreaterThanOrEqual(before);
+  expect(timeOf(ids.at(-1) ?? '')).toBeLessThanOrEqual(after);
+});
+
+test('ids go on growing when the clock is set back', () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  vi.setSystemTime(new Date('2036-01-01T00:00:00Z'));
+  const before = newUserId();
+  vi.setSystemTime(new Date('2035-01-01T00:00:00Z'));
+  const ids = [before, newUserId(), newUserId()];
+
+  expect([...ids].sort()).toEqual(ids);
+  expect(ids.map(timeOf)).toEqual(ids.map(() => Date.parse('2036-01-01T00:00:00Z')));
+});
+
+test('the random bits of no two ids are alike', () => {
+  const endOf = (id: string) => id.slice(-12);
+
+  expect(new Set(Array.from({ length: 1000 }, () => endOf(newUserId()))).size).toBe(1000);
+});

@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { forged, goodParts, rs256 } from '../stage/forge.ts';
+import { type Gate, startGate } from '../stage/gate.ts';
+
+let gate: Gate;
+
+beforeAll(async () => {
+  gate = await startGate();
+});
+
+afterAll(() => gate.stop());
+
+const now = () => Math.floor(Date.now() / 1000);
+const signed = (claims: Record<string, unknown>, header = {}) => gate.issuer.sign(claims, header);
+
+/** A good signature over a header and a payload that no library would write. */
+function signedRaw(change: (json: { header: string; claims: string }) => { header: string; claims: string }) {
+  const { key, header, claims } = goodParts(gate);
+  const changed = change({ header: JSON.stringify(header), claims: JSON.stringify(claims) });
+  return forged(changed.header, changed.claims, rs256(key));
+}
+
+test('a token with all that it needs, and nothing else, is accepted', async () => {
+  const { issuer, audience } = gate.issuer;
+  const least = { iss: issuer, aud: audience, sub: 'svc', roles: ['users.read'], iat: undefined };
+
+  await gate.expectAccepted(await signed(least, { typ: undefined }));
+  await gate.expectAccepted(signedRaw((json) => json));
+});
+
+describe('exp', () => {
+  test.each([
+    ['in an hour', () => now() + 3600],
+    ['with a fraction', () => now() + 60.5],
+    ['in the year 9999', () => 253_402_300_799],
+  ])('%s is accepted', async (_case, exp) => {
+    await gate.expectAccepted(await signed({ exp: exp() }));
+  });
+
+  test.each([
+    ['absent', () => undefined],
+    ['now', now],
+    ['a second ago', () => now() - 1],
+    ['0', () => 0],
+    ['negative', () => -1],
+    ['1e300', () => 1e300],
+    ['a text', () => String(now() + 60)],
+    ['a date as text', () => '2999-01-01T00:00:00Z'],
+    ['null', () => null],
+    ['true', () => true],
+    ['an array', () => [now() + 60]],
+    ['an object', () => ({})],
+  ])('%s is 401', async (_case, exp) => {
+    await gate.expectRefused(await signed({ exp: exp() as number }));
+  });
+
+  test('beyond all numbers is 401', async () => {
+    const claims = (text: string) => text.replace(/"exp":\d+/, '"exp":1e400');
+
+    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+  });
+
+  test.concurrent('ends a token that had been accepted before', async () => {
+    const token = await signed({ exp: now() + 2 });
+    await gate.expectAccepted(token);
+    await new Promise((resolve) => setTimeout(resolve, 2100));
+
+    await gate.expectRefused(token);
+  });
+});
+
+describe('nbf', () => {
+  test.each([
+    ['absent', () => undefined],
+    ['now', now],
+    ['in the past', () => now() - 60],
+  ])('%s is accepted', async (_case, nbf) => {
+    await gate.expectAccepted(await signed({ nbf: nbf() }));
+  });
+
+  test.each([
+    ['in the future', () => now() + 60],
+    ['in a moment', () => now() + 5],
+    ['a text', () => String(now() - 60)],
+    ['null', () => null],
+  ])('%s is 401', async (_case, nbf) => {
+    await gate.expectRefused(await signed({ nbf: nbf() as number }));
+  });
+});
+
+describe('iss', () => {
+  test.each([
+    ['absent', () => undefined],
+    ['another', () => 'https://elsewhere.example'],
+    ['with a slash at its end', () => `${gate.issuer.issuer}/`],
+    ['in capitals', () => gate.issuer.issuer.toUpperCase()],
+    ['a beginning of it', () => gate.issuer.issuer.slice(0, -1)],
+    ['an array of it', () => [gate.issuer.issuer]],
+    ['empty', () => ''],
+    ['null', () => null],
+  ])('%s is 401', async (_case, iss) => {
+    await gate.expectRefused(await signed({ iss: iss() as string }));
+  });
+});
+
+describe('aud', () => {
+  test.each([
+    ['the audience', () => gate.issuer.audience],
+    ['an array of it', () => [gate.issuer.audience]],
+    ['an array that contains it', () => ['another', gate.issuer.audience, 'a third']],
+  ])('%s is accepted', async (_case, aud) => {
+    await gate.expectAccepted(await signed({ aud: aud() }));
+  });
+
+  test.each([
+    ['absent', () => undefined],
+    ['another', () => 'another-service'],
+    ['longer', () => `${gate.issuer.audience}-2`],
+    ['shorter', () => gate.issuer.audience.slice(0, -1)],
+    ['in capitals', () => gate.issuer.audience.toUpperCase()],
+    ['one of several in a text', () => `another ${gate.issuer.audience}`],
+    ['an empty array', () => []],
+    ['an array without it', () => ['another', 'a third']],
+    ['an array within an array', () => [[gate.issuer.audience]]],
+    ['an object', () => ({ [gate.issuer.audience]: true })],
+    ['null', () => null],
+    ['a number', () => 42],
+    ['empty', () => ''],
+  ])('%s is 401', async (_case, aud) => {
+    await gate.expectRefused(await signed({ aud: aud() }));
+  });
+});
+
+describe('sub', () => {
+  test.each(['svc', '1', 'urn:service:billing', 'Zoë 🌍'])('%s is accepted', async (sub) => {
+    await gate.expectAccepted(await signed({ sub }));
+  });
+
+  test.each([[undefined], [''], [null], [42], [0], [true], [['svc']], [{ id: 'svc' }], ['svc\0'], ['\0']])(
+    '%j is 401',
+    async (sub) => {
+      await gate.expectRefused(await signed({ sub }));
+    },
+  );
+
+  test.each(['\\ud800', 'svc-\\udc00', '\\udf0d\\ud83c', '\\u0000'])('%s in JSON is 401', async (escaped) => {
+    const claims = (text: string) => text.replace('"sub":"svc-test"', `"sub":"svc${escaped}"`);
+
+    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+  });
+
+  test('a surrogate pair in JSON is accepted', async () => {
+    const claims = (text: string) => text.replace('"sub":"svc-test"', '"sub":"svc\\ud83c\\udf0d"');
+
+    await gate.expectAccepted(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+  });
+});
+
+describe('typ', () => {
+  test.each([
+    [undefined],
+    ['JWT'],
+    ['jwt'],
+    ['at+jwt'],
+    ['AT+JWT'],
+    ['application/jwt'],
+    ['application/at+jwt'],
+    ['Application/At+Jwt'],
+  ])('%s is accepted', async (typ) => {
+    await gate.expectAccepted(await signed({}, { typ }));
+  });
+
+  test.each([
+    ['JOSE'],
+    ['JWE'],
+    ['id+jwt'],
+    ['dpop+jwt'],
+    ['logout+jwt'],
+    ['secevent+jwt'],
+    ['at+jwt '],
+    ['JWT\0'],
+    ['application/json'],
+    ['application/'],
+    ['application/id+jwt'],
+    ['application/application/jwt'],
+    ['text/jwt'],
+    ['application/at+jwt; charset=utf-8'],
+    [''],
+    [null],
+    [42],
+    [['JWT']],
+    [{}],
+  ])('%j is 401', async (typ) => {
+    await gate.expectRefused(await signed({}, { typ }));
+  });
+});
+
+describe('cnf, which binds a token to a key or a certificate, is 401 whatever its value', () => {
+  test.each([
+    [{ jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' }],
+    [{ 'x5t#S256': 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2' }],
+    [{ jwk: {} }],
+    [{}],
+    [null],
+    [false],
+    [''],
+    [[]],
+    [0],
+  ])('%j', async (cnf) => {
+    await gate.expectRefused(await signed({ cnf }));
+  });
+
+  test('given twice', async () => {
+    const claims = (text: string) => text.replace('{', '{"cnf":{"jkt":"x"},"cnf":null,');
+
+    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+  });
+});
+
+describe('a payload that is no JSON object is 401', () => {
+  test.each([
+    ['a text', '"claims"'],
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a number', '42'],
+    ['no JSON', '{"sub":'],
+    ['JSON and more', '{} {}'],
+  ])('%s', async (_case, claims) => {
+    await gate.expectRefused(signedRaw(({ header }) => ({ header, claims })));
+  });
+
+  test('not UTF-8', async () => {
+    const { key, header, claims } = goodParts(gate);
+    const bytes = Buffer.from(JSON.stringify({ ...claims, name: '?' }));
+    bytes[bytes.indexOf('?')] = 0xff;
+
+    await gate.expectRefused(forged(header, bytes, rs256(key)));
+  });
+
+  test('another token, nested', async () => {
+    const { key, header } = goodParts(gate);
+    const inner = await signed({});
+
+    await gate.expectRefused(forged({ ...header, cty: 'JWT' }, inner, rs256(key)));
+  });
+});
+
+describe('SVC_OAUTH_CLOCK_TOLERANCE', () => {
+  let tolerant: Gate;
+
+  beforeAll(async () => {
+    tolerant = await startGate({ SVC_OAUTH_CLOCK_TOLERANCE: '30' });
+  });
+
+  afterAll(() => tolerant.stop());
+
+  test('is for exp', async () => {
+    await tolerant.expectAccepted(await tolerant.issuer.sign({ exp: now() - 20 }));
+    await tolerant.expectRefused(await tolerant.issuer.sign({ exp: now() - 31 }));
+  });
+
+  test('is for nbf', async () => {
+    await tolerant.expectAccepted(await tolerant.issuer.sign({ nbf: now() + 20 }));
+    await tolerant.expectRefused(await tolerant.issuer.sign({ nbf: now() + 60 }));
+  });
+
+  test.concurrent('holds for a token that was accepted before', async () => {
+    const token = await tolerant.issuer.sign({ exp: now() - 28 });
+    await tolerant.expectAccepted(token);
+    await tolerant.expectAccepted(token);
+    await new Promise((resolve) => setTimeout(resolve, 3100));
+
+    await tolerant.expectRefused(token);
+  });
+});
+
+test('of a caller whose token is refused the answer says nothing, and the log why, without the token', async () => {
+  const token = await signed({ aud: 'another-service', sub: 'svc-elsewhere' });
+  const from = gate.lines.length;
+
+  const answer = await gate.judge(`Bearer ${token}`);
+
+  expect(answer).toEqual(gate.refusal);
+  const [line, ...others] = gate.lines.slice(from);
+  expect(others).toEqual([]);
+  expect(line).toMatchObject({ event: 'app_error', status_code: 401, message: expect.stringMatching(/aud/) });
+  expect(JSON.stringify(line)).not.toContain(token.slice(0, 20));
+});

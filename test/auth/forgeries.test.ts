@@ -1,0 +1,281 @@
+import { createPublicKey, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
+import fc from 'fast-check';
+import { exportJWK } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encoded, forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
+import { type Gate, startGate } from '../stage/gate.ts';
+import { type IssuerKey, startIssuer } from '../stage/tokens.ts';
+
+let gate: Gate;
+let attacker: Awaited<ReturnType<typeof startIssuer>>;
+let attackerKey: IssuerKey;
+let elliptic: IssuerKey;
+
+beforeAll(async () => {
+  [gate, attacker] = await Promise.all([startGate(), startIssuer()]);
+  attackerKey = await attacker.rotate('RS256');
+  elliptic = await gate.issuer.addKey('ES256');
+});
+
+// Whatever was refused above: the same token, unmodified, is accepted, and nobody else was asked for keys.
+afterAll(async () => {
+  await gate.expectAccepted(await gate.issuer.sign());
+  expect(attacker.fetches).toBe(0);
+  await Promise.all([gate.stop(), attacker.stop()]);
+});
+
+/** A good token of the issuer, but for its header. */
+function withHeader(change: Record<string, unknown>, key?: IssuerKey): string {
+  const good = goodParts(gate);
+  return forged({ ...good.header, ...change }, good.claims, rs256(key ?? good.key));
+}
+
+test('the parts that the forgeries are made of make a good token', async () => {
+  await gate.expectAccepted(withHeader({}));
+});
+
+describe('a token without a signature is 401', () => {
+  test.each(['none', 'None', 'NONE', 'nOnE', ''])('alg %j', async (alg) => {
+    const { header, claims } = goodParts(gate);
+    const input = `${encoded({ ...header, alg })}.${encoded(claims)}`;
+
+    for (const token of [input, `${input}.`, `${input}.${encoded('none')}`]) await gate.expectRefused(token);
+    await gate.expectRefused(withHeader({ alg }));
+  });
+
+  test.each([
+    ['no byte', 0],
+    ['zeros', 256],
+    ['too few zeros', 64],
+    ['too many zeros', 512],
+  ])('a signature of %s', async (_case, length) => {
+    const { header, claims } = goodParts(gate);
+
+    await gate.expectRefused(forged(header, claims, () => Buffer.alloc(length)));
+  });
+});
+
+describe('a public key taken for a secret is 401', () => {
+  test.each(['HS256', 'HS384', 'HS512'])('%s', async (alg) => {
+    const { key, header, claims } = goodParts(gate);
+    const publicKey = createPublicKey(KeyObject.from(key.privateKey));
+    const secrets = [
+      publicKey.export({ type: 'spki', format: 'pem' }),
+      publicKey.export({ type: 'pkcs1', format: 'pem' }),
+      publicKey.export({ type: 'spki', format: 'der' }),
+      JSON.stringify(key.publicJwk),
+      Buffer.from(String(key.publicJwk.n), 'base64url'),
+      String(key.publicJwk.n),
+      '',
+    ];
+
+    for (const secret of secrets) {
+      await gate.expectRefused(forged({ ...header, alg }, claims, hmac(alg, secret)));
+      await gate.expectRefused(forged(header, claims, hmac(alg, secret)));
+    }
+  });
+});
+
+describe("an attacker's key in the token is 401", () => {
+  test.each([
+    ['signed with it alone', async () => ({})],
+    ['jwk', async () => ({ jwk: attackerKey.publicJwk })],
+    ['jwk, without a kid', async () => ({ jwk: attackerKey.publicJwk, kid: undefined })],
+    ['jku', async () => ({ jku: attacker.jwksUri })],
+    ["jku, with the attacker's kid", async () => ({ jku: attacker.jwksUri, kid: attackerKey.kid })],
+    ['x5u', async () => ({ x5u: attacker.jwksUri })],
+    ['x5c', async () => ({ x5c: [encoded((await exportJWK(attackerKey.privateKey)).n)] })],
+    ['x5t', async () => ({ x5t: 'dGh1bWJwcmludA', 'x5t#S256': 'dGh1bWJwcmludA' })],
+    ['iss', async () => ({ iss: attacker.issuer })],
+    ['no kid', async () => ({ kid: undefined })],
+  ])('%s', async (_case, header) => {
+    await gate.expectRefused(withHeader(await header(), attackerKey));
+  });
+
+  test("the attacker's issuer with the attacker's key", async () => {
+    await gate.expectRefused(await attacker.sign());
+    await gate.expectRefused(await attacker.sign({ iss: gate.issuer.issuer, aud: gate.issuer.audience }));
+  });
+});
+
+describe('a kid that means something elsewhere is 401', () => {
+  test.each([
+    '../../../../dev/null',
+    '/dev/null',
+    "key-1' OR '1'='1",
+    '1; DROP TABLE users',
+    'http://127.0.0.1/jwks',
+    '$(id)',
+    '__proto__',
+    'constructor',
+    '',
+    '*',
+    'KEY-1',
+  ])('%j', async (kid) => {
+    await gate.expectRefused(withHeader({ kid }));
+    await gate.expectRefused(withHeader({ kid }, attackerKey));
+  });
+
+  test.each([[1], [null], [['key-1']], [{ kid: 'key-1' }], [true]])('%j', async (kid) => {
+    await gate.expectRefused(withHeader({ kid }));
+  });
+});
+
+describe('critical header parameters are 401', () => {
+  test.each([
+    ['b64', { b64: false, crit: ['b64'] }],
+    ['b64 that changes nothing', { b64: true, crit: ['b64'] }],
+    ['exp', { exp: 9_999_999_999, crit: ['exp'] }],
+    ['an unknown one', { 'urn:example:x': 1, crit: ['urn:example:x'] }],
+    ['one that is not there', { crit: ['urn:example:x'] }],
+    ['none at all', { crit: [] }],
+    ['alg', { crit: ['alg'] }],
+    ['null', { crit: null }],
+    ['a text', { crit: 'b64' }],
+  ])('%s', async (_case, header) => {
+    await gate.expectRefused(withHeader(header));
+  });
+
+  test('b64 that is not said to be critical', async () => {
+    await gate.expectRefused(withHeader({ b64: false }));
+  });
+
+  test('b64 with a payload that is not encoded', async () => {
+    const { key, header, claims } = goodParts(gate);
+    const head = encoded({ ...header, b64: false, crit: ['b64'] });
+    const signature = encoded(rs256(key)(`${head}.${JSON.stringify(claims)}`));
+
+    await gate.expectRefused(`${head}.${encoded(claims)}.${signature}`);
+    await gate.expectRefused(`${head}..${signature}`);
+  });
+});
+
+describe('another algorithm than the key is for is 401', () => {
+  test.each([
+    'RS384',
+    'RS512',
+    'PS256',
+    'ES256',
+    'EdDSA',
+    'RS1',
+    'rs256',
+    'RS256 ',
+    'ES256K',
+    'RSA-OAEP',
+    'dir',
+  ])('%s', async (alg) => {
+    await gate.expectRefused(withHeader({ alg }));
+  });
+
+  test.each([[undefined], [null], [256], [['RS256']], [{ name: 'RS256' }], [true]])('%j', async (alg) => {
+    await gate.expectRefused(withHeader({ alg }));
+  });
+
+  test('a signature with another padding or digest under the right name', async () => {
+    const { key, header, claims } = goodParts(gate);
+    const privateKey = KeyObject.from(key.privateKey);
+    const signatures = [
+      (input: string) => sign('sha512', Buffer.from(input), privateKey),
+      (input: string) => sign('sha1', Buffer.from(input), privateKey),
+      (input: string) => sign('sha256', Buffer.from(input), { key: privateKey, padding: 6, saltLength: 32 }),
+    ];
+
+    for (const signature of signatures) await gate.expectRefused(forged(header, claims, signature));
+  });
+
+  test("an elliptic key's own tricks", async () => {
+    const { header, claims } = goodParts(gate);
+    const named = { ...header, alg: 'ES256', kid: elliptic.kid };
+    const privateKey = KeyObject.from(elliptic.privateKey);
+    const asDer = (input: string) => sign('sha256', Buffer.from(input), privateKey);
+    const asPair = (input: string) =>
+      sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+
+    await gate.expectAccepted(forged(named, claims, asPair));
+    await gate.expectRefused(forged(named, claims, asDer));
+    await gate.expectRefused(forged(named, claims, () => Buffer.alloc(64)));
+    await gate.expectRefused(forged({ ...named, kid: header.kid }, claims, asPair));
+    await gate.expectRefused(forged({ ...header, kid: elliptic.kid }, claims, asPair));
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+    const byOther = (input: string) =>
+      sign('sha256', Buffer.from(input), { key: other, dsaEncoding: 'ieee-p1363' });
+    await gate.expectRefused(forged(named, claims, byOther));
+  });
+});
+
+describe('a token that was tampered with is 401, also when the original has been accepted', () => {
+  test('each claim', async () => {
+    const token = await gate.issuer.sign({ roles: ['orders.read'] });
+    await gate.expectForbidden(token);
+    const [header, , signature] = token.split('.');
+    const { claims } = goodParts(gate);
+
+    await gate.expectRefused(`${header}.${encoded(claims)}.${signature}`);
+  });
+
+  test('the signature of another token', async () => {
+    const [header, payload] = (await gate.issuer.sign({ jti: '1' })).split('.');
+    const [, , signature] = (await gate.issuer.sign({ jti: '2' })).split('.');
+
+    await gate.expectRefused(`${header}.${payload}.${signature}`);
+  });
+
+  test('any character of it', { timeout: 60_000 }, async () => {
+    const token = await gate.issuer.sign();
+    await gate.expectAccepted(token);
+    const place = fc.integer({ min: 0, max: token.length - 1 });
+    const character = fc.constantFrom(...'ABCxyz019-_.=+/~\u00e9');
+    const change = fc.constantFrom('replace', 'insert', 'remove', 'repeat', 'cut');
+    await fc.assert(
+      fc.asyncProperty(place, character, change, async (at, put, how) => {
+        const mutants = {
+          replace: token.slice(0, at) + put + token.slice(at + 1),
+          insert: token.slice(0, at) + put + token.slice(at),
+          remove: token.slice(0, at) + token.slice(at + 1),
+          repeat: token.slice(0, at) + token.slice(at, at + 8) + token.slice(at),
+          cut: token.slice(0, at),
+        } as const;
+        const mutant = mutants[how as keyof typeof mutants];
+        if (mutant !== token) await gate.expectRefused(mutant);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a header that is no JSON object is 401', () => {
+  test.each([
+    ['a text', '"RS256"'],
+    ['an array', '["RS256"]'],
+    ['null', 'null'],
+    ['no JSON', '{"alg":"RS256"'],
+    ['nothing', ' '],
+    ['nested without end', '['.repeat(10_000)],
+  ])('%s', async (_case, header) => {
+    const { key, claims } = goodParts(gate);
+
+    await gate.expectRefused(forged(header, claims, rs256(key)));
+  });
+
+  test('not UTF-8', async () => {
+    const { key, header, claims } = goodParts(gate);
+    const bytes = Buffer.from(JSON.stringify({ ...header, x: '?' }));
+    bytes[bytes.indexOf('?')] = 0xff;
+
+    await gate.expectRefused(forged(bytes, claims, rs256(key)));
+  });
+
+  test.each(['header', 'payload'])('a byte order mark before the %s', async (part) => {
+    const { key, header, claims } = goodParts(gate);
+    const marked = (value: object, name: string) => (name === part ? '\ufeff' : '') + JSON.stringify(value);
+
+    await gate.expectRefused(forged(marked(header, 'header'), marked(claims, 'payload'), rs256(key)));
+  });
+});
+
+test('an encrypted token in place of a signed one is 401', async () => {
+  const { claims, header } = goodParts(gate);
+  const parts = [{ ...header, alg: 'RSA-OAEP-256', enc: 'A256GCM' }, 'key', 'iv', claims, 'tag'];
+
+  await gate.expectRefused(parts.map(encoded).join('.'));
+});

@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type Gate, startGate } from '../stage/gate.ts';
+
+// Tokens of the shape that the providers' documentation shows, signed by the tests' own issuer. What they need and lack
+// stands in infra/identity-providers/README.md.
+let gate: Gate | undefined;
+
+afterEach(() => gate?.stop());
+
+/** A gate with this SVC_OAUTH_ROLES_CLAIM; a claim or header parameter of `undefined` is left out of a token. */
+async function gateFor(rolesClaim: string) {
+  gate = await startGate({ SVC_OAUTH_ROLES_CLAIM: rolesClaim });
+  const { issuer } = gate;
+  return {
+    ...gate,
+    sign: (claims: Record<string, unknown>, header: Record<string, unknown> = {}) =>
+      issuer.sign({ roles: undefined, ...claims }, header),
+    /** Before the first fetch. */
+    publish(keys: readonly object[]) {
+      expect(issuer.fetches).toBe(0);
+      issuer.answer((_request, response) => response.end(JSON.stringify({ keys })));
+    },
+  };
+}
+
+/** What Keycloak 26 writes for a service account; the audience comes from a client role or a mapper. */
+const keycloak = {
+  jti: 'trrtcc:5a5e5f6e-3a36-4b0d-9d5e-6c2b5a0a8d11',
+  sub: 'fdd939f4-bcd1-4e26-aa97-d236cd2ada8e',
+  typ: 'Bearer',
+  azp: 'billing',
+  acr: '1',
+  'allowed-origins': ['/*'],
+  realm_access: { roles: ['default-roles-example', 'offline_access', 'users.read', 'uma_authorization'] },
+  resource_access: {
+    'user-management-service': { roles: ['users.read'] },
+    account: { roles: ['manage-account', 'manage-account-links', 'view-profile'] },
+  },
+  scope: 'profile email',
+  email_verified: false,
+  clientHost: '10.0.0.7',
+  preferred_username: 'service-account-billing',
+  clientAddress: '10.0.0.7',
+  client_id: 'billing',
+};
+
+describe('Keycloak', () => {
+  test.each(['realm_access.roles', 'resource_access.user-management-service.roles'])(
+    'gives roles by the claim %s',
+    async (rolesClaim) => {
+      const { sign, issuer, expectAccepted, expectForbidden } = await gateFor(rolesClaim);
+      const others = {
+        realm_access: { roles: ['offline_access'] },
+        resource_access: { account: { roles: ['users.read'] } },
+      };
+
+      await expectAccepted(await sign({ ...keycloak, aud: [issuer.audience, 'account'] }));
+      await expectAccepted(await sign(keycloak, { typ: 'at+jwt' }));
+      await expectForbidden(await sign({ ...keycloak, ...others }));
+    },
+  );
+
+  test('needs an audience and the client scope basic: without them it is 401', async () => {
+    const { sign, expectRefused } = await gateFor('realm_access.roles');
+
+    await expectRefused(await sign({ ...keycloak, aud: 'account' }));
+    await expectRefused(await sign({ ...keycloak, aud: undefined }));
+    await expectRefused(await sign({ ...keycloak, sub: undefined }));
+  });
+
+  test('shows a key for encryption beside those for signatures', async () => {
+    const { sign, issuer, publish, expectAccepted } = await gateFor('realm_access.roles');
+    const signing = issuer.keys.map(({ publicJwk }) => publicJwk);
+    publish([{ ...signing[0], kid: 'encryption', alg: 'RSA-OAEP', use: 'enc' }, ...signing]);
+
+    await expectAccepted(await sign(keycloak));
+  });
+});
+
+test.each(['scope', 'permissions'])('Auth0 gives roles by the claim %s', async (rolesClaim) => {
+  const { sign, expectAccepted, expectForbidden } = await gateFor(rolesClaim);
+  const claims = {
+    sub: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx@clients',
+    gty: 'client-credentials',
+    azp: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx',
+    scope: 'users.read users.write',
+    permissions: ['users.read', 'users.write'],
+  };
+
+  await expectAccepted(await sign(claims));
+  await expectForbidden(await sign({ ...claims, scope: undefined, permissions: [] }));
+});
+
+test('Entra ID gives app roles, by keys that name no algorithm', async () => {
+  const { sign, issuer, publish, expectAccepted, expectForbidden } = await gateFor('roles');
+  const claims = { azp: '1d3f', idtyp: 'app', oid: '9c0d', tid: 'fa15', ver: '2.0', sub: '9c0d' };
+  publish(issuer.keys.map(({ publicJwk }) => ({ ...publicJwk, alg: undefined })));
+
+  await expectAccepted(await sign({ ...claims, roles: ['users.read'] }));
+  await expectForbidden(await sign(claims));
+});
+
+test('Okta gives scopes, and no typ; what it writes for its own API is 401', async () => {
+  const { sign, expectAccepted, expectRefused } = await gateFor('scp');
+  const claims = { ver: 1, cid: '0oa1', scp: ['users.read'], sub: '0oa1' };
+
+  await expectAccepted(await sign(claims, { typ: undefined }));
+  await expectRefused(await sign(claims, { typ: 'application/okta-internal-at+jwt' }));
+});
+
+test('Cognito gives no aud, and scopes that are no roles; the trigger of the page adds both', async () => {
+  const { sign, issuer, expectAccepted, expectForbidden, expectRefused } = await gateFor('roles');
+  const scopes = ['user-management-service/users.read', 'billing/users.write'];
+  const claims = { sub: '1example', client_id: '1example', token_use: 'access', scope: scopes.join(' ') };
+
+  await expectRefused(await sign({ ...claims, aud: undefined }));
+  await expectForbidden(await sign(claims));
+  const added = await triggered({ request: { scopes }, callerContext: { clientId: issuer.audience } });
+  expect(added).toEqual({ aud: issuer.audience, roles: ['users.read'] });
+  await expectAccepted(await sign({ ...claims, ...added }));
+});
+
+/** The claims that the trigger of the page adds to an access token. */
+async function triggered(event: object): Promise<Record<string, unknown>> {
+  const program = /```js\n(.*?)```/s.exec(readFileSync('infra/identity-providers/README.md', 'utf8'))?.[1];
+  const { handler } = await import(`data:text/javascript,${encodeURIComponent(program ?? '')}`);
+  const { response } = await handler(event);
+  return response.claimsAndScopeOverrideDetails.accessTokenGeneration.claimsToAddOrOverride;
+}

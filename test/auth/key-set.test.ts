@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, type TestContext, test } from 'vitest';
+import { startVerifier } from '../stage/keys.ts';
+import type { IssuerKey } from '../stage/tokens.ts';
+
+type Options = Parameters<typeof startVerifier>[0];
+
+async function start(onTestFinished: TestContext['onTestFinished'], options?: Options) {
+  const verifier = await startVerifier(options);
+  onTestFinished(verifier.stop);
+  return verifier;
+}
+
+const unknownKey = (index: number) => ({ kid: `unknown-${index}` });
+
+// Side by side: some of them wait for the rest of two seconds between two fetches.
+describe.concurrent('the keys', () => {
+  test('are not fetched before the service starts or the first token comes', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge } = await start(onTestFinished);
+    expect(issuer.fetches).toBe(0);
+
+    expect(await judge(await issuer.sign())).toBe(200);
+    expect(issuer.fetches).toBe(1);
+  });
+
+  test('are refreshed in the background', async ({ expect, onTestFinished }) => {
+    const { issuer, keySet } = await start(onTestFinished, { refreshEvery: 100 });
+    keySet.start();
+    await sleep(1500);
+
+    expect(issuer.fetches).toBeGreaterThanOrEqual(4);
+  });
+
+  test('are fetched once, however many tokens wait for them', async ({ expect, onTestFinished }) => {
+    const { issuer, judge } = await start(onTestFinished);
+    const tokens = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => issuer.sign({ jti: `${index}` })),
+    );
+    issuer.answer(async (_request, response) => {
+      await sleep(200);
+      response.end(JSON.stringify({ keys: issuer.keys.map(({ publicJwk }) => publicJwk) }));
+    });
+
+    const statuses = await Promise.all(tokens.map(judge));
+
+    expect(statuses).toEqual(tokens.map(() => 200));
+    expect(issuer.fetches).toBe(1);
+  });
+});
+
+describe.concurrent('rotation', () => {
+  test('a new key is accepted within 2 seconds of its first use', async ({ expect, onTestFinished }) => {
+    const { issuer, judge, untilJudged } = await start(onTestFinished);
+    await judge(await issuer.sign());
+    await issuer.addKey('ES256');
+
+    // Two seconds, and what a busy machine adds.
+    expect(await untilJudged(await issuer.sign(), 200)).toBeLessThan(3500);
+    expect(issuer.fetches).toBe(2);
+  });
+
+  test('a new key is accepted at its first use when the last fetch is 2 seconds old', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge } = await start(onTestFinished);
+    await judge(await issuer.sign());
+    await issuer.addKey('ES256');
+    await sleep(2100);
+
+    expect(await judge(await issuer.sign())).toBe(200);
+  });
+
+  test('a removed key is refused after the next refresh, also for tokens that were accepted before', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, keySet, judge, untilJudged, counts } = await start(onTestFinished, { refreshEvery: 500 });
+    keySet.start();
+    const token = await issuer.sign();
+    const statuses = [await judge(token), await judge(token), await judge(token)];
+    expect(statuses).toEqual([200, 200, 200]);
+    expect(counts.hits).toBeGreaterThan(0);
+
+    await issuer.rotate('ES256');
+    expect(await untilJudged(token, 401)).toBeLessThan(3000);
+    expect(await judge(await issuer.sign())).toBe(200);
+  });
+
+  test('of two keys whose tokens were accepted before, the one that is removed is refused and the other is not', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge, untilJudged, counts, keySet } = await start(onTestFinished, { refreshEvery: 500 });
+    const removed = issuer.keys[0] as IssuerKey;
+    const kept = await issuer.addKey('ES256');
+    keySet.start();
+    const tokens = await Promise.all([removed, kept].map((key) => issuer.sign({}, {}, { key })));
+    const [ofRemoved, ofKept] = tokens as [string, string];
+    for (const token of [...tokens, ...tokens]) expect(await judge(token)).toBe(200);
+    expect(counts.hits).toBe(2);
+
+    issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [kept.publicJwk] })));
+    await untilJudged(ofRemoved, 401);
+    expect(await judge(ofKept)).toBe(200);
+    expect(await judge(ofRemoved)).toBe(401);
+  });
+
+  test('a removed key is refused as soon as a token of the new one has come', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge, untilJudged } = await start(onTestFinished);
+    const token = await issuer.sign();
+    await judge(token);
+    await issuer.rotate('ES256');
+    expect(await judge(token)).toBe(200);
+
+    await untilJudged(await issuer.sign(), 200);
+    expect(await judge(token)).toBe(401);
+  });
+
+  test('another key under an old kid takes its place', async ({ expect, onTestFinished }) => {
+    const { issuer, keySet, judge, untilJudged } = await start(onTestFinished, { refreshEvery: 500 });
+    keySet.start();
+    const [old] = issuer.keys as [IssuerKey];
+    const token = await issuer.sign();
+    await judge(token);
+    const next = await issuer.addKey('ES256');
+    const renamed = { ...next, kid: old.kid, publicJwk: { ...next.publicJwk, kid: old.kid } };
+    issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [renamed.publicJwk] })));
+
+    await untilJudged(await issuer.sign({}, {}, { key: renamed }), 200);
+    expect(await judge(token)).toBe(401);
+  });
+
+  test('a process that was frozen fetches before it judges, when a refresh is overdue', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    let skipped = 0;
+    const { issuer, judge } = await start(onTestFinished, { now: () => Date.now() + skipped });
+    const token = await issuer.sign();
+    expect(await judge(token)).toBe(200);
+    await issuer.rotate('ES256');
+    skipped = 301_000;
+
+    expect(await judge(token)).toBe(401);
+    expect(await judge(await issuer.sign())).toBe(200);
+  });
+});
+
+describe.concurrent('when the clock is set back by an hour', () => {
+  test('the keys are refreshed all the same, and a removed key is refused', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    let back = 0;
+    const now = () => Date.now() - back;
+    const { issuer, keySet, judge, untilJudged } = await start(onTestFinished, { refreshEvery: 3000, now });
+    keySet.start();
+    const token = await issuer.sign();
+    expect(await judge(token)).toBe(200);
+    back = 3_600_000;
+    // Also when a token of an unknown key has come in between.
+    expect(await judge(await issuer.sign({}, unknownKey(1)))).toBe(401);
+    await issuer.rotate('ES256');
+
+    expect(await untilJudged(token, 401)).toBeLessThan(6000);
+  });
+
+  test('a new key is accepted within two seconds or so', async ({ expect, onTestFinished }) => {
+    let back = 0;
+    const { issuer, judge, untilJudged } = await start(onTestFinished, { now: () => Date.now() - back });
+    await judge(await issuer.sign());
+    back = 3_600_000;
+    await issuer.addKey('ES256');
+
+    expect(await untilJudged(await issuer.sign(), 200)).toBeLessThan(4000);
+  });
+});
+
+describe.concurrent('a storm of unknown keys', () => {
+  test('makes the service fetch at most once per 2 seconds, and refuses them all', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge } = await start(onTestFinished);
+    const good = await issuer.sign();
+    await judge(good);
+    const from = performance.now();
+    const statuses = new Set<number>();
+    for (let burst = 0; burst < 10; burst += 1) {
+      const storm = Array.from({ length: 50 }, async (_, index) =>
+        judge(await issuer.sign({}, unknownKey(burst * 50 + index))),
+      );
+      for (const status of await Promise.all(storm)) statuses.add(status);
+      expect(await judge(await issuer.sign({ jti: `${burst}` }))).toBe(200);
+      await sleep(450);
+    }
+    const seconds = (performance.now() - from) / 1000;
+
+    expect([...statuses]).toEqual([401]);
+    expect(issuer.fetches).toBeGreaterThanOrEqual(3);
+    expect(issuer.fetches).toBeLessThanOrEqual(1 + Math.ceil(seconds / 2));
+  });
+});

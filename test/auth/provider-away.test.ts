@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, type TestContext, test } from 'vitest';
+import { startVerifier } from '../stage/keys.ts';
+
+type OnTestFinished = TestContext['onTestFinished'];
+
+async function start(onTestFinished: OnTestFinished, options?: Parameters<typeof startVerifier>[0]) {
+  const verifier = await startVerifier(options);
+  onTestFinished(verifier.stop);
+  return verifier;
+}
+
+const unknownKey = { kid: 'unknown' };
+
+describe('while the provider is away', () => {
+  /** A clock that stands until it is set, and with it the pauses. */
+  async function startWithClock(onTestFinished: OnTestFinished) {
+    let time = 1_800_000_000_000;
+    const verifier = await start(onTestFinished, { now: () => time });
+    return {
+      ...verifier,
+      pass(seconds: number) {
+        time += seconds * 1000;
+      },
+    };
+  }
+
+  test('a token that cannot be judged is 503, and the pauses between two fetches grow', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge, pass } = await startWithClock(onTestFinished);
+    issuer.answer((_request, response) => response.writeHead(500).end());
+    const token = await issuer.sign();
+    const pauses: number[] = [];
+    expect(await judge(token)).toBe(503);
+
+    for (let pause = 0; pauses.length < 6; ) {
+      const { fetches } = issuer;
+      pass(0.5);
+      pause += 0.5;
+      expect(await judge(token)).toBe(503);
+      if (issuer.fetches === fetches) continue;
+      pauses.push(pause);
+      pause = 0;
+    }
+
+    expect(pauses[0]).toBe(2);
+    expect(pauses).toEqual(pauses.toSorted((one, other) => one - other));
+    expect(pauses.at(-1)).toBeGreaterThanOrEqual(8);
+  });
+
+  test('a token with an unknown key is 503 after a good start, too, and one with a known key accepted', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge, pass } = await startWithClock(onTestFinished);
+    const token = await issuer.sign();
+    expect(await judge(token)).toBe(200);
+    issuer.answer((_request, response) => response.writeHead(500).end());
+    pass(3);
+
+    expect(await judge(await issuer.sign({}, unknownKey))).toBe(503);
+    expect(await judge(token)).toBe(200);
+    expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
+  });
+
+  test('the last good set goes on working for 24 hours, and then is 503', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, judge, pass } = await startWithClock(onTestFinished);
+    const token = await issuer.sign();
+    expect(await judge(token)).toBe(200);
+    await issuer.stop();
+
+    pass(24 * 3600 - 1);
+    expect(await judge(token)).toBe(200);
+    expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
+    pass(1);
+    expect(await judge(token)).toBe(503);
+    expect(await judge(await issuer.sign({ jti: 'a third' }))).toBe(503);
+
+    await issuer.restart();
+    pass(10);
+    expect(await judge(token)).toBe(200);
+  });
+
+  test('valid tokens are accepted without a wait, however long the provider takes', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { issuer, keySet, judge } = await start(onTestFinished, { refreshEvery: 200 });
+    keySet.start();
+    const token = await issuer.sign();
+    await judge(token);
+    issuer.answer(() => {});
+    const end = Date.now() + 4000;
+    let longest = 0;
+    while (Date.now() < end) {
+      const from = performance.now();
+      expect(await judge(token)).toBe(200);
+      longest = Math.max(longest, performance.now() - from);
+      await sleep(20);
+    }
+
+    // Well below the time limit of a fetch.
+    expect(longest).toBeLessThan(1500);
+  });
+
+  test('the service recovers by itself once the provider is back', async ({ expect, onTestFinished }) => {
+    const { issuer, keySet, judge, untilJudged } = await start(onTestFinished);
+    const token = await issuer.sign();
+    await issuer.stop();
+    keySet.start();
+    expect(await judge(token)).toBe(503);
+    await issuer.restart();
+
+    expect(await untilJudged(token, 200)).toBeLessThan(6000);
+  });
+});
+
+test('a token whose key was being fetched when the key set was stopped cannot be judged', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { issuer, keySet, judge } = await start(onTestFinished);
+  await judge(await issuer.sign());
+  await issuer.addKey('ES256');
+  issuer.answer(() => {});
+  await sleep(2100);
+  const judging = judge(await issuer.sign());
+  await sleep(100);
+  keySet.stop();
+
+  expect(await judging).toBe(503);
+});
+
+test('a stopped key set fetches no more', async ({ expect, onTestFinished }) => {
+  const { issuer, keySet, judge } = await start(onTestFinished, { refreshEvery: 100 });
+  keySet.start();
+  await judge(await issuer.sign());
+  keySet.stop();
+  const { fetches } = issuer;
+  await sleep(400);
+
+  expect(issuer.fetches).toBe(fetches);
+});

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Gate, startGate } from '../stage/gate.ts';
+
+const gates = new Map<string, Gate>();
+
+/** One gate for each claim name. */
+async function gateFor(claim: string): Promise<Gate> {
+  const gate = gates.get(claim) ?? (await startGate({ SVC_OAUTH_ROLES_CLAIM: claim }));
+  gates.set(claim, gate);
+  return gate;
+}
+
+beforeAll(() => gateFor('roles'));
+
+afterAll(() => Promise.all([...gates.values()].map((gate) => gate.stop())));
+
+const tokenWith = async (gate: Gate, claims: object) => gate.issuer.sign({ roles: undefined, ...claims });
+
+describe('the roles claim', () => {
+  test.each([
+    [['users.read']],
+    [['users.write', 'users.read']],
+    [['api.superuser']],
+    ['users.read'],
+    ['users.write users.read'],
+    ['  users.read   orders.read '],
+    ['api.superuser'],
+  ])('gives the role: %j', async (roles) => {
+    const gate = await gateFor('roles');
+    await gate.expectAccepted(await tokenWith(gate, { roles }));
+  });
+
+  test.each([
+    [undefined],
+    [null],
+    [[]],
+    [''],
+    [' '],
+    [['users.write']],
+    [['Users.Read']],
+    [['users.read ']],
+    [['users.read users.write']],
+    [['users.*']],
+    [['users']],
+    ['users.reader'],
+    ['users.read,users.write'],
+    ['superuser'],
+    [42],
+    [true],
+    [{ 'users.read': true }],
+    [{ 0: 'users.read', length: 1 }],
+    [[['users.read']]],
+    [['users.read', 42]],
+    [['users.read', null]],
+    [[{ name: 'users.read' }]],
+  ])('gives no role: %j, and the caller is 403', async (roles) => {
+    const gate = await gateFor('roles');
+    await gate.expectForbidden(await tokenWith(gate, { roles }));
+  });
+
+  test('is not looked for under another name', async () => {
+    const gate = await gateFor('roles');
+    const claims = { scope: 'users.read', Roles: ['users.read'], realm_access: { roles: ['users.read'] } };
+
+    await gate.expectForbidden(await tokenWith(gate, claims));
+  });
+});
+
+describe('SVC_OAUTH_ROLES_CLAIM', () => {
+  test('may be scope', async () => {
+    const gate = await gateFor('scope');
+
+    await gate.expectAccepted(await tokenWith(gate, { scope: 'openid users.read' }));
+    await gate.expectForbidden(await tokenWith(gate, { roles: ['users.read'] }));
+  });
+
+  test('may be aud, where the local issuer puts the roles', async () => {
+    const gate = await gateFor('aud');
+    const { audience } = gate.issuer;
+
+    await gate.expectAccepted(await tokenWith(gate, { aud: [audience, 'users.read'] }));
+    await gate.expectForbidden(await tokenWith(gate, { aud: [audience, 'users.write'] }));
+    await gate.expectForbidden(await tokenWith(gate, { aud: audience }));
+    await gate.expectRefused(await tokenWith(gate, { aud: ['users.read'] }));
+  });
+
+  test('may be a URL, which is a name like any other', async () => {
+    const name = 'https://example.com/roles';
+    const gate = await gateFor(name);
+
+    await gate.expectAccepted(await tokenWith(gate, { [name]: ['users.read'] }));
+  });
+
+  test('with dots names an own member, and only without one the nested member', async () => {
+    const gate = await gateFor('realm_access.roles');
+    const exact = (roles: unknown) => ({ 'realm_access.roles': roles });
+    const nested = (roles: unknown) => ({ realm_access: { roles } });
+
+    await gate.expectAccepted(await tokenWith(gate, exact(['users.read'])));
+    await gate.expectAccepted(await tokenWith(gate, nested(['users.read'])));
+    await gate.expectAccepted(await tokenWith(gate, nested('users.read')));
+    await gate.expectForbidden(await tokenWith(gate, { ...exact([]), ...nested(['users.read']) }));
+    await gate.expectForbidden(await tokenWith(gate, { ...exact(null), ...nested(['users.read']) }));
+    await gate.expectForbidden(await tokenWith(gate, { roles: ['users.read'] }));
+  });
+
+  test.each([
+    [undefined],
+    [null],
+    ['users.read'],
+    [['users.read']],
+    [{}],
+    [{ roles: { roles: 'users.read' } }],
+    [42],
+  ])('with dots gives no roles where there is no such member: %j', async (realm_access) => {
+    const gate = await gateFor('realm_access.roles');
+    await gate.expectForbidden(await tokenWith(gate, { realm_access }));
+  });
+
+  test.each(['constructor', '__proto__', 'toString', 'constructor.name', '__proto__.roles'])(
+    'is an own member of the payload, never an inherited one: %s',
+    async (claim) => {
+      const gate = await gateFor(claim);
+      await gate.expectForbidden(await tokenWith(gate, { roles: ['users.read'] }));
+    },
+  );
+});
+
+test('a role that is lacking is 403, with the role in the challenge', async () => {
+  const gate = await gateFor('roles');
+  const { headers } = await gate.judge(`Bearer ${await tokenWith(gate, { roles: ['users.write'] })}`);
+
+  expect(headers['www-authenticate']).toBe('Bearer error="insufficient_scope", scope="users.read"');
+});
+
+describe('why a caller is 403 is in the log: the role, the claim and the roles found', () => {
+  test.each([
+    [
+      'roles',
+      { roles: ['users.write', 'orders.read'] },
+      'the claim roles has the roles users.write, orders.read',
+    ],
+    ['roles', { roles: [] }, 'the claim roles has no roles'],
+    ['roles', {}, 'the claim roles has no roles'],
+    ['roles', { scope: 'users.read' }, 'the claim roles has no roles'],
+    ['roles', { roles: { 'users.read': true } }, 'the claim roles has no roles'],
+    ['scope', { scope: 'openid' }, 'the claim scope has the roles openid'],
+    [
+      'realm_access.roles',
+      { realm_access: { roles: ['uma'] } },
+      'the claim realm_access.roles has the roles uma',
+    ],
+  ])('in %s of %j', async (claim, claims, found) => {
+    const gate = await gateFor(claim);
+    const from = gate.lines.length;
+
+    await gate.expectForbidden(await tokenWith(gate, claims));
+
+    const message = `svc-test lacks the role users.read: ${found}`;
+    expect(gate.lines.slice(from)).toMatchObject([{ event: 'app_error', status_code: 403, message }]);
+  });
+});

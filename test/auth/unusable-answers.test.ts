@@ -1,0 +1,166 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startVerifier } from '../stage/keys.ts';
+import { type IssuerKey, startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+let attacker: Awaited<ReturnType<typeof startIssuer>>;
+let key: IssuerKey;
+
+beforeAll(async () => {
+  attacker = await startIssuer();
+  key = await attacker.rotate();
+});
+
+afterAll(() => attacker.stop());
+
+const LIMIT = 256 * 1024;
+const keysOfAttacker = () => JSON.stringify({ keys: [key.publicJwk] });
+
+/** Answers 200 with this text. */
+const saying =
+  (text: () => string): Answer =>
+  (_request, response) =>
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(text());
+
+const withStatus =
+  (status: number, headers: Record<string, string> = {}): Answer =>
+  (_request, response) =>
+    response.writeHead(status, headers).end(status === 204 ? '' : keysOfAttacker());
+
+const keyAgreement = {
+  ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+  kid: 'agreement',
+  alg: 'ECDH-ES',
+};
+
+const weakKey = () => ({ keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'weak', alg: 'HS256' }] });
+
+// Side by side: some of them wait for the limit of three seconds.
+describe.concurrent('an answer that is no usable key set never replaces the last good one', () => {
+  test.for<readonly [string, Answer]>([
+    ['an error', withStatus(500)],
+    ['busy', withStatus(503, { 'Retry-After': '60' })],
+    ['not found', withStatus(404)],
+    ['unauthorized', withStatus(401)],
+    ['no content', withStatus(204)],
+    ['not modified', withStatus(304)],
+    ['another 2xx', withStatus(203)],
+    ['a web page', saying(() => '<!doctype html><title>Sign in</title>')],
+    ['nothing', saying(() => '')],
+    ['null', saying(() => 'null')],
+    ['a number', saying(() => '42')],
+    ['a list', saying(() => `[${JSON.stringify(key.publicJwk)}]`)],
+    ['an object without keys', saying(() => '{}')],
+    ['keys that are no list', saying(() => '{"keys":{"0":{}}}')],
+    ['no keys', saying(() => '{"keys":[]}')],
+    ['keys of null', saying(() => '{"keys":[null]}')],
+    [
+      'keys for encryption alone',
+      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, alg: 'RSA-OAEP' }] })),
+    ],
+    [
+      'keys of algorithms that are not accepted alone',
+      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, alg: 'RS512' }] })),
+    ],
+    [
+      'keys that may only sign',
+      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, key_ops: ['sign'] }] })),
+    ],
+    ['keys for key agreement alone', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
+    ['weak keys alone', saying(() => JSON.stringify(weakKey()))],
+    ['JSON that breaks off', saying(() => keysOfAttacker().slice(0, -1))],
+    ['more than 256 KiB', saying(() => keysOfAttacker() + ' '.repeat(LIMIT))],
+    [
+      'more than 256 KiB, compressed to less',
+      (_request, response) => {
+        const bytes = gzipSync(keysOfAttacker() + ' '.repeat(64 * LIMIT));
+        response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bytes);
+      },
+    ],
+    [
+      'an endless one',
+      (_request, response) => {
+        response.writeHead(200);
+        response.write(keysOfAttacker());
+        const spill = setInterval(() => response.write(' '.repeat(LIMIT)), 5);
+        response.on('close', () => clearInterval(spill));
+      },
+    ],
+    [
+      'one cut off',
+      (_request, response) => {
+        response.writeHead(200, { 'Content-Length': '100000' });
+        response.write(keysOfAttacker());
+        setTimeout(() => response.destroy(), 50);
+      },
+    ],
+    ['a connection that is closed', (request) => request.socket.destroy()],
+    ['a connection that hangs', () => {}],
+    [
+      'one that comes slowly',
+      (_request, response) => {
+        response.writeHead(200);
+        const drip = setInterval(() => response.write(' '), 500);
+        response.on('close', () => clearInterval(drip));
+        setTimeout(() => response.end(keysOfAttacker()), 5000).unref();
+      },
+    ],
+    ['a redirect to another place', (_request, response) => redirect(response, attacker.jwksUri)],
+    ['a redirect to itself', (_request, response) => redirect(response, '/jwks')],
+  ])('%s', async ([, answer], { expect, onTestFinished }) => {
+    const { issuer, keySet, judge, stop } = await startVerifier({ refreshEvery: 100 });
+    onTestFinished(stop);
+    keySet.start();
+    const accepted = await issuer.sign();
+    expect(await judge(accepted)).toBe(200);
+    issuer.answer(answer);
+    await until('a fetch has failed', () => keySet.refreshes.failed > 0);
+
+    const stolen = await attacker.sign({ iss: issuer.issuer }, {}, { key });
+    expect(await judge(accepted)).toBe(200);
+    expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
+    expect([401, 503]).toContain(await judge(stolen));
+  });
+});
+
+const redirect = (response: ServerResponse, to: string) => response.writeHead(302, { Location: to }).end();
+
+test('an answer of just 256 KiB is taken', async () => {
+  const { issuer, judge, stop } = await startVerifier();
+  issuer.answer((_request, response) => {
+    const text = JSON.stringify({ keys: issuer.keys.map(({ publicJwk }) => publicJwk) });
+    response.end(text + ' '.repeat(LIMIT - text.length));
+  });
+  const status = await judge(await issuer.sign());
+  await stop();
+
+  expect(status).toBe(200);
+});
+
+test('a redirect is not followed', async () => {
+  let asked = 0;
+  const elsewhere = createServer((_request, response) => {
+    asked += 1;
+    response.end();
+  });
+  elsewhere.listen(0, '127.0.0.1');
+  await once(elsewhere, 'listening');
+  const { port } = elsewhere.address() as AddressInfo;
+  const { issuer, judge, stop } = await startVerifier();
+  issuer.answer((_request, response) => redirect(response, `http://127.0.0.1:${port}/jwks`));
+
+  const status = await judge(await issuer.sign());
+  await sleep(50);
+  await stop();
+  elsewhere.close();
+
+  expect([status, asked]).toEqual([503, 0]);
+});

@@ -1,0 +1,148 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { JWK } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { importUsableKeys } from '../../lib/auth/token-rules.ts';
+import { forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
+import { startVerifier } from '../stage/keys.ts';
+
+type Pair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
+
+/** How a token under the key `odd` is judged when the key server shows these keys beside the good one. */
+async function judged(keys: readonly object[], sign: (input: string) => Uint8Array, header: object) {
+  const { issuer, judge, stop } = await startVerifier();
+  const good = issuer.keys.map(({ publicJwk }) => publicJwk);
+  issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [...keys, ...good] })));
+  const parts = goodParts({ issuer });
+
+  const status = await judge(forged({ ...parts.header, kid: 'odd', ...header }, parts.claims, sign));
+  // Whatever stands beside it: the good key is in use.
+  expect(await judge(await issuer.sign())).toBe(200);
+  await stop();
+  return status;
+}
+
+const rsa = (modulusLength: number, publicExponent = 65_537): Pair =>
+  generateKeyPairSync('rsa', { modulusLength, publicExponent });
+
+const shown = ({ publicKey }: Pair, more: object = {}): JWK => ({
+  ...(publicKey.export({ format: 'jwk' }) as JWK),
+  kid: 'odd',
+  alg: 'RS256',
+  use: 'sig',
+  ...more,
+});
+
+describe('in the JWKS a key is trusted', () => {
+  const pair = rsa(2048);
+
+  test.each([
+    ['of RSA with 2048 bits', {}],
+    ['without alg', { alg: undefined }],
+    ['whose alg is null', { alg: null }],
+    ['without use', { use: undefined }],
+    ['whose key_ops name verify', { key_ops: ['verify'] }],
+    ['whose key_ops name verify beside others', { key_ops: ['encrypt', 'sign', 'verify', 'urn:example:x'] }],
+    ['with members that nobody knows', { x5t: 'AAAA', 'urn:example:x': [1] }],
+  ])('%s', async (_case, more) => {
+    expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(200);
+  });
+});
+
+describe('in the JWKS a key is ignored', () => {
+  const pair = rsa(2048);
+  const secret = Buffer.alloc(32, 7);
+
+  test('of RSA with 1024 bits', async () => {
+    const weak = rsa(1024);
+
+    expect(await judged([shown(weak)], rs256(weak.privateKey), {})).toBe(401);
+  });
+
+  test('of RSA with 2040 bits', async () => {
+    const weak = rsa(2040);
+
+    expect(await judged([shown(weak)], rs256(weak.privateKey), {})).toBe(401);
+  });
+
+  test('of RSA with 1024 bits and zeros before them', async () => {
+    const weak = rsa(1024);
+    const n = Buffer.concat([Buffer.alloc(128), Buffer.from(String(shown(weak).n), 'base64url')]);
+
+    expect(await judged([shown(weak, { n: n.toString('base64url') })], rs256(weak.privateKey), {})).toBe(401);
+  });
+
+  test.each([3, 17, 257])('of RSA with the exponent %i', async (exponent) => {
+    const weak = rsa(2048, exponent);
+
+    expect(await judged([shown(weak)], rs256(weak.privateKey), {})).toBe(401);
+  });
+
+  test.each([
+    ['modulus', 'n', 16_385],
+    ['exponent', 'e', 65],
+  ])('of RSA with a %s that OpenSSL does not verify with', async (_case, member, bits) => {
+    const value = Buffer.alloc(Math.ceil(bits / 8), 255);
+    value[0] = 1;
+    const keyWith = (odd: Buffer) => ({ keys: [shown(pair, { [member]: odd.toString('base64url') })] });
+
+    expect(await importUsableKeys(keyWith(value), ['RS256'])).toEqual([]);
+    expect(await importUsableKeys(keyWith(value.subarray(1)), ['RS256'])).toHaveLength(1);
+  });
+
+  test('that is symmetric', async () => {
+    const keys = [
+      { kty: 'oct', k: secret.toString('base64url'), kid: 'odd', alg: 'HS256', use: 'sig' },
+      { kty: 'oct', k: secret.toString('base64url'), kid: 'odd', use: 'sig' },
+    ];
+
+    expect(await judged(keys, hmac('HS256', secret), { alg: 'HS256' })).toBe(401);
+    expect(await judged(keys, hmac('HS256', secret), {})).toBe(401);
+  });
+
+  test('that is private', async () => {
+    const key = { ...shown(pair), ...(pair.privateKey.export({ format: 'jwk' }) as JWK) };
+
+    expect(await judged([key], rs256(pair.privateKey), {})).toBe(401);
+    expect(await judged([{ ...shown(pair), d: 'AQAB' }], rs256(pair.privateKey), {})).toBe(401);
+  });
+
+  test('for encryption', async () => {
+    expect(await judged([shown(pair, { use: 'enc' })], rs256(pair.privateKey), {})).toBe(401);
+  });
+
+  test.each([
+    ['without a modulus', { n: undefined }],
+    ['whose modulus is no text', { n: 42 }],
+    ['without an exponent', { e: undefined }],
+    ['without a type', { kty: undefined }],
+    ['of an unknown type', { kty: 'XYZ' }],
+    ['for another algorithm', { alg: 'RS512' }],
+    ['for an unknown algorithm', { alg: 'XYZ' }],
+    ['for an algorithm of another type', { alg: 'ES256' }],
+    ['whose algorithm is no text', { alg: 42 }],
+    ['whose algorithm is in another case', { alg: 'rs256' }],
+    ['that may only sign', { key_ops: ['sign'] }],
+    ['that may do nothing', { key_ops: [] }],
+  ])('%s', async (_case, more) => {
+    expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(401);
+  });
+
+  test.each([[null], [42], ['key'], [[]], [{}]])('that is %j', async (key) => {
+    expect(await judged([key as object], rs256(pair.privateKey), {})).toBe(401);
+  });
+
+  test('that is no point of its curve', async () => {
+    const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { x } = elliptic.publicKey.export({ format: 'jwk' });
+    const key = { kty: 'EC', crv: 'P-256', x, y: x, kid: 'odd', alg: 'ES256', use: 'sig' };
+
+    expect(await judged([key], () => Buffer.alloc(64, 1), { alg: 'ES256' })).toBe(401);
+  });
+
+  test('of a curve that its algorithm does not have', async () => {
+    const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+    const key = { ...elliptic.publicKey.export({ format: 'jwk' }), kid: 'odd', alg: 'ES256', use: 'sig' };
+
+    expect(await judged([key], () => Buffer.alloc(64, 1), { alg: 'ES256' })).toBe(401);
+  });
+});

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ALGORITHMS } from '../../lib/settings/setting-forms.ts';
+import { forged, rs256 } from '../stage/forge.ts';
+import { startVerifier } from '../stage/keys.ts';
+import type { IssuerKey } from '../stage/tokens.ts';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+let verifier: Awaited<ReturnType<typeof startVerifier>>;
+let keys: IssuerKey[];
+
+beforeAll(async () => {
+  verifier = await startVerifier({ algorithms: ALGORITHMS });
+  keys = await Promise.all(ALGORITHMS.map((alg) => verifier.issuer.addKey(alg)));
+});
+
+afterAll(() => verifier.stop());
+
+/** Texts like a signature: each other character at its ends, shorter and longer ones, the bytes in another order. */
+function mutantsOf(signature: string): readonly string[] {
+  const ends = [0, 1, 2, 3, -4, -3, -2, -1].map((at) => (at + signature.length) % signature.length);
+  const bytes = Buffer.from(signature, 'base64url');
+  const half = bytes.length / 2;
+  return [
+    ...ends.flatMap((at) =>
+      [...ALPHABET].map((put) => signature.slice(0, at) + put + signature.slice(at + 1)),
+    ),
+    ...[1, 2, 3, 4, 8, 11, 22, 43].map((length) => signature.slice(0, length)),
+    ...[1, 2, 3, 4, 8, 43].map((length) => signature.slice(0, -length)),
+    ...[1, 2, 3, 4, 8, 43].map((length) => signature.slice(length)),
+    ...['A', 'AA', 'AAA', 'AAAA', signature].flatMap((more) => [signature + more, more + signature]),
+    ...[
+      bytes.toReversed(),
+      Buffer.concat([bytes.subarray(half), bytes.subarray(0, half)]),
+      Buffer.concat([bytes.subarray(0, half), Buffer.alloc(half)]),
+      Buffer.concat([Buffer.alloc(half), bytes.subarray(half)]),
+      Buffer.alloc(bytes.length),
+      Buffer.alloc(bytes.length, 255),
+      Buffer.concat([Buffer.alloc(1), bytes]),
+    ].map((other) => Buffer.from(other).toString('base64url')),
+  ];
+}
+
+describe('of all texts like a signature only the signature itself is accepted', () => {
+  test.each(ALGORITHMS)('%s', { timeout: 60_000 }, async (alg) => {
+    const key = keys.find((one) => one.alg === alg) as IssuerKey;
+    const others = keys.filter((one) => one !== key);
+    const token = await verifier.issuer.sign({}, {}, { key });
+    const signed = token.slice(0, token.lastIndexOf('.'));
+    const signatures = [
+      ...mutantsOf(token.slice(signed.length + 1)),
+      ...(await Promise.all(
+        others.map(async (other) => (await verifier.issuer.sign({}, {}, { key: other })).split('.')[2]),
+      )),
+    ];
+    const candidates = [token, ...signatures.map((signature) => `${signed}.${signature}`)];
+
+    const verdicts = await Promise.all(candidates.map((candidate) => verifier.judge(candidate)));
+
+    expect(verdicts).toEqual(candidates.map((candidate) => (candidate === token ? 200 : 401)));
+    expect(verdicts.filter((status) => status === 401).length).toBeGreaterThan(500);
+  });
+});
+
+describe('of all payloads those with the right claims are accepted', () => {
+  const now = Math.floor(Date.now() / 1000);
+  const dates = [undefined, null, now - 3600, now + 3600, now + 3600.5, -1, 0, 2e11, '1', []] as const;
+  const date = fc.constantFrom<unknown>(...dates);
+
+  /** By the rules of the specification alone. No date of this test is within the seconds that the test takes. */
+  function isRight(payload: unknown): boolean {
+    if (typeof payload !== 'object' || payload === null) return false;
+    const { iss, aud, exp, nbf, iat, sub } = payload as Record<string, unknown>;
+    const isAudience = [aud].flat().includes(verifier.issuer.audience);
+    const isCurrent = typeof exp === 'number' && exp > now && (nbf === undefined || Number(nbf) <= now);
+    const hasDates = [nbf, iat].every((value) => value === undefined || typeof value === 'number');
+    return iss === verifier.issuer.issuer && isAudience && isCurrent && hasDates && sub !== undefined;
+  }
+
+  test('whatever they are', { timeout: 60_000 }, async () => {
+    const key = keys.find(({ alg }) => alg === 'RS256') as IssuerKey;
+    const { issuer, audience } = verifier.issuer;
+    const claims = fc.record(
+      {
+        iss: fc.oneof({ weight: 4, arbitrary: fc.constant(issuer) }, fc.jsonValue()),
+        aud: fc.oneof(
+          { weight: 4, arbitrary: fc.constantFrom(audience, [audience], ['other', audience]) },
+          fc.jsonValue(),
+        ),
+        exp: fc.oneof({ weight: 4, arbitrary: fc.constant<unknown>(now + 3600) }, date),
+        nbf: date,
+        iat: date,
+        sub: fc.constantFrom('svc', 'Zoë'),
+        extra: fc.jsonValue(),
+      },
+      { requiredKeys: [] },
+    );
+    const payload = fc.oneof(
+      { weight: 8, arbitrary: claims },
+      fc.jsonValue(),
+      fc.uint8Array({ maxLength: 64 }),
+    );
+    const seen = new Set<number>();
+    await fc.assert(
+      fc.asyncProperty(payload, async (value) => {
+        const status = await verifier.judge(forged({ alg: 'RS256', kid: key.kid }, value, rs256(key)));
+        seen.add(status);
+        expect(status).toBe(isRight(value) ? 200 : 401);
+      }),
+      { numRuns: 3000 },
+    );
+    expect([...seen].sort()).toEqual([200, 401]);
+  });
+});

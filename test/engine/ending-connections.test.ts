@@ -1,0 +1,103 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { openDatabase } from '../../lib/postgres/database.ts';
+import type { Session } from '../../lib/postgres/hosts/session.ts';
+import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
+import { environmentOf } from '../stage/service.ts';
+import { prepare } from '../stage/statements.ts';
+import { startIssuer } from '../stage/tokens.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let admin: Awaited<ReturnType<typeof administer>>;
+let proxy: Awaited<ReturnType<typeof startProxy>>;
+
+beforeAll(async () => {
+  [database, issuer, proxy] = await Promise.all([
+    createDatabase(),
+    startIssuer(),
+    startProxy(inject('postgres')),
+  ]);
+  admin = await administer(database.name);
+  await admin.query('CREATE TABLE notes (id uuid, note text)');
+});
+
+beforeEach(async () => {
+  await admin.query('TRUNCATE notes');
+});
+
+afterAll(async () => {
+  await Promise.all([issuer.stop(), admin.end(), proxy.stop()]);
+  await database.drop();
+});
+
+const ID = '00000000-0000-7000-8000-000000000001';
+const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single'];
+
+/** A database behind the proxy, and the sessions that it has opened. */
+function open() {
+  const clients: Session[] = [];
+  const { postgres } = readSettings(
+    environmentOf({ ...database, host: proxy.host, port: proxy.port }, issuer),
+  );
+  const opened = openDatabase(postgres);
+  const { Session: Opened } = opened.hosts;
+  class Followed extends Opened {
+    constructor(...options: ConstructorParameters<typeof Opened>) {
+      super(...options);
+      clients.push(this);
+    }
+  }
+  Object.defineProperty(opened.hosts, 'Session', { value: Followed });
+  return { opened, clients };
+}
+
+/** How a session ends: with a message of PostgreSQL, or without a word. */
+const ENDS = {
+  'PostgreSQL says so': {
+    event: 'data',
+    end: () =>
+      admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`),
+  },
+  'the connection is closed': { event: 'end', end: async () => proxy.endAll() },
+} as const;
+
+const cases = kinds.flatMap((kind) =>
+  (['PostgreSQL says so', 'the connection is closed'] as const).flatMap((how) =>
+    (['prependOnceListener', 'once'] as const).map((listen) => ({
+      kind,
+      how,
+      listen,
+      moment: listen === 'once' ? 'after' : 'in the turn of the event loop in which',
+    })),
+  ),
+);
+
+test.each(cases)(
+  'a statement that is not sent $moment $how is sent to another session: $kind',
+  async ({ kind, how, listen }) => {
+    const { opened, clients } = open();
+    const insert = prepare<{ id: readonly [string] }, { id: string }>(
+      opened.statements,
+      'INSERT notes',
+      ({ id }) => sql`insert into notes select id, 'once' from unnest(${id}::uuid[]) as id returning id`,
+      kind,
+    );
+    const write = () => insert({ id: [ID] });
+    await write();
+    const [{ connection }] = clients as [Session];
+    const answer = new Promise((resolve) => {
+      connection.stream[listen](ENDS[how].event, () => resolve(write().catch((fault) => fault)));
+    });
+    await ENDS[how].end();
+
+    expect(await answer).toEqual([{ id: ID }]);
+    expect(await admin.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
+    await opened.close(1);
+  },
+);

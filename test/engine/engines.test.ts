@@ -1,0 +1,71 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { runMigrations } from '../../lib/migrations/index.ts';
+import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { freshAddress } from '../stage/answers.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { startProxy, through } from '../stage/proxy.ts';
+import { environmentOf, startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+
+/** What an engine may lack. */
+const PECULIAR = [
+  'pg_try_advisory_lock',
+  'lock_timeout',
+  'client_connection_check_interval',
+  'default_transaction_isolation',
+  'statement_timeout',
+  'autovacuum',
+];
+
+/** All that an instance sends to PostgreSQL, from its first migration to a create under a key. */
+async function sentBy(variables: Variables): Promise<string> {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const proxy = await startProxy(database);
+  let sent = '';
+  proxy.requestsThrough(() =>
+    through(async (chunk, push) => {
+      sent += chunk.toString('latin1');
+      push(chunk);
+    }),
+  );
+  const place = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
+  const service = await startService({ ...place, ...variables }, { database, issuer });
+  onTestFinished(async () => {
+    await service.stop();
+    await Promise.all([proxy.stop(), issuer.stop(), database.drop()]);
+  });
+  const headers = { 'idempotency-key': 'some-key' };
+  const created = await service.call('POST', '/api/v1/users/', { email: freshAddress() }, { headers });
+  expect(created.status).toBe(201);
+  return sent;
+}
+
+const peculiarIn = (sent: string) => PECULIAR.filter((word) => sent.includes(word));
+
+test('a distributed engine is sent nothing that it may lack, and PostgreSQL is', async () => {
+  expect(peculiarIn(await sentBy({ SVC_POSTGRES_ENGINE: 'distributed' }))).toEqual([]);
+  expect(peculiarIn(await sentBy({ SVC_POSTGRES_ENGINE: 'postgresql' }))).toEqual(PECULIAR);
+});
+
+test('instances that migrate a distributed engine at once have no lock, and all of them succeed', async () => {
+  const database = await createDatabase();
+  onTestFinished(async () => void (await database.drop()));
+  const issuer = {
+    issuer: 'https://issuer.example',
+    jwksUri: 'https://issuer.example/jwks',
+    audience: 'users',
+  };
+  const environment = { ...environmentOf(database, issuer), SVC_POSTGRES_ENGINE: 'distributed' };
+  const { postgres } = readSettings(environment);
+  await Promise.all(Array.from({ length: 8 }, () => runMigrations(postgres)));
+  const admin = await administer(database.name);
+  onTestFinished(admin.end);
+
+  expect(await admin.query('SELECT count(*)::int FROM user_changes_head')).toEqual([{ count: 1 }]);
+  expect(
+    await admin.query(
+      'SELECT count(*)::int FROM pg_index JOIN pg_class ON oid = indexrelid WHERE NOT indisvalid',
+    ),
+  ).toEqual([{ count: 0 }]);
+});

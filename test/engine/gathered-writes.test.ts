@@ -1,0 +1,219 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { withinRequest } from '../../lib/http/request-scope.ts';
+import { type Database, openDatabase } from '../../lib/postgres/database.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+import { prepare } from '../stage/statements.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let admin: Awaited<ReturnType<typeof administer>>;
+let opened: Database;
+
+beforeAll(async () => {
+  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  admin = await administer(database.name);
+  await admin.query(`CREATE TABLE notes
+    (id uuid PRIMARY KEY, note text CHECK (note <> 'bad'), writes int DEFAULT 1, place bigserial, transaction xid8 DEFAULT pg_current_xact_id())`);
+  opened = openDatabase(readSettings(environmentOf(database, issuer)).postgres);
+});
+
+beforeEach(async () => {
+  await admin.query('TRUNCATE notes');
+});
+
+afterAll(async () => {
+  await Promise.all([opened.close(1), issuer.stop(), admin.end()]);
+  await database.drop();
+});
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
+const idOf = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
+
+/** Adds to the note of an id, or begins one; takes as many seconds as are given. */
+function writingNotes(seconds = 0) {
+  const write = prepare<{ id: readonly [string]; note: readonly [string] }, { id: string; note: string }>(
+    opened.statements,
+    'INSERT notes',
+    (given) => sql`with slept as materialized (select pg_sleep(${sql.lit(seconds)}))
+      insert into notes (id, note) select given.id, given.note
+      from slept, unnest(${given.id}::uuid[], ${given.note}::text[]) as given (id, note)
+      on conflict (id) do update
+        set note = notes.note || excluded.note, writes = notes.writes + 1, transaction = pg_current_xact_id()
+      returning id, note`,
+    'batched-write',
+  );
+  return (number: number, note: string) => write({ id: [idOf(number)], note: [note] });
+}
+
+const written = (number: number, note: string) => [{ id: idOf(number), note }];
+
+/** How each ended: what it resolved with, or the problem or fault that it was refused with. */
+async function endsOf(answers: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(answers);
+  return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
+}
+
+describe('writes', () => {
+  test('that come together are one statement, and each has its own answer', async () => {
+    const write = writingNotes();
+    const answers = await Promise.all(numbers(50).map((number) => write(number, `note ${number}`)));
+    const [{ statements } = {}] = await admin.query(
+      'SELECT count(DISTINCT transaction)::int AS statements FROM notes',
+    );
+
+    expect(answers).toEqual(numbers(50).map((number) => written(number, `note ${number}`)));
+    expect(statements).toBe(1);
+  });
+
+  test('of one id are carried out one after another, in the order in which they came', async () => {
+    const write = writingNotes();
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((letter) => write(1, letter)));
+    const rows = await admin.query('SELECT id, note, writes FROM notes');
+
+    expect(answers).toEqual(['a', 'ab', 'abc', 'abcd'].map((note) => written(1, note)));
+    expect(rows).toEqual([{ id: idOf(1), note: 'abcd', writes: 4 }]);
+  });
+
+  test('are carried out in the order of their ids, so that two statements never wait for each other', async () => {
+    const write = writingNotes();
+    await Promise.all([7, 3, 9, 1].map((number) => write(number, 'note')));
+    const rows = await admin.query('SELECT id FROM notes ORDER BY place');
+
+    expect(rows).toEqual([1, 3, 7, 9].map((number) => ({ id: idOf(number) })));
+  });
+
+  test('are sent in parts, and one by one, when together they fail, so that only those at fault fail', async () => {
+    const write = writingNotes();
+    const notes = numbers(50).map((number) => (number % 20 === 4 ? 'bad' : `note ${number}`));
+    const ended = await endsOf(notes.map((note, number) => write(number, note)));
+
+    expect(ended).toEqual(
+      notes.map((note, number) =>
+        note === 'bad' ? expect.objectContaining({ code: '23514' }) : written(number, note),
+      ),
+    );
+  });
+
+  test('do not wait for one that waits for a lock, which goes on when it has it', async () => {
+    const write = writingNotes();
+    await write(0, 'before');
+    const other = await administer(database.name);
+    await other.query('BEGIN');
+    await other.query("UPDATE notes SET note = 'meanwhile' WHERE true");
+    const waiting = write(0, ', after');
+    const others = await Promise.all(numbers(40).map((number) => write(number + 1, 'free')));
+    const later = await Promise.all(numbers(40).map((number) => write(number + 50, 'free')));
+    await other.query('COMMIT');
+    await other.end();
+
+    expect(others).toEqual(numbers(40).map((number) => written(number + 1, 'free')));
+    expect(later).toEqual(numbers(40).map((number) => written(number + 50, 'free')));
+    expect(await waiting).toEqual(written(0, 'meanwhile, after'));
+  });
+
+  test('go past a statement that is late', async () => {
+    const [slow, write] = [writingNotes(0.3), writingNotes()];
+    const ended: string[] = [];
+    const first = slow(0, 'slow').then(() => ended.push('first'));
+    await until('it runs', async () => {
+      const running = await admin.query(
+        "SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%slept%0.3%' AND pid <> pg_backend_pid()",
+      );
+      return running.length > 0;
+    });
+    const second = slow(1, 'slow').then(() => ended.push('second'));
+    const others = numbers(20).map((number) => write(number + 2, 'free').then(() => ended.push('other')));
+    await Promise.all([first, second, ...others]);
+
+    expect(ended.slice(0, 20)).toEqual(others.map(() => 'other'));
+    // In transactions of their own, of which the second began before the first had ended.
+    const [{ apart } = {}] = await admin.query(
+      `SELECT count(DISTINCT transaction)::int AS apart FROM notes WHERE note = 'slow'`,
+    );
+    expect(apart).toBe(2);
+  });
+
+  test('are 503 when their connection dies, and are never sent again', async () => {
+    const write = writingNotes(0.3);
+    const ended = endsOf(numbers(50).map((number) => write(number, 'once')));
+    await until('it runs', async () => {
+      const rows = await admin.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%slept%'`,
+      );
+      return rows.length > 0;
+    });
+
+    expect(await ended).toEqual(numbers(50).map(() => unavailable));
+    expect(await admin.query('SELECT FROM notes')).toEqual([]);
+    expect(await writingNotes()(1, 'again')).toEqual(written(1, 'again'));
+  });
+
+  test('of which one is given up are carried out, and answered to the others', async () => {
+    const write = writingNotes(0.4);
+    const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 100 }, () =>
+      write(1, 'given up'),
+    );
+    const other = write(2, 'waited for');
+
+    expect(await endsOf([givenUp])).toEqual([unavailable]);
+    expect(await other).toEqual(written(2, 'waited for'));
+  });
+
+  test('of which one is given up before they are sent in parts are carried out without it', async () => {
+    const write = writingNotes();
+    await write(0, 'before');
+    const other = await administer(database.name);
+    await other.query('BEGIN');
+    await other.query("UPDATE notes SET note = 'meanwhile' WHERE true");
+    const waiting = write(0, ', after');
+    // The wait for the lock takes longer.
+    const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 10 }, () =>
+      write(1, 'given up'),
+    );
+    const ended = endsOf([givenUp, write(2, 'free')]);
+
+    expect(await ended).toEqual([unavailable, written(2, 'free')]);
+    await other.query('COMMIT');
+    await other.end();
+    expect(await waiting).toEqual(written(0, 'meanwhile, after'));
+    expect(await admin.query(`SELECT FROM notes WHERE id = '${idOf(1)}'`)).toEqual([]);
+  });
+
+  test('that fail together when no time is left to find the one at fault are 503', async () => {
+    // The fault comes a moment after the time is up, and most often before the writes are given up.
+    const write = writingNotes(0.11);
+    const rounds = numbers(20).map(async (round) => {
+      await sleep(round * 7);
+      const [, other] = await withinRequest({ requestId: 'r', answeredBy: performance.now() + 105 }, () =>
+        endsOf([write(2 * round, 'bad'), write(2 * round + 1, 'good')]),
+      );
+      return other;
+    });
+
+    expect(await Promise.all(rounds)).toEqual(rounds.map(() => unavailable));
+  });
+
+  test('that a conflict of transactions has undone are sent again', async () => {
+    await admin.query(`CREATE SEQUENCE attempts;
+      CREATE FUNCTION refuse_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('attempts') = 1 THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF; RETURN NEW; END $$;
+      CREATE TRIGGER refuse_first BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION refuse_first()`);
+    const before = opened.statements.retried.serialization_failure;
+    const write = writingNotes();
+    const answers = await Promise.all(numbers(5).map((number) => write(number, 'once')));
+    await admin.query('DROP TRIGGER refuse_first ON notes');
+
+    expect(answers).toEqual(numbers(5).map((number) => written(number, 'once')));
+    expect(opened.statements.retried.serialization_failure - before).toBe(5);
+    expect(await admin.query('SELECT DISTINCT writes FROM notes')).toEqual([{ writes: 1 }]);
+  });
+});

@@ -1,0 +1,232 @@
+import { getEventListeners } from 'node:events';
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { migrations, runMigrations } from '../../lib/migrations/index.ts';
+import { engineProfile } from '../../lib/postgres/engine-profile.ts';
+import { type Migration, migrate } from '../../lib/postgres/index.ts';
+import { createIndexConcurrently } from '../../lib/postgres/migrate/concurrent-index.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { hold, holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../stage/locks.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { startProxy } from '../stage/proxy.ts';
+import { environmentOf } from '../stage/service.ts';
+import { until } from '../stage/until.ts';
+
+const issuer = {
+  issuer: 'https://issuer.example',
+  jwksUri: 'https://issuer.example/jwks',
+  audience: 'users',
+};
+
+/** An empty database of a test's own, and its settings. */
+async function emptyDatabase() {
+  const database = await createDatabase();
+  onTestFinished(async () => void (await database.drop()));
+  const admin = await administer(database.name);
+  onTestFinished(admin.end);
+  return { database, admin, settings: readSettings(environmentOf(database, issuer)).postgres };
+}
+
+/** One that has the tables of now. */
+async function migratedDatabase() {
+  const made = await emptyDatabase();
+  await runMigrations(made.settings);
+  return made;
+}
+
+const recorded = ({ admin }: Awaited<ReturnType<typeof emptyDatabase>>) =>
+  admin.query('SELECT name, count(*)::int FROM kysely_migration GROUP BY name ORDER BY name');
+
+const structure = ({ admin }: Awaited<ReturnType<typeof emptyDatabase>>) =>
+  admin.query(`
+    SELECT indexdef AS definition FROM pg_indexes WHERE tablename = 'users'
+    UNION ALL SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'users'::regclass
+    UNION ALL SELECT concat_ws(' ', column_name, data_type, datetime_precision, is_nullable, column_default, collation_name)
+      FROM information_schema.columns WHERE table_name = 'users' ORDER BY 1`);
+
+const nameIndex: Migration = (send) =>
+  createIndexConcurrently(send, { name: 'users_full_name_idx', on: sql`users (full_name)` });
+
+/** What there was before any other: instances of the first version take more for a broken schema. */
+const ofFirstVersion = { '0001-users': migrations['0001-users'] };
+
+const withNameIndex = { ...ofFirstVersion, '9001-name-index': nameIndex };
+
+/** What the first version of the service did at its start. */
+async function migrateAsFirstVersion({ database }: Awaited<ReturnType<typeof emptyDatabase>>) {
+  const { host, port, user, password, name } = database;
+  const pool = new pg.Pool({ host, port, user, password, database: name, max: 1 });
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
+  const up = async (transaction: Kysely<unknown>) => {
+    await sql`create table users (
+      id uuid primary key, email text collate "pg_c_utf8" not null, full_name text,
+      is_active boolean not null default true, created_at timestamptz(3) not null default now(),
+      updated_at timestamptz(3) not null default now(), version bigint not null default 1,
+      constraint users_email_length check (char_length(email) between 1 and 255),
+      constraint users_full_name_length check (char_length(full_name) <= 255)
+    )`.execute(transaction);
+    await sql`create unique index users_email_key on users (lower(upper(email)))`.execute(transaction);
+    await sql`create index users_created_at_id_idx on users (created_at, id)`.execute(transaction);
+  };
+  const provider = { getMigrations: async () => ({ '0001-users': { up } }) };
+  const { error } = await new Migrator({ db, provider }).migrateToLatest();
+  await db.destroy();
+  return error;
+}
+
+test('the migrations are in the order of their names', () => {
+  const names = Object.keys(migrations);
+
+  expect(names).toEqual(names.toSorted());
+});
+
+test('of many instances that start at once one migrates, and the others wait until it has', async () => {
+  const made = await emptyDatabase();
+  let runs = 0;
+  const slow: Migration = async (send) => {
+    runs += 1;
+    await send(sql`select pg_sleep(0.5)`);
+    await nameIndex(send, engineProfile(made.settings));
+  };
+  const known = { ...migrations, '9001-slow': slow };
+  await Promise.all(Array.from({ length: 8 }, () => migrate(made.settings, known)));
+
+  expect(runs).toBe(1);
+  expect(await recorded(made)).toEqual(Object.keys(known).map((name) => ({ name, count: 1 })));
+});
+
+test('every migration may run again, whatever of it is there', async () => {
+  const made = await migratedDatabase();
+  const before = await structure(made);
+  await made.admin.query('DELETE FROM kysely_migration');
+  await made.admin.query('DROP INDEX users_created_at_id_idx');
+  await runMigrations(made.settings);
+
+  expect(await structure(made)).toEqual(before);
+});
+
+test('a schema with later migrations is left as it is, also by a role that may change nothing', async () => {
+  const made = await migratedDatabase();
+  const role = `reader_${made.database.name}`;
+  await made.admin.query("INSERT INTO kysely_migration VALUES ('9999-later', '2030-01-01T00:00:00.000Z')");
+  await made.admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+  onTestFinished(async () => {
+    await made.admin.query(`DROP OWNED BY ${role}`);
+    await made.admin.query(`DROP ROLE ${role}`);
+  });
+  await made.admin.query(`GRANT SELECT ON kysely_migration TO ${role}`);
+  await runMigrations({ ...made.settings, user: role, password: 'secret' });
+
+  expect((await recorded(made)).map(({ name }) => name)).toEqual([...Object.keys(migrations), '9999-later']);
+});
+
+test('an index that a broken attempt has left is made anew', async () => {
+  const made = await migratedDatabase();
+  await made.admin.query("INSERT INTO users (id, email, full_name) VALUES (gen_random_uuid(), 'a@b', 'Ada')");
+  await made.admin.query("INSERT INTO users (id, email, full_name) VALUES (gen_random_uuid(), 'c@d', 'Ada')");
+  const broken = made.admin.query(
+    'CREATE UNIQUE INDEX CONCURRENTLY users_full_name_idx ON users (full_name)',
+  );
+  await expect(broken).rejects.toThrow('could not create unique index');
+  const validity = () =>
+    made.admin.query(
+      "SELECT indisvalid, indisunique FROM pg_index WHERE indexrelid = 'users_full_name_idx'::regclass",
+    );
+  const left = await validity();
+  await migrate(made.settings, withNameIndex);
+
+  expect(left).toEqual([{ indisvalid: false, indisunique: true }]);
+  expect(await validity()).toEqual([{ indisvalid: true, indisunique: false }]);
+});
+
+test('an index is made concurrently while instances of the first version come and go', async () => {
+  const made = await emptyDatabase();
+  await migrate(made.settings, ofFirstVersion);
+  const writer = await hold(made.database, 'LOCK TABLE users IN ROW EXCLUSIVE MODE');
+  const running = migrate(made.settings, withNameIndex);
+  await untilUnderWay(1, made.database);
+  // The index waits for the writer; those of the first version must wait for nobody but each other.
+  const outcomes = await Promise.all([migrateAsFirstVersion(made), migrateAsFirstVersion(made)]);
+  await writer.release();
+  await running;
+
+  expect(outcomes).toEqual([undefined, undefined]);
+  expect((await recorded(made)).map(({ name }) => name)).toEqual(Object.keys(withNameIndex));
+});
+
+test('instances of the first version and of this one may start at once with an empty database', async () => {
+  const made = await emptyDatabase();
+  const old = until(
+    'the first version has migrated',
+    async () => (await migrateAsFirstVersion(made)) === undefined,
+  );
+  const run = () => migrate(made.settings, ofFirstVersion);
+  await Promise.all([old, run(), run()]);
+
+  expect(await recorded(made)).toEqual([{ name: '0001-users', count: 1 }]);
+});
+
+test('no write waits behind a change of the table that waits itself', async () => {
+  const made = await migratedDatabase();
+  const reader = await hold(made.database, 'SELECT FROM users');
+  const addColumn: Migration = async (send) => {
+    await send(sql`alter table users add column if not exists note text`);
+  };
+  const running = migrate(made.settings, { ...migrations, '9001-note': addColumn });
+  await untilUnderWay(1, made.database);
+  // Without a limit it would wait until the reader is gone.
+  await made.admin.query("INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'ada@example.com')");
+  await reader.release();
+  await running;
+
+  expect(await made.admin.query('SELECT email, note FROM users')).toEqual([
+    { email: 'ada@example.com', note: null },
+  ]);
+});
+
+test('a run is given up where it waits, when it is told to', async () => {
+  const { database, settings } = await emptyDatabase();
+  const lock = await holdMigrations(database);
+  onTestFinished(lock.release);
+  const stopping = new AbortController();
+  const running = runMigrations(settings, stopping.signal);
+  await Promise.all([
+    expect(running).rejects.toThrow(),
+    untilMigrationsAreAskedFor(database).then(() => stopping.abort()),
+  ]);
+});
+
+test('a network that forgets the connection of a run is no reason to wait for it', async () => {
+  const { database, admin, settings } = await emptyDatabase();
+  const proxy = await startProxy(database);
+  onTestFinished(() => proxy.stop());
+  // Not committed, so that the first statement is under way when the network goes.
+  const other = await hold(database, 'CREATE TABLE kysely_migration (name text)');
+  const through = { ...settings, servers: [{ host: proxy.host, port: proxy.port }] as const };
+  const running = runMigrations(through);
+  await untilUnderWay(1, database);
+  proxy.forget();
+  await Promise.all([expect(running).rejects.toThrow('Connection terminated'), other.release()]);
+  // Whoever is next need not wait for what the server still takes for alive, but for a few seconds.
+  await runMigrations(through);
+
+  expect(await admin.query('SELECT name FROM kysely_migration ORDER BY name')).toEqual(
+    Object.keys(migrations).map((name) => ({ name })),
+  );
+});
+
+test('a run that does not get to the server leaves nothing behind that waits for the end of the service', async () => {
+  const { settings } = await emptyDatabase();
+  const proxy = await startProxy(settings.servers[0]);
+  onTestFinished(proxy.stop);
+  const away = { ...settings, servers: [{ host: proxy.host, port: proxy.port }] as const };
+  const { signal } = new AbortController();
+  await proxy.refuse();
+
+  for (let count = 0; count < 3; count += 1)
+    await expect(runMigrations(away, signal)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});

@@ -1,0 +1,378 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { type RawBuilder, sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { withinRequest } from '../../lib/http/request-scope.ts';
+import { type Database, openDatabase } from '../../lib/postgres/database.ts';
+import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
+import { administer } from '../stage/administration.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+import { prepare, prepareBinary } from '../stage/statements.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let admin: Awaited<ReturnType<typeof administer>>;
+let opened: Database;
+
+beforeAll(async () => {
+  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  admin = await administer(database.name);
+  await admin.query('CREATE TABLE items (id int PRIMARY KEY, note int DEFAULT 0)');
+  await admin.query('CREATE TABLE written (item text)');
+  opened = openDatabase(readSettings(environmentOf(database, issuer)).postgres);
+});
+
+afterAll(async () => {
+  await Promise.all([opened.close(1), issuer.stop(), admin.end()]);
+  await database.drop();
+});
+
+/** A statement of this kind; `given` are its values. */
+function statement<Values extends Record<string, unknown>>(
+  kind: Kind,
+  write: (given: Values) => RawBuilder<unknown>,
+) {
+  return prepare<Values, unknown>(opened.statements, 'SELECT items', write, kind);
+}
+
+const echo = () =>
+  statement<{ text: string }>(
+    'list',
+    ({ text }) => sql`select ${text}::text as text, pg_backend_pid() as at`,
+  );
+const nap = (kind: Kind) =>
+  statement<{ seconds: number }>(
+    kind,
+    ({ seconds }) => sql`select pg_sleep(${seconds}::float8)::text as nap, pg_backend_pid() as at`,
+  );
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
+const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
+
+/** How each ended: what it resolved with, or the problem or code that it was refused with. */
+async function endsOf(answers: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(answers);
+  return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
+}
+
+/** Ends the sessions that run a statement in which this stands. */
+async function terminate(part: string): Promise<void> {
+  await until('it runs', async () => {
+    const rows = await admin.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%${part}%'`,
+    );
+    return rows.length > 0;
+  });
+}
+
+describe('statements that share a connection', () => {
+  test('get each its own answer, or its own error', async () => {
+    const divide = statement<{ by: number }>('list', ({ by }) => sql`select 12 / ${by}::int as quotient`);
+
+    expect(await endsOf([4, 3, 0, 2, 1].map((by) => divide({ by })))).toEqual([
+      [{ quotient: 3 }],
+      [{ quotient: 4 }],
+      expect.objectContaining({ message: 'PostgreSQL refused a value that validation let pass: 22012' }),
+      [{ quotient: 6 }],
+      [{ quotient: 12 }],
+    ]);
+  });
+
+  test('of which some cannot be prepared fail by themselves, and are prepared as soon as they can be', async () => {
+    const [read, count] = [echo(), statement('list', () => sql`select count(*)::int as count from later`)];
+    const answered = (text: string) => [{ text, at: expect.any(Number) }];
+    const ends = await endsOf([
+      read({ text: 'one' }),
+      count({}),
+      count({}),
+      read({ text: 'two' }),
+      count({}),
+      read({ text: 'three' }),
+    ]);
+    await admin.query('CREATE TABLE later (id int)');
+
+    expect(ends).toEqual([
+      answered('one'),
+      unavailable,
+      unavailable,
+      answered('two'),
+      unavailable,
+      answered('three'),
+    ]);
+    expect(await Promise.all([count({}), count({})])).toEqual([[{ count: 0 }], [{ count: 0 }]]);
+  });
+
+  test('carry any text and any bytes, of any length, or null', async () => {
+    const same = statement<{ text: string | null; bytes: Buffer; list: readonly string[] }>(
+      'list',
+      ({ text, bytes, list }) =>
+        sql`select ${text}::text as text, ${bytes}::bytea as bytes, ${list}::text[] as list, true as yes, 7 as seven`,
+    );
+    // PostgreSQL keeps no U+0000; validation refuses it.
+    const text = fc.string({ unit: 'binary', maxLength: 300 }).map((value) => value.replaceAll('\0', '0'));
+    const values = fc.record({
+      text: fc.option(text),
+      bytes: fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+      list: fc.array(text, { maxLength: 5 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(values, { minLength: 1, maxLength: 20 }), async (all) => {
+        const answers = await Promise.all(all.map((one) => same(one)));
+        expect(answers).toEqual(all.map((one) => [{ ...one, yes: true, seven: 7 }]));
+      }),
+      { numRuns: 60 },
+    );
+    const long = { text: 'ö'.repeat(200_000), bytes: Buffer.alloc(300_000, 1), list: ['x'.repeat(100_000)] };
+    expect(await Promise.all([same(long), same(long)])).toEqual(
+      [long, long].map((one) => [{ ...one, yes: true, seven: 7 }]),
+    );
+  });
+
+  test('are answered in binary where their rows are wanted as they came, beside others that are read', async () => {
+    const binary = prepareBinary<{ number: number }>(
+      opened.statements,
+      'SELECT items',
+      ({ number }) =>
+        sql`select ${number}::int, repeat('ö', ${number}::int), null from generate_series(1, 100)`,
+      'list',
+    );
+    const read = echo();
+    const answers = numbers(60).map(async (number) => {
+      const [rows, [row]] = await Promise.all([binary({ number }), read({ text: String(number) })]);
+      const texts = rows.map(({ bytes, at }) => {
+        const length = bytes.readInt32BE(at + 8);
+        const end = at + 12 + length;
+        return [bytes.readInt32BE(at + 4), bytes.toString('utf8', at + 12, end), bytes.readInt32BE(end)];
+      });
+      return [texts, (row as { text: string }).text];
+    });
+
+    expect(await Promise.all(answers)).toEqual(
+      numbers(60).map((number) => [
+        Array.from({ length: 100 }, () => [number, 'ö'.repeat(number), -1]),
+        String(number),
+      ]),
+    );
+  });
+
+  test('are reads on one connection and writes on others', async () => {
+    const read = echo();
+    const answers = await Promise.all(numbers(50).map((number) => read({ text: String(number) })));
+
+    expect(answers.map(([row]) => (row as { text: string }).text)).toEqual(numbers(50).map(String));
+    expect(new Set(answers.map(([row]) => (row as { at: number }).at)).size).toBe(1);
+  });
+
+  test('are answered when one before them was given up, each with its own', async () => {
+    const [sleep, read] = [nap('list'), echo()];
+    const answeredBy = performance.now() + 100;
+    const givenUp = withinRequest({ requestId: 'r', answeredBy }, () => sleep({ seconds: 0.6 }));
+    const siblings = numbers(10).map((number) => read({ text: String(number) }));
+
+    expect(await endsOf([givenUp])).toEqual([unavailable]);
+    expect(await Promise.all(siblings)).toEqual(
+      numbers(10).map((number) => [{ text: String(number), at: expect.any(Number) }]),
+    );
+  });
+
+  test('that read are sent once more when it dies with 50 of them', async () => {
+    const [sleep, read] = [nap('list'), echo()];
+    const first = sleep({ seconds: 0.5 });
+    const others = numbers(50).map((number) => read({ text: String(number) }));
+    const ended = endsOf([first, ...others]);
+    await terminate('pg_sleep');
+
+    expect(await ended).toEqual([
+      [{ nap: '', at: expect.any(Number) }],
+      ...numbers(50).map((number) => [{ text: String(number), at: expect.any(Number) }]),
+    ]);
+  });
+
+  test('do not wait for one that takes long', async () => {
+    const [sleep, read] = [nap('single'), echo()];
+    const ended: string[] = [];
+    const long = numbers(8).map(() => sleep({ seconds: 0.3 }).then(() => ended.push('single')));
+    const short = numbers(50).map((number) => read({ text: String(number) }).then(() => ended.push('short')));
+    await Promise.all([...long, ...short]);
+
+    expect(ended).toEqual([...short.map(() => 'short'), ...long.map(() => 'single')]);
+  });
+
+  test('are refused when too many wait', async () => {
+    const sleep = nap('list');
+    const ends = await endsOf(numbers(500).map(() => sleep({ seconds: 0.01 })));
+
+    expect(ends.filter((end) => !Array.isArray(end)).length).toBeGreaterThan(0);
+    expect(ends).toEqual(
+      ends.map((end) => (Array.isArray(end) ? [{ nap: '', at: expect.any(Number) }] : unavailable)),
+    );
+  });
+});
+
+describe('lookups', () => {
+  const uuid = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+  const [fault, slow] = [uuid(999), uuid(998)];
+
+  beforeAll(async () => {
+    await admin.query('CREATE TABLE named (id uuid PRIMARY KEY, name text)');
+    await admin.query(`INSERT INTO named SELECT ('00000000-0000-7000-8000-' || lpad(number::text, 12, '0'))::uuid, number
+      FROM generate_series(0, 99) AS number`);
+    await admin.query(`CREATE FUNCTION checked(uuid) RETURNS uuid LANGUAGE plpgsql AS $$ BEGIN
+      IF $1 = '${fault}' THEN RAISE EXCEPTION 'a fault' USING ERRCODE = 'XX000'; END IF;
+      IF $1 = '${slow}' THEN PERFORM pg_sleep(0.8); END IF; RETURN $1; END $$`);
+    await admin.query('CREATE SEQUENCE sent');
+  });
+
+  /** Counts the statements in `sent`. */
+  const lookUp = () => {
+    const select = statement<{ ids: readonly [string] }>(
+      'batched-read',
+      ({ ids }) => sql`with one as materialized (select nextval('sent'))
+        select named.id, named.name from one, named
+        where named.id = any(array(select checked(id) from unnest(${ids}::uuid[]) as id))`,
+    );
+    return (id: string) => select({ ids: [id] });
+  };
+
+  /** Lookups with names, and the names of those that have ended, in that order. */
+  function lookingUp() {
+    const read = lookUp();
+    const ended: string[] = [];
+    async function reading(id: string, name: string): Promise<void> {
+      await read(id);
+      ended.push(name);
+    }
+    return { reading, ended };
+  }
+
+  test('that come in one turn of the event loop are one statement, and each has its own answer', async () => {
+    const read = lookUp();
+    const [before] = await admin.query("SELECT nextval('sent')::int AS count");
+    const ids = [...numbers(50).map(uuid), uuid(7), uuid(500), uuid(8).toUpperCase()];
+    const answers = await Promise.all(ids.map(read));
+    const [after] = await admin.query("SELECT nextval('sent')::int AS count");
+
+    expect(answers).toEqual([
+      ...numbers(50).map((number) => [{ id: uuid(number), name: String(number) }]),
+      [{ id: uuid(7), name: '7' }],
+      [],
+      [{ id: uuid(8), name: '8' }],
+    ]);
+    expect(Number(after?.count) - Number(before?.count)).toBe(2);
+  });
+
+  test('that come while a statement is in progress are one statement, when it is answered', async () => {
+    const { reading, ended } = lookingUp();
+    const [before] = await admin.query("SELECT nextval('sent')::int AS count");
+    const first = reading(slow, 'first');
+    await pause(100);
+    const others: Promise<void>[] = [];
+    for (const number of numbers(20)) {
+      await pause(2);
+      others.push(reading(uuid(number), 'other'));
+    }
+    await Promise.all([first, ...others]);
+    const [after] = await admin.query("SELECT nextval('sent')::int AS count");
+
+    expect(ended).toEqual(['first', ...others.map(() => 'other')]);
+    expect(Number(after?.count) - Number(before?.count)).toBe(3);
+  });
+
+  test('that wait to be sent for longer than SVC_POSTGRES_POOL_TIMEOUT are refused', async () => {
+    const { postgres } = readSettings({
+      ...environmentOf(database, issuer),
+      SVC_POSTGRES_POOL_TIMEOUT: '0.3',
+    });
+    const short = openDatabase(postgres);
+    onTestFinished(() => short.close(1));
+    const select = prepare<{ ids: readonly [string] }, unknown>(
+      short.statements,
+      'SELECT named',
+      ({ ids }) => sql`select checked(id) as id from unnest(${ids}::uuid[]) as id`,
+      'batched-read',
+    );
+    const read = (id: string) => select({ ids: [id] });
+    await read(uuid(1));
+    const inProgress = read(slow);
+    await pause(50);
+    const waiting = read(uuid(1));
+    const first = Promise.race([inProgress.then(() => 'answered'), waiting.catch(({ message }) => message)]);
+
+    expect(await first).toBe('no connection became free in time');
+    expect(await endsOf([waiting, inProgress])).toEqual([unavailable, [{ id: slow }]]);
+  });
+
+  test('are read one by one when together they fail, so that only the one at fault fails', async () => {
+    const read = lookUp();
+    const ended = await endsOf([...numbers(9).map(uuid), fault, uuid(9)].map(read));
+
+    expect(ended).toEqual([
+      ...numbers(9).map((number) => [{ id: uuid(number), name: String(number) }]),
+      expect.objectContaining({ message: 'a fault' }),
+      [{ id: uuid(9), name: '9' }],
+    ]);
+  });
+
+  test('see what was written before they came, however many are on their way', async () => {
+    const read = lookUp();
+    const reading = { isOver: false };
+    const others = numbers(20).map(async (number) => {
+      while (!reading.isOver) await read(uuid(number));
+    });
+    for (const number of numbers(40)) {
+      await admin.query(`UPDATE named SET name = 'after ${number}' WHERE id = '${uuid(3)}'`);
+      expect(await read(uuid(3))).toEqual([{ id: uuid(3), name: `after ${number}` }]);
+    }
+    reading.isOver = true;
+    await Promise.all(others);
+  });
+
+  test('of which one is given up are answered to the others', async () => {
+    const holder = await administer(database.name);
+    await holder.query('BEGIN');
+    await holder.query('LOCK TABLE named IN ACCESS EXCLUSIVE MODE');
+    const read = lookUp();
+    const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 300 }, () =>
+      read(uuid(1)),
+    );
+    const other = read(uuid(2));
+    const ended = await endsOf([givenUp]);
+    await holder.query('ROLLBACK');
+    await holder.end();
+
+    expect(ended).toEqual([unavailable]);
+    expect(await other).toEqual([{ id: uuid(2), name: '2' }]);
+  });
+});
+
+describe('a statement that is prepared', () => {
+  const kinds: readonly Kind[] = ['list', 'single'];
+
+  test.each(kinds)('is prepared anew when a migration has changed its columns: %s', async (kind) => {
+    await admin.query(`CREATE TABLE changed_${kind} (value int)`);
+    await admin.query(`INSERT INTO changed_${kind} VALUES (1)`);
+    const table = sql.raw(`changed_${kind}`);
+    const read = statement(kind, () => sql`select value from ${table}`);
+    const before = await Promise.all(numbers(20).map(() => read({})));
+    await admin.query(`ALTER TABLE changed_${kind} ALTER value TYPE text`);
+    const after = await Promise.all(numbers(20).map(() => read({})));
+
+    expect(before).toEqual(before.map(() => [{ value: 1 }]));
+    expect(after).toEqual(after.map(() => [{ value: '1' }]));
+  });
+
+  test.each(kinds)('is prepared anew when the session has forgotten it: %s', async (kind) => {
+    const [read, forget] = [
+      statement(kind, () => sql`select 1 as one`),
+      statement(kind, () => sql`deallocate all`),
+    ];
+    await read({});
+    await forget({});
+
+    expect(await Promise.all(numbers(20).map(() => read({})))).toEqual(numbers(20).map(() => [{ one: 1 }]));
+  });
+});

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../lib/postgres/database.ts';
+import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { environmentOf } from '../stage/service.ts';
+import { prepare } from '../stage/statements.ts';
+import { startIssuer } from '../stage/tokens.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let opened: Database;
+
+beforeAll(async () => {
+  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  opened = openDatabase(
+    readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_STATEMENT_TIMEOUT: '4' }).postgres,
+  );
+  await inDatabase(database, 'CREATE TABLE kept ()');
+});
+
+afterAll(async () => {
+  await Promise.all([opened.close(1), issuer.stop()]);
+  await database.drop();
+});
+
+/** In milliseconds; 0 for none. */
+type Limit = { readonly limit: number };
+const limit = sql`(select setting::int from pg_settings where name = 'lock_timeout')`;
+
+/** The limit on the wait, of a statement that needs the table. */
+const needing = (kind: Kind) =>
+  prepare<Record<string, never>, Limit>(
+    opened.statements,
+    'SELECT kept',
+    () => sql`select ${limit} as "limit", (select count(*) from kept) from pg_sleep(0.1)`,
+    kind,
+  );
+
+test('short statements wait for a kept lock in turns, for a little longer each time', async () => {
+  const read = needing('list');
+  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const waiting = Array.from({ length: 5 }, () => read({}));
+  await untilUnderWay(2, database, 10, 30);
+  expect(opened.connections().waitedFor).toBe(3);
+  await sleep(2000);
+  await table.release();
+
+  const rows = (await Promise.all(waiting)).flat();
+  expect(rows.map((row) => row.limit)).toEqual(Array(5).fill(200));
+});
+
+test('no connection keeps the limit of such a wait', async () => {
+  const read = needing('single');
+  const five = await Promise.all(Array.from({ length: 5 }, () => read({})));
+
+  expect(five.flat()).toEqual(Array(5).fill({ limit: 0, count: '0' }));
+});
+
+test('whose turn does not come fails for the lock that he has waited for', async () => {
+  const read = needing('list');
+  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const faults = await Promise.all(Array.from({ length: 12 }, () => read({}).catch((fault) => fault)));
+  await table.release();
+
+  expect(faults.map(({ cause }) => cause?.code)).toEqual(Array(12).fill('55P03'));
+  await untilUnderWay(0, database);
+});
+
+test('a connection that such a wait has left is used at once', async () => {
+  const few = openDatabase(
+    readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_POOL_SIZE: '4' }).postgres,
+  );
+  const nap = prepare<{ seconds: number }, unknown>(
+    few.statements,
+    'SELECT',
+    ({ seconds }) => sql`select pg_sleep(${seconds}::float8)::text`,
+    'single',
+  );
+  const read = prepare<Record<string, never>, unknown>(
+    few.statements,
+    'SELECT kept',
+    () => sql`select count(*) from kept`,
+    'list',
+  );
+  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const occupying = nap({ seconds: 2 });
+  const waiting = read({});
+  await untilUnderWay(2, database, 10, 30);
+  const begun = performance.now();
+  const next = nap({ seconds: 0 });
+  await table.release();
+
+  await waiting;
+  await next;
+  expect(performance.now() - begun).toBeLessThan(500);
+  await occupying;
+  await few.close(1);
+});

@@ -1,0 +1,319 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../handlers/index.ts';
+import { openApiDocument } from '../../lib/openapi/document.ts';
+import { startService } from '../stage/service.ts';
+
+const ROOT = new URL('../..', import.meta.url);
+const UNKNOWN = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
+
+type Content = { readonly example?: unknown; readonly examples?: Record<string, { value: unknown }> };
+type Documented = {
+  readonly headers: Record<string, { schema?: { enum?: readonly string[] }; required?: boolean }>;
+  readonly content?: Record<string, Content>;
+  readonly links?: Record<string, unknown>;
+};
+type Operation = {
+  readonly operationId: string;
+  readonly security: readonly Record<string, readonly string[]>[];
+  readonly parameters: readonly { name?: string; in?: string; $ref?: string }[];
+  readonly requestBody?: { readonly content: Record<string, Content> };
+  readonly responses: Record<string, Documented>;
+};
+
+const committed = JSON.parse(readFileSync(new URL('infra/openapi.json', ROOT), 'utf8'));
+const operations = Object.values<Record<string, Operation>>(committed.paths).flatMap((path) =>
+  Object.values(path),
+);
+const operationOf = (id: string) => operations.find(({ operationId }) => operationId === id) as Operation;
+
+/** Runs a command of the project's own, as `npm run check` would. */
+function run(program: string, ...args: string[]) {
+  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+  return promisify(execFile)(process.execPath, [program, ...args], { cwd: ROOT, env });
+}
+
+describe('the committed document', { timeout: 60_000 }, () => {
+  test('is current', async () => {
+    await expect(run('infra/openapi.ts', '--check')).resolves.toMatchObject({ stderr: '' });
+  });
+
+  test('passes redocly lint with its recommended rules, without a warning', async () => {
+    const report = await run(
+      'node_modules/@redocly/cli/bin/cli.js',
+      'lint',
+      'infra/openapi.json',
+      '--format=json',
+    );
+    expect(JSON.parse(report.stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 } });
+  });
+
+  test('has every problem that an operation can answer with', () => {
+    const statuses = operations.map(({ operationId, responses }) => [
+      operationId,
+      Object.keys(responses).join(' '),
+    ]);
+    expect(Object.fromEntries(statuses)).toEqual({
+      createUser: '201 400 401 403 408 409 410 413 415 422 431 500 503',
+      createUsers: '200 201 400 401 403 408 409 410 413 415 422 431 500 503',
+      listUsers: '200 400 401 403 408 422 431 500 503',
+      getUser: '200 304 400 401 403 404 408 412 422 431 500 503',
+      updateUser: '200 400 401 403 404 408 409 412 413 415 422 428 431 500 503',
+      deleteUser: '204 400 401 403 404 408 412 422 428 431 500 503',
+      listChanges: '200 400 401 403 408 410 422 431 500 503',
+      listUserChanges: '200 400 401 403 404 408 410 422 431 500 503',
+      health: '200 400 408 431 500',
+      ready: '200 400 408 431 500 503',
+    });
+  });
+
+  test('names the role of an operation as its scope', () => {
+    expect(
+      Object.fromEntries(operations.map(({ operationId, security }) => [operationId, security])),
+    ).toEqual({
+      createUser: [{ oauth2: ['users.write'] }],
+      createUsers: [{ oauth2: ['users.write'] }],
+      listUsers: [{ oauth2: ['users.read'] }],
+      getUser: [{ oauth2: ['users.read'] }],
+      updateUser: [{ oauth2: ['users.write'] }],
+      deleteUser: [{ oauth2: ['users.write'] }],
+      listChanges: [{ oauth2: ['users.read'] }],
+      listUserChanges: [{ oauth2: ['users.read'] }],
+      health: [],
+      ready: [],
+    });
+    expect(committed.components.securitySchemes.oauth2.flows).toEqual({
+      clientCredentials: {
+        tokenUrl: '/oauth2/token',
+        scopes: {
+          'users.read': expect.any(String),
+          'users.write': expect.any(String),
+          'api.superuser': expect.any(String),
+        },
+      },
+    });
+  });
+
+  test('has the parameters and bodies of every operation', () => {
+    const taken = operations.map(({ operationId, parameters, requestBody }) => [
+      operationId,
+      [...parameters.map(({ name, $ref }) => name ?? $ref), ...Object.keys(requestBody?.content ?? {})],
+    ]);
+    const requestId = '#/components/parameters/RequestId';
+    expect(committed.components.parameters.RequestId).toMatchObject({ name: 'X-Request-ID', in: 'header' });
+    expect(Object.fromEntries(taken)).toEqual({
+      createUser: ['Idempotency-Key', requestId, 'application/json'],
+      createUsers: ['Idempotency-Key', requestId, 'application/json'],
+      listUsers: [
+        ...['email', 'external_id', 'is_active', 'ids', 'created_after', 'created_before'],
+        ...['sort', 'cursor', 'skip', 'limit', requestId],
+      ],
+      getUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
+      updateUser: [
+        'user_id',
+        'If-Match',
+        'If-None-Match',
+        requestId,
+        'application/json',
+        'application/merge-patch+json',
+      ],
+      deleteUser: ['user_id', 'If-Match', 'If-None-Match', requestId],
+      listChanges: ['cursor', 'exclude_actor', 'wait', 'limit', requestId],
+      listUserChanges: ['user_id', 'cursor', 'limit', requestId],
+      health: [requestId],
+      ready: [requestId],
+    });
+  });
+
+  test('links a create to the operations on the user that it created', () => {
+    const linking = operations.flatMap(({ operationId, responses }) =>
+      Object.entries(responses).flatMap(([status, { links }]) =>
+        links ? [[`${operationId} ${status}`, links] as const] : [],
+      ),
+    );
+    const parameters = { user_id: '$response.body#/id' };
+    const link = (operationId: string) => ({ operationId, parameters, description: expect.any(String) });
+    expect(linking).toEqual([
+      [
+        'createUser 201',
+        {
+          getUser: link('getUser'),
+          updateUser: link('updateUser'),
+          deleteUser: link('deleteUser'),
+          listUserChanges: link('listUserChanges'),
+        },
+      ],
+    ]);
+  });
+
+  test('says of the limit of the changes that 0 needs cursor=now', () => {
+    const [limit] = operationOf('listChanges').parameters.filter(({ name }) => name === 'limit');
+    expect(limit).toMatchObject({
+      description: expect.stringContaining('0 is allowed only with `cursor=now`.'),
+      schema: { minimum: 0 },
+    });
+  });
+
+  test('has an example of every body', () => {
+    const contents = operations.flatMap(({ requestBody, responses }) =>
+      [requestBody, ...Object.values(responses)].flatMap((message) => Object.values(message?.content ?? {})),
+    );
+    const hasExample = ({ example, examples }: Content) => example !== undefined || examples !== undefined;
+    expect(contents.length).toBeGreaterThan(0);
+    expect(contents.filter((content) => !hasExample(content))).toEqual([]);
+  });
+});
+
+test('the settings that callers can tell are in the document', () => {
+  const routes = endpoints.map(({ route }) => route);
+  const document = JSON.stringify(
+    openApiDocument(routes, {
+      version: '7.8.9',
+      tokenUrl: 'https://issuer.test/token',
+      requestIdHeader: 'X-Trace',
+      bodyLimit: 1234,
+      deleteRole: 'users.write',
+    }),
+  );
+  for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'must not exceed 1234 bytes']) {
+    expect(document).toContain(text);
+  }
+  expect(document).not.toContain('X-Request-ID');
+});
+
+describe('the service answers as documented', () => {
+  let service: Awaited<ReturnType<typeof startService>>;
+  /** The path of a user, whose address is taken. */
+  let user: string;
+
+  beforeAll(async () => {
+    service = await startService();
+    user = await pathOfNew('taken@example.com');
+  });
+
+  afterAll(() => service?.stop());
+
+  const authorizedAs = async (...roles: string[]) => ({
+    headers: { authorization: `Bearer ${await service.issuer.tokenFor(...roles)}` },
+  });
+
+  const create = (body: unknown, init: RequestInit = {}) =>
+    service.call('POST', '/api/v1/users/', body, init);
+
+  const createAll = (items: readonly unknown[], mode?: string) =>
+    service.call('POST', '/api/v1/users/batch', { items, mode });
+
+  /** The page of changes that begins with an update of the user. */
+  const updateSeenFrom = async (path: string) => {
+    const before = await service.call('GET', `${path}?limit=1000`);
+    await service.call('PATCH', user, { full_name: crypto.randomUUID() });
+    return service.call('GET', /<(.+)>/.exec(before.headers.get('link') ?? '')?.[1] ?? '');
+  };
+
+  const pathOfNew = async (email: string) =>
+    (await create({ email, external_id: email })).headers.get('location') ?? '';
+
+  /** The media type and the headers are those documented; with the example of the response, should there be one. */
+  async function answerOf(operationId: string, response: Response) {
+    const documented = operationOf(operationId).responses[response.status];
+    const [mediaType] = response.headers.get('content-type')?.split(';') ?? [];
+    const mediaTypes = Object.keys(documented?.content ?? {});
+    expect(mediaType ? mediaTypes : [...mediaTypes, undefined]).toContain(mediaType);
+    for (const [name, { schema, required }] of Object.entries(documented?.headers ?? {})) {
+      const value = response.headers.get(name);
+      if (required === false && value === null) continue;
+      expect(schema?.enum ?? [value], name).toContain(value);
+      expect(value, name).not.toBe(null);
+    }
+    const content = documented?.content?.[mediaType ?? ''];
+    const [example] = Object.values(content?.examples ?? { only: { value: content?.example } });
+    return { documented: example?.value, body: await response.text() };
+  }
+
+  test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
+    ['createUser', 201, () => create({ email: 'new@example.com', external_id: 'new' })],
+    ['createUsers', 201, () => createAll([{ email: 'one@example.com', external_id: 'one' }])],
+    ['createUsers', 200, () => createAll([{ email: 'two@example.com', external_id: 'two' }], 'partial')],
+    ['listUsers', 200, () => service.call('GET', '/api/v1/users/?limit=1')],
+    ['getUser', 200, () => service.call('GET', user)],
+    ['updateUser', 200, () => service.call('PATCH', user, { full_name: 'Ada' })],
+    ['listChanges', 200, () => updateSeenFrom('/api/v1/users/changes')],
+    ['listUserChanges', 200, () => updateSeenFrom(`${user}/changes`)],
+    ['deleteUser', 204, async () => service.call('DELETE', await pathOfNew('gone@example.com'))],
+    ['health', 200, () => service.call('GET', '/health')],
+    ['ready', 200, () => service.call('GET', '/ready')],
+  ])('%s with %i', async ([operationId, status, answer]) => {
+    const response = await answer();
+    const { documented, body } = await answerOf(operationId, response);
+
+    expect(response.status).toBe(status);
+    expect(shapeOf(documented)).toEqual(shapeOf(body === '' ? undefined : JSON.parse(body)));
+  });
+
+  test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
+    ['createUser', 400, () => service.call('GET', '/api/v1/users/%zz')],
+    ['createUser', 401, () => create({}, { headers: { authorization: '' } })],
+    ['createUser', 403, async () => create({}, await authorizedAs('users.read'))],
+    ['listUsers', 403, async () => service.call('GET', '/api/v1/users/', undefined, await authorizedAs())],
+    ['getUser', 404, () => service.call('GET', UNKNOWN)],
+    ['createUser', 409, () => create({ email: 'TAKEN@example.com' })],
+    ['updateUser', 404, () => service.call('PATCH', UNKNOWN, {})],
+    ['updateUser', 412, () => service.call('PATCH', user, {}, { headers: { 'if-match': '"999"' } })],
+    ['createUser', 413, () => create({ email: 'x'.repeat(70_000) })],
+    ['createUser', 415, () => create({}, { headers: { 'content-type': 'text/plain' } })],
+    [
+      'createUser',
+      422,
+      () =>
+        create(
+          {
+            email: `${'a'.repeat(250)}@b.com`,
+            full_name: 'a'.repeat(256),
+            external_id: 'a'.repeat(256),
+          },
+          { headers: { 'idempotency-key': 'a,b' } },
+        ),
+    ],
+    [
+      'listUsers',
+      422,
+      () =>
+        service.call(
+          'GET',
+          '/api/v1/users/?email=-&external_id=&is_active=-&ids=-&created_after=-&created_before=-&sort=-&cursor=-&skip=-&limit=-',
+        ),
+    ],
+    ['getUser', 422, () => service.call('GET', '/api/v1/users/-')],
+    [
+      'updateUser',
+      422,
+      () =>
+        service.call('PATCH', '/api/v1/users/-', {
+          email: `${'a'.repeat(250)}@b.com`,
+          full_name: 'a'.repeat(256),
+          is_active: {},
+          external_id: 'a'.repeat(256),
+        }),
+    ],
+    [
+      'health',
+      431,
+      () => service.call('GET', '/health', undefined, { headers: { 'x-long': 'x'.repeat(20_000) } }),
+    ],
+  ])('%s with the problem %i', async ([operationId, status, answer]) => {
+    const response = await answer();
+    const { documented, body } = await answerOf(operationId, response);
+
+    expect(response.status).toBe(status);
+    expect({ ...JSON.parse(body), instance: '' }).toEqual({ ...(documented as object), instance: '' });
+  });
+});
+
+/** The names and types of a value; a list is that of its first element. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return [shapeOf(value[0])];
+  if (typeof value !== 'object' || value === null) return value === null ? 'string' : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
+}

@@ -1,0 +1,84 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ListRow } from '../../lib/postgres/index.ts';
+import { positionOf, usersJson } from '../../lib/users/list-json.ts';
+import type { User } from '../../lib/users/user.ts';
+import { anyUser, nullFields, representation } from '../stage/any-user.ts';
+import { rowsOf } from '../stage/received-rows.ts';
+
+/** The first day that PostgreSQL can tell. */
+const FIRST_MOMENT = -210_866_803_200_000;
+
+/** What PostgreSQL can hold: texts in UTF-8. */
+const anyStored = anyUser.filter(
+  (user) =>
+    Object.values(user).every((value) => typeof value !== 'string' || value.isWellFormed()) &&
+    Math.min(user.created_at, user.updated_at) >= FIRST_MOMENT,
+);
+
+const ada: User = {
+  ...nullFields,
+  id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
+  email: 'ada@example.com',
+  full_name: 'Ada "the Countess" Lovelace',
+  is_active: true,
+  created_at: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+  updated_at: Date.UTC(2026, 6, 8, 9, 10, 11, 120),
+  version: '1',
+};
+const plain = (users: readonly User[]) => JSON.stringify(users.map(representation));
+
+describe('a page of users', () => {
+  test('is what JSON.stringify writes, to the byte, whatever its texts hold and whenever they were', () => {
+    void fc.assert(
+      fc.property(fc.array(anyStored, { maxLength: 20 }), fc.nat(9), (users, before) => {
+        expect(usersJson(rowsOf(users, before))).toBe(plain(users));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('tells moments of many minutes in turns, before 1970 and after', () => {
+    const users = Array.from({ length: 1000 }, (_, index) => ({
+      ...ada,
+      // Of those whose minutes are kept in one place some are next to each other.
+      created_at: ada.created_at + (index % 7) * 256 * 60_000 + index,
+      updated_at: -ada.updated_at + (index % 3) * 60_000 + index * 1001,
+    }));
+
+    expect(usersJson(rowsOf(users))).toBe(plain(users));
+    expect(usersJson(rowsOf(users))).toBe(plain(users));
+  });
+
+  test('without users is an empty array', () => {
+    expect(usersJson([])).toBe('[]');
+  });
+
+  test('has room for the longest texts of 1,000 users, whatever was written before', () => {
+    const long = { ...ada, email: '\u0001'.repeat(255), full_name: '田"'.repeat(127) };
+    const users = Array.from({ length: 1000 }, (_, index) => (index % 2 === 0 ? long : ada));
+
+    expect(usersJson(rowsOf(users))).toBe(plain(users));
+    expect(usersJson(rowsOf([ada]))).toBe(plain([ada]));
+  });
+
+  test('has nothing of one that could not be written', () => {
+    const [infinite] = rowsOf([{ ...ada, email: 'grace@example.com' }]) as [ListRow];
+    // The last time, before the absent external id.
+    const end = infinite.bytes.length - 4;
+    infinite.bytes.fill(0x7f, end - 8, end);
+
+    expect(() => usersJson([infinite])).toThrow(RangeError);
+    expect(usersJson(rowsOf([ada]))).toBe(plain([ada]));
+  });
+
+  test('ends at the moment and the id of its last user, to the millisecond', () => {
+    void fc.assert(
+      fc.property(anyStored, (user) => {
+        const [row] = rowsOf([user]) as [ListRow];
+        expect(positionOf(row)).toEqual({ created_at: user.created_at, id: user.id.replaceAll('-', '') });
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
