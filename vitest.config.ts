@@ -12,7 +12,7 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ['test/stage/postgres.ts'],
     // Processes, not threads: the tests send signals, and end in ways that would take a thread's neighbours along.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     reporters: ['default', './test/stage/closing-line.ts'],

@@ -55,7 +55,7 @@ test('a source that is newer than the build is built before it runs', { timeout:
 
 test('a build that does not succeed is told, and nothing is run', { timeout: 60_000 }, async () => {
   const file = join(folder, 'host/broken.ts');
-  appendFileSync(join(folder, 'host/main.ts'), "\nimport '../development/broken.ts';\n");
+  appendFileSync(join(folder, 'host/main.ts'), "\nimport './broken.ts';\n");
   appendFileSync(file, 'export const = 1;\n');
 
   const { code, stdout, stderr } = await start();

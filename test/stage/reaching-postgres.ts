@@ -15,7 +15,6 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
     'a command of its own, or figures of its own',
   'test/{observability,lifecycle}/**': 'about logs, spans, signals and the way it is started',
   'test/auth/!(delete-role).test.ts': 'about tokens',
-  'test/users/{users-page,user-json}.test.ts': 'about values',
   'test/http/{openapi,docs}.test.ts': 'about the document and its pages',
   'test/http/{framing,parser-refusals,http-pipelining,early-answers,slow-clients,bodies,paths}.test.ts':
     'about HTTP, before there is a statement',
