@@ -36,13 +36,19 @@ export function classifyConflict(fault: unknown): 'serialization_failure' | 'dea
   return code === '40P01' ? 'deadlock' : undefined;
 }
 
+/** What PostgreSQL says of a plan whose columns a migration has changed. Its routine has the same name in all languages. */
+const CHANGED_PLAN = 'cached plan must not change result type';
+const CHANGED_PLAN_ROUTINE = 'RevalidateCachedQuery';
+
 /**
- * A prepared statement is no longer valid: a migration has changed the columns ("cached plan must not change result
- * type"), or the session has forgotten it. Nothing ran.
+ * A prepared statement is no longer valid: a migration has changed the columns, or the session has forgotten it. Nothing
+ * ran. Every other 0A000 says that a statement is not supported.
  */
 export function isStalePlan(fault: unknown): boolean {
   const code = sqlState(fault);
-  return code === '0A000' || code === '26000';
+  if (code !== '0A000') return code === '26000';
+  const { routine } = fault as { routine?: string };
+  return routine === CHANGED_PLAN_ROUTINE || errorMessage(fault) === CHANGED_PLAN;
 }
 
 /** The statement has waited for a lock for as long as its connection allows, and has written nothing. */
@@ -60,6 +66,7 @@ export function mayConcernOneItem(fault: unknown): boolean {
     isFromPostgres(fault) &&
     !isStalePlan(fault) &&
     !isMissingColumn(fault) &&
+    !hasLostShard(fault) &&
     !UNAVAILABLE.test(sqlState(fault) ?? '')
   );
 }
@@ -118,13 +125,13 @@ export function reachedTimeLimit(fault: unknown): boolean {
   return cause instanceof ResponseTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlState(cause) ?? '');
 }
 
-/** The suffix of an index's name while `reindex concurrently` replaces the index. */
-const REINDEXED = /_cc(new|old)\d*$/;
+/** The suffix of an index's name while `reindex concurrently` replaces the index, and the one of a shard. */
+const INDEX_SUFFIX = /_(cc(new|old)\d*|\d+)$/;
 
 /** A write refused by a unique index of this name. */
 export function violatesUnique(fault: unknown, index: string): boolean {
   const { constraint = '' } = (fault ?? {}) as { constraint?: string };
-  return sqlState(fault) === '23505' && constraint.replace(REINDEXED, '') === index;
+  return sqlState(fault) === '23505' && constraint.replace(INDEX_SUFFIX, '') === index;
 }
 
 /** Whether the session cannot be used again: PostgreSQL ended it, or did not answer. */
@@ -164,7 +171,7 @@ export function hasLostConnection(fault: unknown): boolean {
 export function toProblem(fault: unknown): unknown {
   const code = sqlState(fault);
   const message = errorMessage(fault);
-  if (code === undefined ? CONNECTION_LOST.test(message) : UNAVAILABLE.test(code)) {
+  if (code === undefined ? CONNECTION_LOST.test(message) : UNAVAILABLE.test(code) || hasLostShard(fault)) {
     return unavailable(`PostgreSQL cannot answer: ${code ?? message}`, fault);
   }
   if (code?.startsWith('22')) {
@@ -176,6 +183,11 @@ export function toProblem(fault: unknown): unknown {
     });
   }
   return fault;
+}
+
+/** Citus has lost the connection to another node. XX000 has no other sign of it than its message, which is English. */
+function hasLostShard(fault: unknown): boolean {
+  return sqlState(fault) === 'XX000' && /\bconnection\b/.test(errorMessage(fault));
 }
 
 function errorMessage(fault: unknown): string {

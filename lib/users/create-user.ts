@@ -4,7 +4,6 @@ import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { claimed } from '../idempotency/claim.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
-import { foldedEmail } from './folded-email.ts';
 import { INSERTED_TYPES, insertedNames, insertedValues, insertUsers } from './insert-users.ts';
 import { readingReplayedUsers } from './replayed-users.ts';
 import { refusingTakenValues } from './taken-values.ts';
@@ -22,14 +21,12 @@ export function creatingUser({ statements, carryOutOnce }: WriteContext) {
     'INSERT users',
     { ...INSERTED_TYPES, ...AUTHOR_TYPES },
     (given) =>
-      // The order of the addresses prevents two statements from waiting for each other. If two items have one address,
+      // The order of the addresses prevents two statements from waiting for each other. It folds by the collation of the
+      // database; where that of the column differs, a deadlock is possible, and is retried. If two items have one address,
       // the first one wins. `on conflict` names no index, because CockroachDB accepts no expression there, and
       // generated ids do not collide.
       writeReturning(
-        insertUsers(
-          'given',
-          sql`given order by ${foldedEmail(sql.ref('given.email'))} on conflict do nothing`,
-        ),
+        insertUsers('given', sql`given order by lower(upper(given.email)) on conflict do nothing`),
         { before: [given], record: recordedByEach('created') },
       ),
   );

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type Statements, violatesUnique } from '../postgres/index.ts';
 import { foldedEmail } from './folded-email.ts';
-import { emailTaken, UNIQUE_NAMES, type UniqueName, valuesTaken } from './refusals.ts';
+import { UNIQUE_NAMES, type UniqueName, valuesTaken } from './refusals.ts';
 
 /** The values that a write of the user `id` sets. Null sets none. */
 type GivenValues = { readonly id: string } & Readonly<Record<UniqueName, string | null>>;
@@ -25,12 +25,8 @@ export function refusingTakenValues(statements: Statements) {
         ) as external_id`,
   );
 
-  /**
-   * Refuses the values that belong to other users now. Resolves if there are none any more: the write is then sent again.
-   * Without an external id, only the email can be the cause.
-   */
+  /** Refuses the values that belong to other users now. Resolves if there are none any more: the write is then sent again. */
   async function refuseTakenValues({ id, email, external_id }: GivenValues): Promise<void> {
-    if (external_id === null) throw emailTaken();
     const [taken] = await look({ id, email, external_id });
     const names = UNIQUE_NAMES.filter((name) => taken?.[name]);
     if (names.length > 0) throw valuesTaken(names);
