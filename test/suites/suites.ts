@@ -79,9 +79,9 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     tests: { testTimeout: 120_000 },
   },
   examples: {
-    proves: 'What is in infra/examples/ works as it stands.',
+    proves: 'What is in infra/examples/ works as it stands, and so do the workflows of infra/api.md.',
     needs: 'nginx and haproxy',
-    takes: '20 seconds',
+    takes: 'a minute',
   },
   restore: {
     proves: 'The commands of infra/postgresql/README.md back up and restore, while users are written.',
