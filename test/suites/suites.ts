@@ -66,11 +66,11 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   client: {
     proves:
-      'The client and its examples work in Node.js 24 and 20, Bun and Deno, and so does the command users.',
-    needs: 'jq, psql, and the npm registry for 350 MB of packages',
+      'The client and its examples work in Node.js 24 and 20, Bun and Deno, and so does the command users. Clients by three other generators compile and work.',
+    needs: 'jq, psql, and the npm registry for 500 MB of packages',
     takes: '3 minutes',
     prepare:
-      'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && tsc -p test/client',
+      'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && npm ci --ignore-scripts --prefix test/client/generators && tsc -p test/client',
   },
   monitoring: {
     proves: 'Every alarm fires and clears, with a real Prometheus.',
