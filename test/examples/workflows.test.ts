@@ -66,10 +66,12 @@ function runAt(
   return respect(`${command} ${options}`, { TOKEN: token });
 }
 
-test('redocly lint has no finding', async () => {
+test('the linters of Redocly and Spectral have no finding', async () => {
   const { code, printed } = await shell(`redocly lint ${FILE} --format=json 2>/dev/null`);
+  const findings = await shell(`spectral lint ${FILE} --format=json --fail-severity=hint --quiet`);
 
   expect([code, JSON.parse(printed).totals]).toEqual([0, { errors: 0, warnings: 0, ignored: 0 }]);
+  expect([findings.code, JSON.parse(findings.printed)]).toEqual([0, []]);
 });
 
 test('there are twelve workflows, and the page names each', () => {
