@@ -1,11 +1,11 @@
 // npm run bench: what a request costs here, beside what it costs elsewhere. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { machine } from '../lab/meters/machine.ts';
 import { startLoad } from './load/load.ts';
 import { chosen, readOptions } from './options.ts';
 import { chartOf } from './report/chart.ts';
 import { goalTableOf } from './report/goals.ts';
-import { machine } from './report/machine.ts';
 import { startProgress } from './report/progress.ts';
 import { rowsOf, startRowsOf } from './report/summary.ts';
 import { LEGEND, startTableOf, tableOf } from './report/table.ts';

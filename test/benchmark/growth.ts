@@ -1,17 +1,17 @@
 // npm run lab -- growth: what each operation costs as the table grows. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { machine } from '../lab/meters/machine.ts';
+import { type PageWork, pageWorkOf } from '../lab/meters/pages.ts';
+import { spreadOf } from '../lab/meters/spread.ts';
 import { removeDataFolder } from '../stage/data-folder.ts';
 import { SAMPLES, sampleOf, untilServing } from './answers.ts';
 import { startLoad } from './load/load.ts';
 import { type Figures, measure, type Stand } from './measure.ts';
-import { type PageWork, pageWorkOf } from './meters/pages.ts';
 import { chosen, readOptions } from './options.ts';
 import { growthPlotOf } from './report/growth-plot.ts';
 import { type GrowthPoint, growthTableOf } from './report/growth-table.ts';
-import { machine } from './report/machine.ts';
 import { startProgress, warn } from './report/progress.ts';
-import { spreadOf } from './report/statistics.ts';
 import { databaseOfSize, warmUp } from './stage/sized.ts';
 import { type Stage, startStage } from './stage/stage.ts';
 import { ours } from './targets/ours.ts';

@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process';
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
+import { childrenOf } from '../lab/meters/cpu.ts';
+import { spreadOf } from '../lab/meters/spread.ts';
 import { untilServing } from './answers.ts';
 import { startLoad } from './load/load.ts';
 import { type Figures, measure } from './measure.ts';
-import { childrenOf } from './meters/cpu.ts';
 import { chosen, readOptions } from './options.ts';
 import { startProgress } from './report/progress.ts';
-import { spreadOf } from './report/statistics.ts';
 import { aligned, written } from './report/table.ts';
 import { startStage } from './stage/stage.ts';
 import { ours } from './targets/ours.ts';

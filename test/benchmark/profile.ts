@@ -1,10 +1,10 @@
 // npm run lab -- profile: where the CPU time of each workload goes. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { cpuOfMainThread } from '../lab/meters/cpu.ts';
 import { sampleOf, untilServing } from './answers.ts';
 import { startLoad } from './load/load.ts';
 import { measure } from './measure.ts';
-import { cpuOfMainThread } from './meters/cpu.ts';
 import { chosen, readOptions } from './options.ts';
 import { type Breakdown, breakdownOf } from './profile/breakdown.ts';
 import { connectProfiler } from './profile/inspector.ts';

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startKeyServer } from '../faults/key-server.ts';
-import { summed } from '../faults/oracle.ts';
+import { summed } from '../lab/ledger/oracle.ts';
 import { seededRandom } from '../lab/load/random.ts';
+import { startKeyServer } from '../lab/stage/key-server.ts';
 import { abandonClusters, type Cluster, startCluster } from './cluster.ts';
 import { type ClusterFault, clusterFaults } from './faults.ts';
 import type { Replication } from './node.ts';

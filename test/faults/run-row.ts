@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ledger } from '../lab/ledger/ledger.ts';
-import { openStage, type Stage, type Totals } from './stage.ts';
+import { openStage, type Stage, type Totals } from '../lab/stage/stage.ts';
 
 /** A fault, and what must be seen while and after it is brought about. */
 export type Row = {

@@ -8,11 +8,11 @@ import { Ledger } from '../lab/ledger/ledger.ts';
 import { faultsInTable, storedUsers } from '../lab/ledger/stored-users.ts';
 import { seededRandom } from '../lab/load/random.ts';
 import { startLoad } from '../lab/load/writers.ts';
+import { DETECTION, startBalancer } from '../lab/stage/balancer.ts';
+import { startInstance } from '../lab/stage/instance.ts';
 import { removeDataFolder } from '../stage/data-folder.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
-import { DETECTION, startBalancer } from './balancer.ts';
-import { startInstance } from './instance.ts';
 
 /**
  * Two instances behind haproxy are restarted one after the other while callers write: no request may be lost, and

@@ -1,6 +1,6 @@
 import { medianOf } from '../lab/meters/percentile.ts';
+import type { Point } from '../lab/meters/slope.ts';
 import { svg, text } from '../lab/report/svg.ts';
-import type { Point } from './slope.ts';
 
 /** A line, and how values that share a place on it become one. */
 export type Curve = {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServiceUnderFault } from '../faults/stage.ts';
+import type { ServiceUnderFault } from '../lab/stage/stage.ts';
 import type { Held, Settled, watch } from './watched-host.ts';
 
 /** What was held at a moment; sessions are unknown while PostgreSQL does not answer. Hours since the load began. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { passingFaults } from '../faults/passing/index.ts';
-import { openStage, type Stage } from '../faults/stage.ts';
+import { startMixedLoad } from '../lab/load/mixed.ts';
+import { openStage, type Stage } from '../lab/stage/stage.ts';
 import { until } from '../stage/until.ts';
 import { bringAbout } from './bring-about.ts';
 import { deckOf } from './deck.ts';
-import { startMixedLoad } from './load.ts';
 import { type Reading, startRecorder } from './recorder.ts';
 import { drawn, tableOf } from './report.ts';
 import { surround } from './surroundings.ts';

@@ -1,6 +1,6 @@
 import { medianOf } from '../lab/meters/percentile.ts';
+import { leastSquares, slopeOfMedians } from '../lab/meters/slope.ts';
 import type { Reading, Sample } from './recorder.ts';
-import { leastSquares, slopeOfMedians } from './slope.ts';
 
 /** Megabytes an hour. */
 const STEEPEST = 2;

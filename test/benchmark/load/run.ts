@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { residentMemory } from '../meters/memory.ts';
-import { openWindow } from '../meters/window.ts';
+import { residentMemory } from '../../lab/meters/memory.ts';
+import { openWindow } from '../../lab/meters/window.ts';
 import { workloads } from '../workloads/index.ts';
 import { type Connection, openConnection } from './connection.ts';
 import type { Job, Outcome } from './job.ts';

@@ -1,5 +1,5 @@
+import { type Spread, spreadOf } from '../../lab/meters/spread.ts';
 import type { Results, Run } from '../rounds.ts';
-import { type Spread, spreadOf } from './statistics.ts';
 import type { StartRow } from './summary.ts';
 import { aligned } from './table.ts';
 

@@ -1,4 +1,4 @@
-import type { Spread } from './statistics.ts';
+import type { Spread } from '../../lab/meters/spread.ts';
 import type { Row, StartRow } from './summary.ts';
 
 type Titles = (name: string) => string;

@@ -1,9 +1,9 @@
 import type { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FIRST_CHANGES } from '../../lab/ledger/changes.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { run } from '../../overload/load.ts';
-import { FIRST_CHANGES } from '../changes.ts';
-import { rawClient, requestText } from '../raw-client.ts';
+import { rawClient, requestText } from '../../stage/raw-client.ts';
 import { SLOW } from '../rows/slow-clients.ts';
 import type { PassingFault } from './passing-fault.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCaller } from '../../lab/load/caller.ts';
+import type { Mood } from '../../lab/stage/key-server.ts';
 import { until } from '../../stage/until.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
-import type { Mood } from '../key-server.ts';
 import type { PassingFault } from './passing-fault.ts';
 
 const MOODS: readonly Mood[] = ['slow', 'huge', 'failing', 'garbage', 'empty', 'redirecting', 'cutting'];

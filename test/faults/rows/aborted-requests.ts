@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
-import { rawClient, requestText } from '../raw-client.ts';
+import { rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 export const abortedRequests: Row = {

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Stage, Totals } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage, Totals } from '../stage.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 

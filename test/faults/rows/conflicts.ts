@@ -1,8 +1,8 @@
 import { type Entry, Ledger, userIn } from '../../lab/ledger/ledger.ts';
 import { createCaller } from '../../lab/load/caller.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
+import type { Stage } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 const WRITERS = 32;
 

@@ -1,7 +1,7 @@
 import { createCaller } from '../../lab/load/caller.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
+import { startKeyServer } from '../../lab/stage/key-server.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
-import { startKeyServer } from '../key-server.ts';
 import type { Row } from '../run-row.ts';
 
 const CALLERS = 32;

@@ -1,7 +1,7 @@
 import type { Random } from '../../lab/load/random.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
+import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import { FRONT_PROXIES } from '../front-proxies.ts';
-import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 /** What a request says of its length, one way or the other; `#` stands for the length of its body. */

@@ -1,8 +1,8 @@
 import type { Entry } from '../../lab/ledger/ledger.ts';
+import type { Stage } from '../../lab/stage/stage.ts';
 import { through } from '../../stage/proxy.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 const CALLERS = 30;
 /** Three on each of the three connections that writes share. */

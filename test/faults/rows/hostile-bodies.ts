@@ -1,6 +1,6 @@
 import type { Random } from '../../lab/load/random.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
-import { rawClient } from '../raw-client.ts';
+import { rawClient } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;

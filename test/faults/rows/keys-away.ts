@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Mood } from '../../lab/stage/key-server.ts';
 import { until } from '../../stage/until.ts';
-import type { Mood } from '../key-server.ts';
 import type { Row } from '../run-row.ts';
 
 /** How long a mood lasts, in seconds: more than two refreshes. */

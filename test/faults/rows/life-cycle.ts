@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Ledger } from '../../lab/ledger/ledger.ts';
 import { createCaller } from '../../lab/load/caller.ts';
 import { percentile } from '../../lab/meters/percentile.ts';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
 import { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 const DRAIN = 1;
 const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };

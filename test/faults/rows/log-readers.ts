@@ -1,8 +1,8 @@
 import { truncateSync } from 'node:fs';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { createPipe } from '../../stage/pipe.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 const LINES = 1500;
 

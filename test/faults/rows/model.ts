@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startModel } from '../model.ts';
+import { startModel } from '../../lab/load/model.ts';
 import type { Row } from '../run-row.ts';
 
 const CALLERS = 32;

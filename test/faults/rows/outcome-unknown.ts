@@ -1,4 +1,4 @@
-import { errorResponse, isCreated, messagesThrough } from '../postgres-messages.ts';
+import { errorResponse, isCreated, messagesThrough } from '../../stage/postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const outcomeUnknown: Row = {

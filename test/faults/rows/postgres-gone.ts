@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stage } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 /** In milliseconds, from the moment in which PostgreSQL accepts again. */
 const FIRST_SUCCESS = 1000;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 /** Brings a refusal about under a few writers, sees 503 and no end, undoes it, and sees everything well again. */
 async function refused(

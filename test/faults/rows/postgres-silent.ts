@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 /** How long nothing answers, and how long an answer may take, in milliseconds. */
 const SILENCE = 10_000;

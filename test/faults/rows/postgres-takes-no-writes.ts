@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { accountFor } from '../../../host/development/postgres/account.ts';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 const run = promisify(execFile);
 

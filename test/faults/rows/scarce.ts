@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import { until } from '../../stage/until.ts';
-import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 /** A heap of 128 MB, besides the options of `npm start`. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { userIn } from '../../lab/ledger/ledger.ts';
-import { isCreated, messagesThrough, READY_FOR_QUERY } from '../postgres-messages.ts';
+import { isCreated, messagesThrough, READY_FOR_QUERY } from '../../stage/postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const killedBeforeAnswer: Row = {

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Ledger } from '../../lab/ledger/ledger.ts';
 import { createCaller } from '../../lab/load/caller.ts';
 import { percentile } from '../../lab/meters/percentile.ts';
-import { type RawClient, rawClient, requestText } from '../raw-client.ts';
+import type { ServiceUnderFault } from '../../lab/stage/stage.ts';
+import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault } from '../stage.ts';
 
 const LIST = 'GET /api/v1/users/?limit=1000';
 

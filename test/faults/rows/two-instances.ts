@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Ledger } from '../../lab/ledger/ledger.ts';
+import { type Known, startModel } from '../../lab/load/model.ts';
 import type { Random } from '../../lab/load/random.ts';
+import type { Stage } from '../../lab/stage/stage.ts';
+import { errorResponse, messagesThrough } from '../../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy } from '../../stage/proxy.ts';
 import { startStandby } from '../../stage/standby.ts';
-import { type Known, startModel } from '../model.ts';
-import { errorResponse, messagesThrough } from '../postgres-messages.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 const CALLERS = 12;
 

@@ -1,5 +1,5 @@
 import type { Transform } from 'node:stream';
-import { through } from '../stage/proxy.ts';
+import { through } from './proxy.ts';
 
 /** What PostgreSQL's messages begin with: of a statement that is complete, of one that failed, and of one that may follow. */
 const COMMAND_COMPLETE = 'C';

@@ -1,4 +1,4 @@
-import type { Stage } from '../stage/stage.ts';
+import type { Stage } from '../../benchmark/stage/stage.ts';
 
 /** What the sessions of a service at a database have done so far. */
 export type PageWork = {

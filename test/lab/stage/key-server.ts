@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { startIssuer } from '../stage/tokens.ts';
+import { startIssuer } from '../../stage/tokens.ts';
 
 /** How a key server can be: what becomes of a request for the keys. */
 export type Mood = 'well' | 'failing' | 'slow' | 'garbage' | 'empty' | 'huge' | 'redirecting' | 'cutting';

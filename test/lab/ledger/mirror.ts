@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AnsweredUser } from '../lab/ledger/ledger.ts';
-import type { StoredUser } from '../lab/ledger/stored-users.ts';
 import { changesPage } from './changes.ts';
+import type { AnsweredUser } from './ledger.ts';
+import type { StoredUser } from './stored-users.ts';
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 

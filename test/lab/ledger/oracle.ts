@@ -1,9 +1,9 @@
-import { type Entry, Ledger } from '../lab/ledger/ledger.ts';
-import { createCaller } from '../lab/load/caller.ts';
-import type { BuiltHost, Line } from '../stage/built-host.ts';
-import type { DisposablePostgres } from '../stage/disposable-postgres.ts';
-import { drainEvents, endedBy } from '../stage/shutdown.ts';
-import { until } from '../stage/until.ts';
+import type { BuiltHost, Line } from '../../stage/built-host.ts';
+import type { DisposablePostgres } from '../../stage/disposable-postgres.ts';
+import { drainEvents, endedBy } from '../../stage/shutdown.ts';
+import { until } from '../../stage/until.ts';
+import { createCaller } from '../load/caller.ts';
+import { type Entry, Ledger } from './ledger.ts';
 
 /** A service that a row has broken things around. */
 export type Suspect = {

@@ -1,4 +1,4 @@
-import { medianOf } from '../../lab/meters/percentile.ts';
+import { medianOf } from './percentile.ts';
 
 /** The least, the middle and the greatest of some values. */
 export type Spread = { readonly min: number; readonly median: number; readonly max: number };

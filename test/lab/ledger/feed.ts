@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Entry, isAcknowledged, isInDoubt, isKeyInUse, type Ledger } from '../lab/ledger/ledger.ts';
-import type { Random } from '../lab/load/random.ts';
-import type { FeedHistory, FeedRead, PlacedChange, WriteSpan } from '../model/windows.ts';
+import type { FeedHistory, FeedRead, PlacedChange, WriteSpan } from '../../model/windows.ts';
+import type { Random } from '../load/random.ts';
 import { type Change, changesPage, FIRST_CHANGES, positionOf } from './changes.ts';
+import { type Entry, isAcknowledged, isInDoubt, isKeyInUse, type Ledger } from './ledger.ts';
 
 /** Changes of a full page: the limit in FIRST_CHANGES. */
 const PAGE = 1000;

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { startFront } from '../lab/stage/front.ts';
-import { until } from '../stage/until.ts';
+import { until } from '../../stage/until.ts';
+import { startFront } from './front.ts';
 
 /** Seconds between two checks of /ready; so many failures in a row take an instance out of rotation. */
 const CHECK_EVERY = 0.2;

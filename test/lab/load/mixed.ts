@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startReader } from '../faults/feed.ts';
-import { startModel } from '../faults/model.ts';
-import type { ServiceUnderFault } from '../faults/stage.ts';
-import { userIn } from '../lab/ledger/ledger.ts';
-import type { Random } from '../lab/load/random.ts';
+import { startReader } from '../ledger/feed.ts';
+import { userIn } from '../ledger/ledger.ts';
+import type { ServiceUnderFault } from '../stage/stage.ts';
+import { startModel } from './model.ts';
+import type { Random } from './random.ts';
 
 /** Callers of each kind, and how long each of them rests on average, in milliseconds: 100 requests a second in all. */
 const WRITERS = { callers: 8, rest: 100, addresses: 10_000 };

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Asked, type Entry, Ledger } from '../lab/ledger/ledger.ts';
-import { faultsInTable, type StoredUser } from '../lab/ledger/stored-users.ts';
 import type { Change } from './changes.ts';
 import { faultsInHistory } from './history.ts';
+import { type Asked, type Entry, Ledger } from './ledger.ts';
+import { faultsInTable, type StoredUser } from './stored-users.ts';
 
 const ID = randomUUID();
 const EMAIL = 'ada@example.com';

@@ -1,3 +1,4 @@
+import { type Change, positionOf } from './changes.ts';
 import {
   type Entry,
   type Fields,
@@ -9,9 +10,8 @@ import {
   type Ledger,
   userIn,
   versionIn,
-} from '../lab/ledger/ledger.ts';
-import type { StoredUser } from '../lab/ledger/stored-users.ts';
-import { type Change, positionOf } from './changes.ts';
+} from './ledger.ts';
+import type { StoredUser } from './stored-users.ts';
 
 /** A user at one of its versions, who wrote that, and when it can have come about. */
 type Version = {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Entry, type Fields, isInDoubt, isKeyInUse, userIn, versionIn } from '../lab/ledger/ledger.ts';
-import { type Caller, createCaller } from '../lab/load/caller.ts';
-import type { Random } from '../lab/load/random.ts';
-import type { ServiceUnderFault } from './stage.ts';
+import { type Entry, type Fields, isInDoubt, isKeyInUse, userIn, versionIn } from '../ledger/ledger.ts';
+import type { ServiceUnderFault } from '../stage/stage.ts';
+import { type Caller, createCaller } from './caller.ts';
+import type { Random } from './random.ts';
 
 /** So many users are about at a time, and so many attempts a key is given. */
 const USERS = 12;

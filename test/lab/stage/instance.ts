@@ -1,7 +1,7 @@
-import type { Variables } from '../../lib/settings/settings.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
-import { untilReady } from '../stage/built-service.ts';
-import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import type { Variables } from '../../../lib/settings/settings.ts';
+import { startBuiltHost } from '../../stage/built-host.ts';
+import { untilReady } from '../../stage/built-service.ts';
+import { drainEvents, endedBy } from '../../stage/shutdown.ts';
 
 /** One place behind the balancer: the built host on a port of its own, which can be restarted. */
 export async function startInstance(port: number, variables: Variables) {

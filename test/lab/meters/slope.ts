@@ -1,4 +1,4 @@
-import { medianOf } from '../lab/meters/percentile.ts';
+import { medianOf } from './percentile.ts';
 
 /** A measured value, and when: in hours. */
 export type Point = readonly [hours: number, value: number];
