@@ -6,14 +6,14 @@ runChosen('lab', {
     proves: 'Whatever fails around the service, each row of test/faults/README.md keeps its promise.',
     takes: 'an hour, or what -- --minutes 5 names',
     needs: 'Linux, root, haproxy and nginx',
-    command: 'exec node test/faults/faults.ts',
+    command: 'exec node test/lab/experiments/faults.ts',
   },
   soak: {
     proves:
       'After an hour of mixed load with a fault every half minute, nothing is left and memory is as before.',
     takes: '80 minutes, or 20 more than -- --minutes 10 names',
     needs: 'Linux and the npm registry',
-    command: 'exec node test/soak/soak.ts',
+    command: 'exec node test/lab/experiments/soak.ts',
   },
   overload: {
     proves: 'With up to 10 times its capacity, the service continues to serve at 80 % of its peak or more.',
@@ -25,30 +25,30 @@ runChosen('lab', {
     proves: 'Restarts of two instances behind a load balancer lose no request.',
     takes: 'a minute',
     needs: 'haproxy',
-    command: 'exec node test/rolling/rolling.ts',
+    command: 'exec node test/lab/experiments/rolling.ts',
   },
   failover: {
     proves: 'A failover of PostgreSQL loses no acknowledged write.',
     takes: '8 minutes',
     needs: 'Debian, its postgresql, and haproxy',
-    command: 'exec node test/failover/failover.ts',
+    command: 'exec node test/lab/experiments/failover.ts',
   },
   growth: {
     proves: 'Each operation costs as much with 10,000,000 users as with 100,000.',
     takes: 'an hour',
     needs: 'Linux and 12 GB of disk',
-    command: 'exec node test/benchmark/growth.ts',
+    command: 'exec node test/lab/experiments/growth.ts',
   },
   instances: {
     proves: 'Two instances on two cores serve more than one instance does.',
     takes: 'a few minutes',
     needs: 'Linux, four cores and taskset',
-    command: 'exec node test/benchmark/instances.ts',
+    command: 'exec node test/lab/experiments/instances.ts',
   },
   profile: {
     proves: 'Shows where the processor time of each kind of request goes.',
     takes: 'a few minutes',
-    command: 'exec node test/benchmark/profile.ts',
+    command: 'exec node test/lab/experiments/profile.ts',
   },
   model: {
     proves: 'The models of the feed and of the keys hold, find planted faults, and accept real histories.',

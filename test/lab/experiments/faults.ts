@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { rows } from './rows/index.ts';
-import { endRow, runApart } from './run-apart.ts';
-import type { Outcome, Row } from './run-row.ts';
+import { rows } from '../../faults/rows/index.ts';
+import { endRow, runApart } from '../../faults/run-apart.ts';
+import type { Outcome, Row } from '../../faults/run-row.ts';
 
 /**
  * Brings about every fault of the list against the built host. Prints a line of JSON a row, then a table, and at last

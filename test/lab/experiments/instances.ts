@@ -2,18 +2,18 @@
 import { execFile } from 'node:child_process';
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
-import { childrenOf } from '../lab/meters/cpu.ts';
-import { spreadOf } from '../lab/meters/spread.ts';
-import { untilServing } from './answers.ts';
-import { startLoad } from './load/load.ts';
-import { type Figures, measure } from './measure.ts';
-import { chosen, readOptions } from './options.ts';
-import { startProgress } from './report/progress.ts';
-import { aligned, written } from './report/table.ts';
-import { startStage } from './stage/stage.ts';
-import { ours } from './targets/ours.ts';
-import { startServer } from './targets/start.ts';
-import { workloads as allWorkloads } from './workloads/index.ts';
+import { untilServing } from '../../benchmark/answers.ts';
+import { startLoad } from '../../benchmark/load/load.ts';
+import { type Figures, measure } from '../../benchmark/measure.ts';
+import { chosen, readOptions } from '../../benchmark/options.ts';
+import { startProgress } from '../../benchmark/report/progress.ts';
+import { aligned, written } from '../../benchmark/report/table.ts';
+import { startStage } from '../../benchmark/stage/stage.ts';
+import { ours } from '../../benchmark/targets/ours.ts';
+import { startServer } from '../../benchmark/targets/start.ts';
+import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
+import { childrenOf } from '../meters/cpu.ts';
+import { spreadOf } from '../meters/spread.ts';
 
 /** Each has a core of its own, counted from the first; PostgreSQL and the load share the others. */
 const INSTANCES = 2;

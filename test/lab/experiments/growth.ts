@@ -1,24 +1,24 @@
 // npm run lab -- growth: what each operation costs as the table grows. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { machine } from '../lab/meters/machine.ts';
-import { type PageWork, pageWorkOf } from '../lab/meters/pages.ts';
-import { spreadOf } from '../lab/meters/spread.ts';
-import { removeDataFolder } from '../stage/data-folder.ts';
-import { SAMPLES, sampleOf, untilServing } from './answers.ts';
-import { startLoad } from './load/load.ts';
-import { type Figures, measure, type Stand } from './measure.ts';
-import { chosen, readOptions } from './options.ts';
-import { growthPlotOf } from './report/growth-plot.ts';
-import { type GrowthPoint, growthTableOf } from './report/growth-table.ts';
-import { startProgress, warn } from './report/progress.ts';
-import { databaseOfSize, warmUp } from './stage/sized.ts';
-import { type Stage, startStage } from './stage/stage.ts';
-import { ours } from './targets/ours.ts';
-import { type Server, startServer } from './targets/start.ts';
-import type { Target } from './targets/target.ts';
-import { workloads as allWorkloads } from './workloads/index.ts';
-import type { Workload } from './workloads/workload.ts';
+import { SAMPLES, sampleOf, untilServing } from '../../benchmark/answers.ts';
+import { startLoad } from '../../benchmark/load/load.ts';
+import { type Figures, measure, type Stand } from '../../benchmark/measure.ts';
+import { chosen, readOptions } from '../../benchmark/options.ts';
+import { growthPlotOf } from '../../benchmark/report/growth-plot.ts';
+import { type GrowthPoint, growthTableOf } from '../../benchmark/report/growth-table.ts';
+import { startProgress, warn } from '../../benchmark/report/progress.ts';
+import { databaseOfSize, warmUp } from '../../benchmark/stage/sized.ts';
+import { type Stage, startStage } from '../../benchmark/stage/stage.ts';
+import { ours } from '../../benchmark/targets/ours.ts';
+import { type Server, startServer } from '../../benchmark/targets/start.ts';
+import type { Target } from '../../benchmark/targets/target.ts';
+import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
+import type { Workload } from '../../benchmark/workloads/workload.ts';
+import { removeDataFolder } from '../../stage/data-folder.ts';
+import { machine } from '../meters/machine.ts';
+import { type PageWork, pageWorkOf } from '../meters/pages.ts';
+import { spreadOf } from '../meters/spread.ts';
 
 /** One kind of each statement: the others send the same ones. */
 const OPERATIONS = ['get', 'create', 'update', 'batch', 'list', 'deep-list', 'by-email', 'changes'];
@@ -42,7 +42,7 @@ const load = startLoad();
 const points: GrowthPoint[] = [];
 let postgresVersion = '';
 // Left behind by a run that was cut off it serves the next one.
-const dataFolder = names.keep ?? join(import.meta.dirname, '../../.data/growth/postgres');
+const dataFolder = names.keep ?? join(import.meta.dirname, '../../../.data/growth/postgres');
 try {
   for (const sharedBuffers of configurations) points.push(...(await pointsWith(sharedBuffers)));
 } finally {

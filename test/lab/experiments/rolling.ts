@@ -2,17 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { freePort } from '../../host/development/free-port.ts';
-import { startPostgres } from '../../host/development/postgres.ts';
-import { Ledger } from '../lab/ledger/ledger.ts';
-import { faultsInTable, storedUsers } from '../lab/ledger/stored-users.ts';
-import { seededRandom } from '../lab/load/random.ts';
-import { startLoad } from '../lab/load/writers.ts';
-import { DETECTION, startBalancer } from '../lab/stage/balancer.ts';
-import { startInstance } from '../lab/stage/instance.ts';
-import { removeDataFolder } from '../stage/data-folder.ts';
-import { environmentOf } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
+import { freePort } from '../../../host/development/free-port.ts';
+import { startPostgres } from '../../../host/development/postgres.ts';
+import { removeDataFolder } from '../../stage/data-folder.ts';
+import { environmentOf } from '../../stage/service.ts';
+import { startIssuer } from '../../stage/tokens.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { faultsInTable, storedUsers } from '../ledger/stored-users.ts';
+import { seededRandom } from '../load/random.ts';
+import { startLoad } from '../load/writers.ts';
+import { DETECTION, startBalancer } from '../stage/balancer.ts';
+import { startInstance } from '../stage/instance.ts';
 
 /**
  * Two instances behind haproxy are restarted one after the other while callers write: no request may be lost, and

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { summed } from '../lab/ledger/oracle.ts';
-import { seededRandom } from '../lab/load/random.ts';
-import { startKeyServer } from '../lab/stage/key-server.ts';
-import { abandonClusters, type Cluster, startCluster } from './cluster.ts';
-import { type ClusterFault, clusterFaults } from './faults.ts';
-import type { Replication } from './node.ts';
-import { startWays, type Way } from './ways.ts';
+import { abandonClusters, type Cluster, startCluster } from '../../failover/cluster.ts';
+import { type ClusterFault, clusterFaults } from '../../failover/faults.ts';
+import type { Replication } from '../../failover/node.ts';
+import { startWays, type Way } from '../../failover/ways.ts';
+import { summed } from '../ledger/oracle.ts';
+import { seededRandom } from '../load/random.ts';
+import { startKeyServer } from '../stage/key-server.ts';
 
 /**
  * Three nodes of PostgreSQL with Patroni lose their primary in every way, with synchronous and with asynchronous

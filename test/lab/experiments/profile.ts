@@ -1,20 +1,20 @@
 // npm run lab -- profile: where the CPU time of each workload goes. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cpuOfMainThread } from '../lab/meters/cpu.ts';
-import { sampleOf, untilServing } from './answers.ts';
-import { startLoad } from './load/load.ts';
-import { measure } from './measure.ts';
-import { chosen, readOptions } from './options.ts';
-import { type Breakdown, breakdownOf } from './profile/breakdown.ts';
-import { connectProfiler } from './profile/inspector.ts';
-import { startProgress, warn } from './report/progress.ts';
-import { aligned } from './report/table.ts';
-import { startStage } from './stage/stage.ts';
-import { ours } from './targets/ours.ts';
-import { startServer } from './targets/start.ts';
-import { workloads as allWorkloads } from './workloads/index.ts';
-import type { Workload } from './workloads/workload.ts';
+import { sampleOf, untilServing } from '../../benchmark/answers.ts';
+import { startLoad } from '../../benchmark/load/load.ts';
+import { measure } from '../../benchmark/measure.ts';
+import { chosen, readOptions } from '../../benchmark/options.ts';
+import { type Breakdown, breakdownOf } from '../../benchmark/profile/breakdown.ts';
+import { connectProfiler } from '../../benchmark/profile/inspector.ts';
+import { startProgress, warn } from '../../benchmark/report/progress.ts';
+import { aligned } from '../../benchmark/report/table.ts';
+import { startStage } from '../../benchmark/stage/stage.ts';
+import { ours } from '../../benchmark/targets/ours.ts';
+import { startServer } from '../../benchmark/targets/start.ts';
+import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
+import type { Workload } from '../../benchmark/workloads/workload.ts';
+import { cpuOfMainThread } from '../meters/cpu.ts';
 
 /** A smaller part is not worth a line. */
 const LEAST_PART = 0.005;

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { abandonSoak, runSoak } from './run.ts';
+import { abandonSoak, runSoak } from '../../soak/run.ts';
 
 const { values } = parseArgs({
   options: {
