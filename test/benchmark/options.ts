@@ -23,9 +23,13 @@ const usageOf = (command: string) => `npm run ${command} -- [options]
 const QUICK = { targets: ['ours', 'go', 'bun', 'hello'], workloads: ['get', 'create', 'list'] };
 
 /** What the command line asks of a command; ends the process with the usage when it asks for something else. */
-export function readOptions(command: 'bench' | 'profile' | 'growth' | 'instances') {
+export function readOptions(
+  command: 'bench' | 'profile' | 'growth' | 'instances',
+  words: readonly string[] = process.argv.slice(2),
+) {
   try {
     const { values } = parseArgs({
+      args: words,
       options: {
         quick: { type: 'boolean', default: false },
         targets: { type: 'string' },

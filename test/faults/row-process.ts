@@ -1,4 +1,5 @@
 import { promisify } from 'node:util';
+import { builtHost } from '../stage/build.ts';
 import type { Order, Report } from './run-apart.ts';
 import { abandonRow, type Row, runRow } from './run-row.ts';
 
@@ -21,7 +22,8 @@ for (const event of ['SIGTERM', 'disconnect'] as const) {
 }
 
 const { rows }: { rows: readonly Row[] } = await import(order.rows);
-// From now on: the build of the host, which the rows share, has been made or found by now.
+// Before the folder for temporary files changes: the rows share the build.
+await builtHost();
 process.env.TMPDIR = order.folder;
 const row = rows.find(({ name }) => name === order.name);
 if (!row) throw new Error(`there is no row ${order.name}`);

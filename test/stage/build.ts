@@ -21,7 +21,11 @@ const DAY = 24 * 3600;
  * The host as `npm run build` makes it: the path of its main file. It is built outside of the project, once for
  * each state of its sources, so that tests that run at the same time never see half a build, nor an old one.
  */
-export async function builtHost(): Promise<string> {
+export const builtHost = (): Promise<string> => (built ??= findOrBuild());
+
+let built: Promise<string> | undefined;
+
+async function findOrBuild(): Promise<string> {
   const folder = join(tmpdir(), PREFIX + fingerprint());
   const main = join(folder, 'dist/host/main.mjs');
   if (!existsSync(main)) {

@@ -1,19 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { abandonClusters, type Cluster, startCluster } from '../../failover/cluster.ts';
 import { type ClusterFault, clusterFaults } from '../../failover/faults.ts';
 import type { Replication } from '../../failover/node.ts';
 import { startWays, type Way } from '../../failover/ways.ts';
+import { defineExperiment, numberIn } from '../experiment.ts';
 import { summed } from '../ledger/oracle.ts';
-import { seededRandom } from '../load/random.ts';
+import { type Random, seededRandom } from '../load/random.ts';
 import { startKeyServer } from '../stage/key-server.ts';
 
-/**
- * Three nodes of PostgreSQL with Patroni lose their primary in every way, with synchronous and with asynchronous
- * replication, under a service that reaches them by way of haproxy and one that has a list of hosts. Prints a line of
- * JSON for each, then a table, and at last `N passed, N failed`. `--rounds <n>` does all of it n times.
- */
 const REPLICATIONS: readonly Replication[] = ['synchronous', 'asynchronous'];
 
 /** In seconds: until another has to take writes, the time to live of the leader's lock included. */
@@ -25,70 +20,79 @@ const LONGEST_ANSWER = 5000;
 const BEFORE = 2000;
 const AFTER = 4000;
 
-const { values } = parseArgs({
+/**
+ * Three nodes of PostgreSQL with Patroni lose their primary in every way, with synchronous and with asynchronous
+ * replication, under a service that reaches them by way of haproxy and one that has a list of hosts. Prints a line of
+ * JSON for each, then a table, and at last `N passed, N failed`. `--rounds <n>` does all of it n times.
+ */
+export const experiment = defineExperiment({
+  name: 'failover',
+  promise: 'A failover of PostgreSQL loses no acknowledged write.',
+  takes: '8 minutes',
+  needs: 'Debian, its postgresql, and haproxy',
   options: {
     rounds: { type: 'string', default: '1' },
     seed: { type: 'string', default: String(randomInt(1_000_000)) },
     fault: { type: 'string', multiple: true },
     replication: { type: 'string', multiple: true },
   },
+  async run({ options, print, defer }) {
+    const [rounds, seed] = [numberIn('rounds', options.rounds), numberIn('seed', options.seed)];
+    const faults = clusterFaults.filter(({ name }) => options.fault?.includes(name) ?? true);
+    const replications = REPLICATIONS.filter((name) => options.replication?.includes(name) ?? true);
+    const random = seededRandom(seed);
+    const outcomes: Outcome[] = [];
+    const failures: string[] = [];
+    defer(abandonClusters);
+    print(JSON.stringify({ seed, rounds, faults: faults.length, replications }));
+    for (const replication of replications) await runAll(replication);
+    print(table(outcomes));
+    for (const failure of failures) print(`failed: ${failure}`);
+    const passed = outcomes.filter((outcome) => outcome.faults.length === 0).length;
+    const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
+    print(`seed ${seed}`);
+    print(`${passed} passed, ${failed} failed`);
+    return failed === 0 && passed > 0;
+
+    async function runAll(replication: Replication): Promise<void> {
+      const cluster = await startCluster(replication);
+      const issuer = await startKeyServer();
+      defer(issuer.stop);
+      await cluster.untilHealthy();
+      const ways = await startWays(cluster, issuer);
+      for (let round = 0; round < rounds; round += 1) {
+        for (const fault of faults) {
+          try {
+            for (const outcome of await outcomesOf(replication, fault, cluster, ways, random)) {
+              outcomes.push(outcome);
+              print(JSON.stringify(outcome));
+            }
+          } catch (error) {
+            failures.push(`${replication}, ${fault.name}: ${(error as Error).message}`);
+            for (const way of ways) await way.stopLoad();
+          }
+        }
+      }
+      for (const way of ways) {
+        const found = await way.faultsAtLast(replication === 'synchronous');
+        failures.push(...found.map((sentence) => `${replication}, ${way.name}: ${sentence}`));
+        await way.stop();
+      }
+      await cluster.stop();
+    }
+  },
 });
-const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
-if (![rounds, seed].every(Number.isInteger)) throw new Error('--rounds and --seed take a whole number');
-const faults = clusterFaults.filter(({ name }) => values.fault?.includes(name) ?? true);
-const replications = REPLICATIONS.filter((name) => values.replication?.includes(name) ?? true);
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void abandonClusters().finally(() => process.exit(1)));
-}
-
-const print = (text: string) => process.stdout.write(`${text}\n`);
-const random = seededRandom(seed);
-const outcomes: Outcome[] = [];
-const failures: string[] = [];
-print(JSON.stringify({ seed, rounds, faults: faults.length, replications }));
-for (const replication of replications) await runAll(replication);
-print(table(outcomes));
-for (const failure of failures) print(`failed: ${failure}`);
-const passed = outcomes.filter(({ faults }) => faults.length === 0).length;
-const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
-print(`seed ${seed}`);
-print(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
 type Outcome = Awaited<ReturnType<typeof outcomeOf>>;
 
-async function runAll(replication: Replication): Promise<void> {
-  const cluster = await startCluster(replication);
-  const issuer = await startKeyServer();
-  try {
-    await cluster.untilHealthy();
-    const ways = await startWays(cluster, issuer);
-    for (let round = 0; round < rounds; round += 1) {
-      for (const fault of faults) {
-        await runOne(replication, fault, cluster, ways).catch(async (error) => {
-          failures.push(`${replication}, ${fault.name}: ${error.message}`);
-          for (const way of ways) await way.stopLoad();
-        });
-      }
-    }
-    for (const way of ways) {
-      const found = await way.faultsAtLast(replication === 'synchronous');
-      failures.push(...found.map((sentence) => `${replication}, ${way.name}: ${sentence}`));
-      await way.stop();
-    }
-  } finally {
-    await Promise.all([cluster.stop(), issuer.stop()]);
-  }
-}
-
 /** One fault, which both services live through. */
-async function runOne(
+async function outcomesOf(
   replication: Replication,
   fault: ClusterFault,
   cluster: Cluster,
   ways: readonly Way[],
-): Promise<void> {
+  random: Random,
+): Promise<readonly Outcome[]> {
   await cluster.untilHealthy();
   const primary = await cluster.primary();
   for (const way of ways) way.startLoad(random);
@@ -102,11 +106,9 @@ async function runOne(
   await sleep(BEFORE);
   // All of them first: to go through the books takes so long that answers would seem late.
   for (const way of ways) await way.stopLoad();
-  for (const way of ways) {
-    const outcome = await outcomeOf(replication, fault, way, { begun, takenOver });
-    outcomes.push(outcome);
-    print(JSON.stringify(outcome));
-  }
+  const outcomes: Outcome[] = [];
+  for (const way of ways) outcomes.push(await outcomeOf(replication, fault, way, { begun, takenOver }));
+  return outcomes;
 }
 
 type Takeover = { readonly begun: number; readonly takenOver: number };

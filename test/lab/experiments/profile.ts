@@ -1,4 +1,3 @@
-// npm run lab -- profile: where the CPU time of each workload goes. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sampleOf, untilServing } from '../../benchmark/answers.ts';
@@ -14,63 +13,70 @@ import { ours } from '../../benchmark/targets/ours.ts';
 import { startServer } from '../../benchmark/targets/start.ts';
 import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
 import type { Workload } from '../../benchmark/workloads/workload.ts';
+import { defineExperiment } from '../experiment.ts';
 import { cpuOfMainThread } from '../meters/cpu.ts';
 
 /** A smaller part is not worth a line. */
 const LEAST_PART = 0.005;
 const FUNCTIONS = 25;
 
-const { effort, users, sharedBuffers, out, ...names } = readOptions('profile');
-const [target] = chosen(ours, names.targets);
-if (!target) throw new Error('there is nothing to profile');
-const workloads = chosen(allWorkloads, names.workloads).filter(({ pace }) => !pace);
-const progress = startProgress();
+/** Where the CPU time of each workload goes. See test/benchmark/README.md. */
+export const experiment = defineExperiment({
+  name: 'profile',
+  promise: 'Shows where the processor time of each kind of request goes.',
+  takes: 'a few minutes',
+  async run({ words, print, defer }) {
+    const { effort, users, sharedBuffers, out, ...names } = readOptions('profile', words);
+    const [target] = chosen(ours, names.targets);
+    if (!target) throw new Error('there is nothing to profile');
+    const workloads = chosen(allWorkloads, names.workloads).filter(({ pace }) => !pace);
+    const progress = startProgress();
 
-const load = startLoad();
-const stage = await startStage({ users, sharedBuffers, progress });
-const program = await target.install(stage);
-const database = await stage.createDatabase('profiled');
-const server = await startServer((port) => {
-  const { variables, ...rest } = program(database, port);
-  return { ...rest, variables: { ...variables, NODE_OPTIONS: '--inspect=127.0.0.1:0' } };
+    const load = startLoad();
+    defer(load.stop);
+    const stage = await startStage({ users, sharedBuffers, progress });
+    defer(stage.stop);
+    const program = await target.install(stage);
+    const database = await stage.createDatabase('profiled');
+    const server = await startServer((port) => {
+      const { variables, ...rest } = program(database, port);
+      return { ...rest, variables: { ...variables, NODE_OPTIONS: '--inspect=127.0.0.1:0' } };
+    });
+    defer(server.stop);
+    const profiler = await connectProfiler(server.errors);
+    await untilServing(server.port, stage.credentials);
+    await mkdir(out, { recursive: true });
+    for (const workload of workloads) {
+      progress(`profiling ${workload.title}`);
+      await profileOf(workload, profiler);
+    }
+    profiler.close();
+    progress(`done: ${out} has a .cpuprofile of each, for the developer tools of a browser\n`);
+    return true;
+
+    async function profileOf(workload: Workload, profiler: Awaited<ReturnType<typeof connectProfiler>>) {
+      const { name, title } = workload;
+      const sample = await sampleOf(server.port, workload, stage.credentials, users);
+      if (!sample) return warn(`${name} is left out: the target has nothing like it`);
+      const sent = { [name]: sample.answers.length };
+      const stand = { server, database, prepared: { [name]: sample.prepared }, sent };
+      await measure(stage, load, stand, workload, { ...effort, seconds: 1 });
+
+      const before = { sent: sent[name] ?? 0, kernel: cpuOfMainThread(server.processId).system };
+      await profiler.start();
+      const figures = await measure(stage, load, stand, workload, { ...effort, warmUp: 0.1 });
+      const profile = await profiler.stop();
+      const inKernel = (cpuOfMainThread(server.processId).system - before.kernel) * 1e6;
+      await writeFile(join(out, `${name}.cpuprofile`), JSON.stringify(profile));
+
+      print(tableOf(title, breakdownOf(profile, inKernel), (sent[name] ?? 0) - before.sent));
+      const used = `${(1000 * (figures.server ?? 0)).toFixed(1)} µs a request`;
+      print(`\nAll threads while profiled, from /proc: ${used}`);
+    }
+  },
 });
-try {
-  const profiler = await connectProfiler(server.errors);
-  await untilServing(server.port, stage.credentials);
-  await mkdir(out, { recursive: true });
-  for (const workload of workloads) {
-    progress(`profiling ${workload.title}`);
-    await profileOf(workload, profiler);
-  }
-  profiler.close();
-  progress(`done: ${out} has a .cpuprofile of each, for the developer tools of a browser\n`);
-} finally {
-  load.stop();
-  await server.stop();
-  await stage.stop();
-}
 
-async function profileOf(workload: Workload, profiler: Awaited<ReturnType<typeof connectProfiler>>) {
-  const { name, title } = workload;
-  const sample = await sampleOf(server.port, workload, stage.credentials, users);
-  if (!sample) return warn(`${name} is left out: the target has nothing like it`);
-  const sent = { [name]: sample.answers.length };
-  const stand = { server, database, prepared: { [name]: sample.prepared }, sent };
-  await measure(stage, load, stand, workload, { ...effort, seconds: 1 });
-
-  const before = { sent: sent[name] ?? 0, kernel: cpuOfMainThread(server.processId).system };
-  await profiler.start();
-  const figures = await measure(stage, load, stand, workload, { ...effort, warmUp: 0.1 });
-  const profile = await profiler.stop();
-  const inKernel = (cpuOfMainThread(server.processId).system - before.kernel) * 1e6;
-  await writeFile(join(out, `${name}.cpuprofile`), JSON.stringify(profile));
-
-  print(title, breakdownOf(profile, inKernel), (sent[name] ?? 0) - before.sent);
-  const used = `${(1000 * (figures.server ?? 0)).toFixed(1)} µs a request`;
-  process.stdout.write(`\nAll threads while profiled, from /proc: ${used}\n`);
-}
-
-function print(title: string, { total, modules, functions }: Breakdown, requests: number): void {
+function tableOf(title: string, { total, modules, functions }: Breakdown, requests: number): string {
   const line = ([name, time]: readonly [string, number]) => [
     name,
     `${((100 * time) / total).toFixed(1)} %`,
@@ -85,5 +91,5 @@ function print(title: string, { total, modules, functions }: Breakdown, requests
     ['busiest functions', '', ''],
     ...busiest,
   ];
-  process.stdout.write(`\n${aligned(table)}\n`);
+  return `\n${aligned(table)}`;
 }

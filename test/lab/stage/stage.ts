@@ -57,6 +57,7 @@ type ServiceOptions = HostOptions & {
 export async function openStage({ seed, trials, postgres: options, judgeFeed }: Options) {
   const random: Random = seededRandom(seed);
   const [postgres, issuer] = await Promise.all([startDisposablePostgres(options), startKeyServer()]);
+  const ownEnvironment = environmentOf({ ...postgres, drop: async () => [] }, issuer);
   const faults: string[] = [];
   const suspects: (() => Promise<string[]>)[] = [];
   const cleanUps: (() => unknown)[] = [];
@@ -104,8 +105,7 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
 
   async function startService(variables: Variables = {}, options: ServiceOptions = {}) {
     const ledger = options.ledger ?? openLedger();
-    const database = { ...postgres, drop: async () => [] };
-    const environment = { ...environmentOf(database, issuer), ...variables };
+    const environment = { ...ownEnvironment, ...variables };
     const host = await startBuiltHost(environment, options);
     cleanUps.push(host.remove);
     const url = await host.untilListening();
@@ -175,16 +175,15 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
     faults,
     ledgers,
     totals,
+    /** The settings of a service on this stage. */
+    environment: ownEnvironment,
     startService,
     checkFeed,
     /** Books of their own, for callers or services that are counted apart. */
     openLedger,
     /** Starts a host that will not come to listen; a setting of undefined is missing. */
     async startHostWith(settings: Variables) {
-      const host = await startBuiltHost({
-        ...environmentOf({ ...postgres, drop: async () => [] }, issuer),
-        ...settings,
-      });
+      const host = await startBuiltHost({ ...ownEnvironment, ...settings });
       cleanUps.push(host.remove);
       return host;
     },
