@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { machine } from '../lab/meters/machine.ts';
 import { startLoad } from './load/load.ts';
 import { chosen, readOptions } from './options.ts';
+import { peers } from './peers/peers.ts';
 import { chartOf } from './report/chart.ts';
 import { goalTableOf } from './report/goals.ts';
 import { startProgress } from './report/progress.ts';
@@ -12,7 +13,6 @@ import { LEGEND, startTableOf, tableOf } from './report/table.ts';
 import { PGBENCH, runRounds } from './rounds.ts';
 import { startStage } from './stage/stage.ts';
 import { ours, oursWith } from './targets/ours.ts';
-import { peers } from './targets/peers.ts';
 import { workloads as allWorkloads } from './workloads/index.ts';
 
 const { effort, rounds, users, sharedBuffers, out, variants, ...names } = readOptions('bench');

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openWindow } from '../lab/meters/window.ts';
+import { fromDebian } from '../lab/stage/packages.ts';
 import type { Effort, Figures } from './measure.ts';
 import type { Stage } from './stage/stage.ts';
 import { emailOf, idOf } from './stage/users.ts';
-import { fromDebian } from './targets/install.ts';
 
 const CONNECTIONS = 10;
 

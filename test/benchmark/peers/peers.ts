@@ -3,13 +3,13 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Variables } from '../../../lib/settings/settings.ts';
+import { fromDebian, fromNpm } from '../../lab/stage/packages.ts';
 import type { Stage } from '../stage/stage.ts';
-import { fromDebian, fromNpm } from './install.ts';
-import type { Target } from './target.ts';
+import type { Target } from '../targets/target.ts';
 
 const FASTIFY = ['fastify@5.12.8', 'fast-jwt@6.3.6', 'pg@8.23.1', 'uuid@14.0.3'];
 
-/** What every peer is started with: see peers/settings.mjs. */
+/** What every peer is started with: see settings.mjs. */
 function variablesOf(stage: Stage, database: string, port: number): Variables {
   const { issuer, publicKey } = stage.credentials;
   return {

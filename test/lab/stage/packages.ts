@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-const PEERS = join(import.meta.dirname, '../peers');
+const PEERS = join(import.meta.dirname, '../../benchmark/peers');
 
 /** Kept from run to run; deleting it costs a minute at the next. */
 const CACHE = join(import.meta.dirname, '../../../.data/bench/peers');
