@@ -1,11 +1,19 @@
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Variables } from '../../../lib/settings/settings.ts';
 import { fromDebian, fromNpm } from '../../lab/stage/packages.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { Target } from '../targets/target.ts';
+
+/** Puts the sources of the peers beside the packages that they import. */
+async function withSources(installing: Promise<string>): Promise<string> {
+  const folder = await installing;
+  await cp(import.meta.dirname, folder, { recursive: true });
+  return folder;
+}
 
 const FASTIFY = ['fastify@5.12.8', 'fast-jwt@6.3.6', 'pg@8.23.1', 'uuid@14.0.3'];
 
@@ -27,7 +35,7 @@ const onNode = (name: string, title: string, packages: readonly string[]): Targe
   name,
   title,
   async install(stage) {
-    const folder = await fromNpm(packages);
+    const folder = await withSources(fromNpm(packages));
     return (database, port) => ({
       command: process.execPath,
       options: [`${name}.mjs`],
@@ -41,11 +49,9 @@ const go: Target = {
   name: 'go',
   title: 'Go: fasthttp, pgx',
   async install(stage) {
-    const folder = await fromDebian([
-      'golang-1.19-go',
-      'golang-github-jackc-pgx-v4-dev',
-      'golang-github-valyala-fasthttp-dev',
-    ]);
+    const folder = await withSources(
+      fromDebian(['golang-1.19-go', 'golang-github-jackc-pgx-v4-dev', 'golang-github-valyala-fasthttp-dev']),
+    );
     // What the system has installed itself is not unpacked once more.
     const roots = [join(folder, 'root'), '/'];
     const [compiler = 'go'] = roots.flatMap((root) => globSync(join(root, 'usr/lib/go-1.*/bin/go')));
@@ -73,7 +79,7 @@ const bun: Target = {
   name: 'bun',
   title: 'Bun: Bun.serve, Bun.sql',
   async install(stage) {
-    const folder = await fromNpm(['bun@1.4.5']);
+    const folder = await withSources(fromNpm(['bun@1.4.5']));
     const [program] = globSync(join(folder, 'node_modules/@oven/*/bin/bun'));
     if (!program) throw new Error('there is no Bun for this machine');
     return (database, port) => ({
@@ -90,7 +96,9 @@ const fastapi: Target = {
   title: 'FastAPI: SQLAlchemy, asyncpg',
   async install(stage) {
     const modules = ['fastapi', 'uvicorn', 'uvloop', 'httptools', 'sqlalchemy', 'greenlet', 'asyncpg', 'jwt'];
-    const folder = await fromDebian(modules.map((name) => `python3-${name}`).concat('python3-cryptography'));
+    const folder = await withSources(
+      fromDebian(modules.map((name) => `python3-${name}`).concat('python3-cryptography')),
+    );
     const variables = {
       PYTHONPATH: join(folder, 'root/usr/lib/python3/dist-packages'),
       LD_LIBRARY_PATH: globSync(join(folder, 'root/usr/lib/*-linux-gnu')).join(':'),

@@ -1,18 +1,16 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-const PEERS = join(import.meta.dirname, '../../benchmark/peers');
-
-/** Kept from run to run; deleting it costs a minute at the next. */
+/** Kept for the next run, which otherwise takes a minute more. */
 const CACHE = join(import.meta.dirname, '../../../.data/bench/peers');
 
-/** A folder with the sources of the peers and these packages from npm, none of whose scripts are run. */
+/** Creates a folder with these packages from npm. None of their scripts are run. */
 export function fromNpm(packages: readonly string[]): Promise<string> {
   return installed(packages, async (folder) => {
     await writeFile(join(folder, 'package.json'), '{"private": true}');
@@ -22,8 +20,8 @@ export function fromNpm(packages: readonly string[]): Promise<string> {
 }
 
 /**
- * A folder with the sources of the peers and, under `root`, these packages of Debian and what they depend on. They are
- * unpacked, not installed: nothing of the system changes, and nobody has to be root.
+ * Creates a folder with these packages of Debian, and what they depend on, in its folder `root`. They are unpacked, not
+ * installed: nothing of the system changes, and nobody must be root.
  */
 export function fromDebian(packages: readonly string[]): Promise<string> {
   return installed(packages, async (folder) => {
@@ -59,6 +57,5 @@ async function installed(
     });
     await run('mv', ['-T', draft, folder]);
   }
-  await cp(PEERS, folder, { recursive: true });
   return folder;
 }
