@@ -9,7 +9,7 @@ import { chartOf } from './report/chart.ts';
 import { goalTableOf } from './report/goals.ts';
 import { startProgress } from './report/progress.ts';
 import { rowsOf, startRowsOf } from './report/summary.ts';
-import { LEGEND, startTableOf, tableOf } from './report/table.ts';
+import { LEGEND, startTableOf, workloadTableOf } from './report/table.ts';
 import { PGBENCH, runRounds } from './rounds.ts';
 import { startStage } from './stage/stage.ts';
 import { ours, oursWith } from './targets/ours.ts';
@@ -40,7 +40,7 @@ try {
   const print = (text: string) => process.stdout.write(`${text}\n`);
   for (const { name, title } of workloads) {
     const own = rows.filter(({ workload }) => workload === name);
-    if (own.length > 0) print(`\n${title}\n${tableOf(own, titleOf)}`);
+    if (own.length > 0) print(`\n${title}\n${workloadTableOf(own, titleOf)}`);
   }
   print(`\nStart and memory\n${startTableOf(starts, titleOf)}\n\n${LEGEND}`);
   print(`\n${goalTableOf(results, starts)}\n`);

@@ -1,7 +1,7 @@
 import { type Spread, spreadOf } from '../../lab/meters/spread.ts';
+import { aligned } from '../../lab/report/table.ts';
 import type { Results, Run } from '../rounds.ts';
 import type { StartRow } from './summary.ts';
-import { aligned } from './table.ts';
 
 type Figure = (run: Run) => number | null;
 type Place = { readonly target: string; readonly workload: string; readonly figure: Figure };

@@ -7,6 +7,7 @@ import { startWays, type Way } from '../../failover/ways.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { summed } from '../ledger/oracle.ts';
 import { type Random, seededRandom } from '../load/random.ts';
+import { tableOf } from '../report/table.ts';
 import { startKeyServer } from '../stage/key-server.ts';
 
 const REPLICATIONS: readonly Replication[] = ['synchronous', 'asynchronous'];
@@ -46,7 +47,7 @@ export const experiment = defineExperiment({
     defer(abandonClusters);
     print(JSON.stringify({ seed, rounds, faults: faults.length, replications }));
     for (const replication of replications) await runAll(replication);
-    print(table(outcomes));
+    print(`\n${tableOf(COLUMNS, outcomes)}`);
     for (const failure of failures) print(`failed: ${failure}`);
     const passed = outcomes.filter((outcome) => outcome.faults.length === 0).length;
     const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
@@ -153,16 +154,17 @@ function canLose(replication: Replication, { name }: ClusterFault): boolean {
   return replication === 'asynchronous' && (name === 'kill' || name === 'freeze');
 }
 
-function table(all: readonly Outcome[]): string {
-  const head = ['replication', 'fault', 'by', 'writes', 'lost', 'first write', 'longest', 'restarts'];
-  const rows = all.map((one) => [
-    ...[one.replication, one.fault, one.by, one.acknowledged, one.lost],
-    ...[`${one.first_write_ms} ms`, `${one.longest_answer_ms} ms`, one.restarts],
-    one.faults.length > 0 ? 'FAILED' : '',
-  ]);
-  const lines = [head, ...rows].map((row) => row.map((cell) => String(cell).padEnd(13)).join(''));
-  return `\n${lines.map((line) => line.trimEnd()).join('\n')}`;
-}
+const COLUMNS: Readonly<Record<string, (outcome: Outcome) => string | number>> = {
+  replication: ({ replication }) => replication,
+  fault: ({ fault }) => fault,
+  by: ({ by }) => by,
+  writes: ({ acknowledged }) => acknowledged,
+  lost: ({ lost }) => lost,
+  'first write': (outcome) => `${outcome.first_write_ms} ms`,
+  longest: (outcome) => `${outcome.longest_answer_ms} ms`,
+  restarts: ({ restarts }) => restarts,
+  '': ({ faults }) => (faults.length > 0 ? 'FAILED' : ''),
+};
 
 function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));

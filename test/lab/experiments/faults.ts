@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { endRow, runApart } from '../../faults/run-apart.ts';
 import type { Outcome, Row } from '../../faults/run-row.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
+import { tableOf } from '../report/table.ts';
 
 /** `Row.brief` is the number of trials in a run of so many minutes. */
 const BRIEF_MINUTES = 5;
@@ -66,7 +67,7 @@ export const experiment = defineExperiment({
       print(JSON.stringify(outcome));
     }
 
-    print(tableOf(outcomes));
+    print(`\n${tableOf(COLUMNS, outcomes)}`);
     for (const { row, faults } of outcomes) for (const fault of faults) print(`failed: ${row}: ${fault}`);
     const passed = outcomes.filter((outcome) => outcome.passed).length;
     if (leftToTheWholeRun.length > 0) print(`left to the whole run: ${leftToTheWholeRun.join(', ')}`);
@@ -78,21 +79,15 @@ export const experiment = defineExperiment({
   },
 });
 
-function tableOf(outcomes: readonly Outcome[]): string {
-  const lines = outcomes.map((outcome) =>
-    [
-      outcome.row.padEnd(30),
-      String(outcome.trials).padStart(6),
-      String(outcome.sent).padStart(7),
-      String(outcome.ok).padStart(7),
-      String(outcome.in_doubt).padStart(6),
-      String(outcome.lost).padStart(5),
-      `${outcome.recovery_seconds} s`.padStart(9),
-      `${outcome.longest_answer_ms} ms`.padStart(8),
-      String(outcome.seconds).padStart(8),
-      outcome.passed ? '' : ' FAILED',
-    ].join(' '),
-  );
-  const head = `${'row'.padEnd(30)} trials    sent      ok  doubt  lost  recovery  longest  seconds`;
-  return `\n${[head, ...lines].join('\n')}`;
-}
+const COLUMNS: Readonly<Record<string, (outcome: Outcome) => string | number>> = {
+  row: ({ row }) => row,
+  trials: ({ trials }) => trials,
+  sent: ({ sent }) => sent,
+  ok: ({ ok }) => ok,
+  doubt: (outcome) => outcome.in_doubt,
+  lost: ({ lost }) => lost,
+  recovery: (outcome) => `${outcome.recovery_seconds} s`,
+  longest: (outcome) => `${outcome.longest_answer_ms} ms`,
+  seconds: ({ seconds }) => seconds,
+  '': ({ passed }) => (passed ? '' : 'FAILED'),
+};

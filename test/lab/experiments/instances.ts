@@ -6,7 +6,7 @@ import { startLoad } from '../../benchmark/load/load.ts';
 import { type Figures, measure } from '../../benchmark/measure.ts';
 import { chosen, readOptions } from '../../benchmark/options.ts';
 import { startProgress } from '../../benchmark/report/progress.ts';
-import { aligned, written } from '../../benchmark/report/table.ts';
+import { written } from '../../benchmark/report/table.ts';
 import { startStage } from '../../benchmark/stage/stage.ts';
 import { ours } from '../../benchmark/targets/ours.ts';
 import { startServer } from '../../benchmark/targets/start.ts';
@@ -14,6 +14,7 @@ import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
 import { defineExperiment } from '../experiment.ts';
 import { childrenOf } from '../meters/cpu.ts';
 import { spreadOf } from '../meters/spread.ts';
+import { aligned } from '../report/table.ts';
 
 /** Each has a core of its own, counted from the first; PostgreSQL and the load share the others. */
 const INSTANCES = 2;

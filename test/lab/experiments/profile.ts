@@ -7,7 +7,6 @@ import { chosen, readOptions } from '../../benchmark/options.ts';
 import { type Breakdown, breakdownOf } from '../../benchmark/profile/breakdown.ts';
 import { connectProfiler } from '../../benchmark/profile/inspector.ts';
 import { startProgress, warn } from '../../benchmark/report/progress.ts';
-import { aligned } from '../../benchmark/report/table.ts';
 import { startStage } from '../../benchmark/stage/stage.ts';
 import { ours } from '../../benchmark/targets/ours.ts';
 import { startServer } from '../../benchmark/targets/start.ts';
@@ -15,6 +14,7 @@ import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
 import type { Workload } from '../../benchmark/workloads/workload.ts';
 import { defineExperiment } from '../experiment.ts';
 import { cpuOfMainThread } from '../meters/cpu.ts';
+import { aligned } from '../report/table.ts';
 
 /** A smaller part is not worth a line. */
 const LEAST_PART = 0.005;
