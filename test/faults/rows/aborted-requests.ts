@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
 
@@ -9,11 +8,11 @@ export const abortedRequests: Row = {
     'Callers cut off or half-close at every stage of a create: no 500, nothing stored by halves, count zero.',
   trials: 3000,
   brief: 400,
-  async run({ startService, trials, claim, tried, random, token, postgres }) {
+  async run({ startService, claim, random, token, postgres, trySideBySide }) {
     const service = await startService();
     const whole = new Set<string>();
     const Authorization = `Bearer ${await token()}`;
-    await sideBySide(20, trials, async (n) => {
+    await trySideBySide(20, async (n) => {
       const email = `aborted-${n}@example.com`;
       const body = JSON.stringify({ email });
       const fields = {
@@ -35,7 +34,6 @@ export const abortedRequests: Row = {
         claim('no answer is a 500', !client.statuses().includes(500), client.received);
         client.abort();
       }
-      tried();
     });
     const rows = await postgres.query('SELECT email FROM users');
     const halves = rows.filter(({ email }) => !whole.has(String(email)));

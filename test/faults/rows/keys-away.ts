@@ -14,8 +14,8 @@ export const keysAwayAtStart: Row = {
   promise:
     'The identity provider is away at the start: 503 with Retry-After, fetches with growing pauses, recovery.',
   trials: 3,
-  async run({ startService, issuer, trials, claim, tried, recovered }) {
-    for (let trial = 0; trial < trials; trial += 1) {
+  async run({ startService, issuer, tries, claim, recovered }) {
+    for (const trial of tries()) {
       issuer.feel(MOODS[trial % MOODS.length] ?? 'slow');
       const fetchesBefore = issuer.fetches;
       const service = await startService();
@@ -38,7 +38,6 @@ export const keysAwayAtStart: Row = {
       });
       recovered((performance.now() - well) / 1000);
       callers.close();
-      tried();
     }
   },
 };

@@ -60,7 +60,7 @@ export const slowClients: Row = {
   promise:
     '1,400 clients are slow with headers (667), bodies (667) or reading (66): gone in 12 seconds, for 60 MB at most; of the requests of others 99.9 % succeed, with a p99 at most doubled or within 50 ms.',
   trials: 1400,
-  async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
+  async run({ startService, tries, trials, claim, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
     await storeLongUsers(postgres);
     const authorization = `Bearer ${await token()}`;
@@ -70,11 +70,10 @@ export const slowClients: Row = {
     const before = service.memoryGrowth();
     const clients: { readonly kind: Kind; readonly client: RawClient }[] = [];
     defer(() => clients.forEach(({ client }) => void client.abort()));
-    for (let n = 0; n < trials; n += 1) {
+    for (const n of tries()) {
       const kind = kindOf(n);
       // One after the other, so that the lists of those who read slowly do not come all at once.
       clients.push({ kind, client: await SLOW[kind](service.url, authorization) });
-      tried();
     }
     const begun = performance.now();
     const busy = await normalRequests(service, LASTS);
@@ -101,12 +100,12 @@ export const unreadLists: Row = {
   name: 'unread-lists',
   promise: '30 clients that pipeline lists of 1,000 users and read nothing cost 60 MB at most.',
   trials: READERS,
-  async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
+  async run({ startService, tries, claim, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
     await storeLongUsers(postgres);
     const authorization = `Bearer ${await token()}`;
     const atRest = await service.memoryAtRest();
-    for (let n = 0; n < trials; n += 1, tried()) {
+    for (const _ of tries()) {
       const client = await SLOW.reading(service.url, authorization);
       defer(() => void client.abort());
     }

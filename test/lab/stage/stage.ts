@@ -15,6 +15,7 @@ import { faultsAfterwards, summed } from '../ledger/oracle.ts';
 import { faultsInTable, storedUsers } from '../ledger/stored-users.ts';
 import { type CallerOptions, createCaller } from '../load/caller.ts';
 import { type Random, seededRandom } from '../load/random.ts';
+import { sideBySide } from '../load/side-by-side.ts';
 import { settle, startLoad } from '../load/writers.ts';
 import { mostMemory, residentMemory } from '../meters/memory.ts';
 import { startKeyServer } from './key-server.ts';
@@ -82,6 +83,10 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
   function claim(sentence: string, holds: boolean, seen?: unknown): void {
     if (!holds)
       faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
+  }
+
+  function tried(): void {
+    figures.trials += 1;
   }
 
   /** The most sessions that the services may have together: their pools, and one each for /ready. */
@@ -203,9 +208,14 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
       totals.push(told);
     },
     /** One more trial has been made. */
-    tried(): void {
-      figures.trials += 1;
+    tried,
+    /** The numbers of the trials, each of which counts when the next one begins. */
+    *tries(): Generator<number> {
+      for (let trial = 0; trial < trials; trial += 1, tried()) yield trial;
     },
+    /** Makes the trials, or so many, by so many workers at once. */
+    trySideBySide: (workers: number, trial: (number: number) => Promise<unknown>, times = trials) =>
+      sideBySide(workers, times, (number) => trial(number).then(tried)),
     /** What took longest of all recoveries counts. */
     recovered(seconds: number): void {
       figures.recoverySeconds = Math.max(figures.recoverySeconds, seconds);
