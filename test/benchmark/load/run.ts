@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Connection, openConnection } from '../../lab/load/connection.ts';
+import { startPaced, startUnpaced } from '../../lab/load/pacing.ts';
+import { goBeforeOthers } from '../../lab/load/precedence.ts';
 import { residentMemory } from '../../lab/meters/memory.ts';
 import { openWindow } from '../../lab/meters/window.ts';
 import { workloads } from '../workloads/index.ts';
-import { type Connection, openConnection } from './connection.ts';
 import type { Job, Outcome } from './job.ts';
 import { Latencies } from './latencies.ts';
-import { startPaced, startUnpaced } from './pacing.ts';
-import { goBeforeOthers } from './precedence.ts';
 import { wireOf } from './wire.ts';
 
 /** Milliseconds between two looks at the server's memory. */
