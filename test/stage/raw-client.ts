@@ -51,10 +51,10 @@ export async function rawClient(url: string, { isReading = true } = {}) {
   };
 }
 
-/** The text of a request. */
+/** The text of a request. With a body it has the media type and the length of that JSON, unless the fields say otherwise. */
 export function requestText(line: string, fields: Readonly<Record<string, string>>, body = ''): string {
-  const head = Object.entries({ Host: 'localhost', ...fields }).map(
-    ([name, value]) => `${name}: ${value}\r\n`,
-  );
+  const ofBody = body && { 'Content-Type': 'application/json', 'Content-Length': String(body.length) };
+  const all = { Host: 'localhost', ...(ofBody || {}), ...fields };
+  const head = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${line} HTTP/1.1\r\n${head.join('')}\r\n${body}`;
 }

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Ledger } from '../../lab/ledger/ledger.ts';
-import { createCaller } from '../../lab/load/caller.ts';
-import { percentile } from '../../lab/meters/percentile.ts';
+import { readSteadily } from '../../lab/load/steady.ts';
 import type { ServiceUnderFault } from '../../lab/stage/stage.ts';
 import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
@@ -64,7 +62,7 @@ export const slowClients: Row = {
     const service = await startService({}, { isOnItsOwn: true });
     await storeLongUsers(postgres);
     const authorization = `Bearer ${await token()}`;
-    const calm = await normalRequests(service, 5);
+    const calm = await readSteadily(service, { lasts: 5000, rest: 10 });
     // What V8 keeps for making lists is no cost of those who do not read them.
     await readLists(service, Math.ceil(trials / READER_AMONG));
     const before = service.memoryGrowth();
@@ -76,7 +74,7 @@ export const slowClients: Row = {
       clients.push({ kind, client: await SLOW[kind](service.url, authorization) });
     }
     const begun = performance.now();
-    const busy = await normalRequests(service, LASTS);
+    const busy = await readSteadily(service, { lasts: LASTS * 1000, rest: 10 });
     figures.memoryChange = service.memoryGrowth() - before;
     claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
     await sleep(Math.max(0, LASTS * 1000 + 1500 - (performance.now() - begun)));
@@ -130,24 +128,6 @@ async function readLists({ caller }: ServiceUnderFault, readers: number): Promis
   const callers = caller(readers);
   await Promise.all(Array.from({ length: readers * 10 }, () => callers.read('?limit=1000')));
   callers.close();
-}
-
-/** What eight callers see for so many seconds. */
-async function normalRequests({ url, token }: ServiceUnderFault, seconds: number) {
-  const ledger = new Ledger();
-  const callers = createCaller({ url, token, ledger, connections: 8 });
-  const end = performance.now() + seconds * 1000;
-  const call = async () => {
-    while (performance.now() < end) {
-      await callers.read('?limit=1');
-      await sleep(10);
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, call));
-  callers.close();
-  const taken = ledger.entries.map(({ sent, answered }) => answered - sent);
-  const ok = ledger.entries.filter(({ status }) => status === 200).length;
-  return { sent: taken.length, ok, p99: Math.round(percentile(taken, 0.99)) };
 }
 
 export const silentConnections: Row = {
