@@ -1,4 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { openStage, Stage } from './stage/stage.ts';
 
 /** Something that is tried, and the promise that it keeps or breaks. */
 export type Experiment<Options extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
@@ -24,6 +25,8 @@ export type Lab<Options extends ParseArgsOptionsConfig = ParseArgsOptionsConfig>
   print(line: string): void;
   /** Undoes something at the end, after a failure and after a signal, too; the latest first. */
   defer(undo: () => unknown): void;
+  /** Opens a stage, which is closed at the end. */
+  openStage(options: Parameters<typeof openStage>[0]): Promise<Stage>;
 };
 
 /** Gives `run` the types of the options. */
@@ -42,13 +45,20 @@ export async function carryOut({ options, run }: Experiment, words: readonly str
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void undoAll().finally(() => process.exit(1)));
   }
+  const defer = (undo: () => unknown) => void undoing.push(undo);
   let isKept = false;
   try {
     isKept = await run({
       options: options ? parseArgs({ args: words, options }).values : {},
       words,
       print: (line) => void process.stdout.write(`${line}\n`),
-      defer: (undo) => void undoing.push(undo),
+      defer,
+      async openStage(given) {
+        const { openStage } = await import('./stage/stage.ts');
+        const stage = await openStage(given);
+        defer(stage.close);
+        return stage;
+      },
     });
   } finally {
     await undoAll();

@@ -5,7 +5,6 @@ import { faultsInTable, storedUsers } from '../ledger/stored-users.ts';
 import { startLoad } from '../load/writers.ts';
 import { DETECTION, startBalancer } from '../stage/balancer.ts';
 import { startInstance } from '../stage/instance.ts';
-import { openStage } from '../stage/stage.ts';
 
 const RESTARTS = Number(process.env.ROLLING_RESTARTS || 8);
 const WRITERS = 24;
@@ -25,9 +24,8 @@ export const experiment = defineExperiment({
   promise: 'Restarts of two instances behind a load balancer lose no request.',
   takes: 'a minute',
   needs: 'haproxy',
-  async run({ print, defer }) {
-    const { postgres, environment, token, random, close } = await openStage({ seed: 1, trials: RESTARTS });
-    defer(close);
+  async run({ print, defer, openStage }) {
+    const { postgres, environment, token, random } = await openStage({ seed: 1, trials: RESTARTS });
     const variables = { ...environment, SVC_SHUTDOWN_READINESS_DELAY: READINESS_DELAY };
     const ports = [await freePort(), await freePort()] as const;
     const instances = await Promise.all(ports.map((port) => startInstance(port, variables)));

@@ -13,7 +13,6 @@ import { type Finding, findingsIn, HELD_AT_REST } from '../../soak/verdict.ts';
 import { until } from '../../stage/until.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { startMixedLoad } from '../load/mixed.ts';
-import { openStage } from '../stage/stage.ts';
 
 /** The connections of the pool, and that of /ready. */
 const SESSIONS = 11;
@@ -48,13 +47,12 @@ export const experiment = defineExperiment({
     /** Only these faults. */
     fault: { type: 'string', multiple: true },
   },
-  async run({ options, print, defer }) {
+  async run({ options, print, openStage }) {
     const minutes = numberIn('minutes', options.minutes);
     const seed = numberIn('seed', options.seed);
     const every = numberIn('every', options.every);
     const printJson = (line: object) => print(JSON.stringify(line));
     const stage = await openStage({ seed, trials: 1 });
-    defer(stage.close);
     const faults = passingFaults.filter(({ name }) => options.fault?.includes(name) ?? true);
     const { service, surroundings, watched, flags, keepTidy } = await surround(stage);
     printJson({ seed, minutes, every, faults: faults.length, flags });
