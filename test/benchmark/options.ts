@@ -75,7 +75,7 @@ export function readOptions(
   }
 }
 
-/** Of a list with names those that are asked for, in the order of the list; ends the process for a name that it lacks. */
+/** The items with these names, in the order of the list; ends the process for a name that the list lacks. */
 export function chosen<Named extends { readonly name: string }>(
   all: readonly Named[],
   names: readonly string[] | undefined,

@@ -21,7 +21,7 @@ const GAP = 50;
 const TOP = 60;
 const COLOURS = ['#b9c9dc', '#3b6ea5', '#c0504d', '#6a9a3b', '#8064a2'];
 
-/** So many places are told apart: an hour of seconds is more than a picture shows. */
+/** Number of points of a line: an hour of seconds is more than a picture shows. */
 const PLACES = 360;
 
 /** Panels below one another over time; grey lines are the moments of faults, and what lies before `judgedFrom` warms up. */

@@ -10,7 +10,7 @@ export type Reading = Settled & { readonly hours: number; readonly sessions: num
 
 const HOUR = 3_600_000;
 
-/** Looks every second at what a service holds, and when told to at what is left without garbage. */
+/** Records every second what a service holds, and on request what is left without garbage. */
 export function startRecorder(
   service: ServiceUnderFault,
   watched: ReturnType<typeof watch>,

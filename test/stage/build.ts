@@ -80,7 +80,7 @@ async function removeBuildsOlderThan(seconds: number): Promise<void> {
   }
 }
 
-/** In seconds; of what is not there it is 0. */
+/** In seconds; 0 for a file that is not there. */
 async function ageOf(path: string): Promise<number> {
   const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
   return (Date.now() - mtimeMs) / 1000;

@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
 import { through } from './proxy.ts';
 
-/** What PostgreSQL's messages begin with: of a statement that is complete, of one that failed, and of one that may follow. */
+/** Types of PostgreSQL's messages: a statement is complete, it failed, and the next one may follow. */
 const COMMAND_COMPLETE = 'C';
 export const ERROR_RESPONSE = 'E';
 export const READY_FOR_QUERY = 'Z';

@@ -4,14 +4,14 @@ import { connect, type Socket } from 'node:net';
 /** A connection that is abused, and what became of it. */
 export type RawClient = Awaited<ReturnType<typeof rawClient>>;
 
-/** Opens a connection to the service that sends what it is told to, HTTP or not, and remembers what came. */
+/** Opens a connection to the service that sends any bytes, HTTP or not, and keeps what came. */
 export async function rawClient(url: string, { isReading = true } = {}) {
   const { hostname, port } = new URL(url);
   const socket: Socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   let received = '';
   let isOver = false;
   socket.on('error', () => {});
-  // Whoever does not read does not notice an end in order either; only a reset.
+  // A client that does not read notices only a reset, and no regular end.
   for (const end of ['end', 'close']) {
     socket.on(end, () => {
       isOver = true;

@@ -6,7 +6,7 @@ import type { StartRow } from './summary.ts';
 type Figure = (run: Run) => number | null;
 type Place = { readonly target: string; readonly workload: string; readonly figure: Figure };
 
-/** A figure that is at most (or at least) so many times another one of the same round; without a limit it is only told. */
+/** A figure that is at most (or at least) so many times another one of the same round; without a limit it is only reported. */
 type Goal = {
   readonly title: string;
   readonly of: Place;

@@ -4,7 +4,7 @@ import type { Row, StartRow } from './summary.ts';
 
 type Titles = (name: string) => string;
 
-/** Where the load's own process was this busy, in cores, the target may be able to do more than is told. */
+/** In cores: if the process of the load is busier, the target may be able to do more than is reported. */
 const LOAD_LIMIT = 0.9;
 
 /** The figures of one workload: the median of the rounds, and in brackets the least and the greatest. */

@@ -5,7 +5,7 @@ import { idOf } from './users.ts';
 
 const UNFINISHED = 'filling';
 
-/** Of the users in each page of the table one or two have such a number. */
+/** Each page of the table has one or two users with such a number. */
 const EACH = 50;
 
 /** The database with this many users, filled unless an earlier run has left it: a table that has been in use. */

@@ -7,10 +7,10 @@ import type { PassingFault } from './passing-fault.ts';
 
 const MOODS: readonly Mood[] = ['slow', 'huge', 'failing', 'garbage', 'empty', 'redirecting', 'cutting'];
 
-/** Longer than the service leaves between two fetches, when it is told to fetch every five seconds; in milliseconds. */
+/** In milliseconds: longer than the time between two fetches of a service that fetches every five seconds. */
 const LASTS = 8000;
 
-/** Who signs tokens and shows the keys, and who forges them. */
+/** The identity provider and its keys, and forged tokens. */
 export const identityProviderFaults: readonly PassingFault[] = [
   {
     name: 'key-server-unwell',

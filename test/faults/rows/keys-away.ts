@@ -63,8 +63,8 @@ export const keysAwayLater: Row = {
         issuer.fetches > fetches,
         issuer.fetches - fetches,
       );
-      const told = service.events('jwks_refresh_failed').length - warnings;
-      claim(`one warning tells that it is ${mood}`, told === 1, told);
+      const warned = service.events('jwks_refresh_failed').length - warnings;
+      claim(`there is one warning while it is ${mood}`, warned === 1, warned);
       issuer.feel('well');
       const before = issuer.fetches;
       // Pauses after failures grow to ten seconds.

@@ -139,13 +139,13 @@ export const badSettings: Row = {
       const host = await startHostWith(settings);
       const { code } = await host.exited;
       const seconds = (performance.now() - begun) / 1000;
-      const told = host.errors();
+      const message = host.errors();
       const [name = ''] = Object.keys(settings).slice(-1);
       figures.exits += 1;
       claim(`${name}: exit code 1`, code === 1, code);
       claim(`${name}: within two seconds`, seconds <= 2, seconds);
-      claim(`${name}: the message names it`, told.includes(name), told);
-      claim(`${name}: and no secret`, !(told + host.printed()).includes('hunter2'), told);
+      claim(`${name}: the message names it`, message.includes(name), message);
+      claim(`${name}: and no secret`, !(message + host.printed()).includes('hunter2'), message);
       tried();
     }
   },

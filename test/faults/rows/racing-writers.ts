@@ -47,8 +47,7 @@ export const partialUpdates: Row = {
 
 export const paging: Row = {
   name: 'paging',
-  promise:
-    'Walks by links while users are created and deleted: whoever is there throughout is seen exactly once.',
+  promise: 'Walks by links while users are created and deleted: each user that stays is seen exactly once.',
   trials: 60,
   brief: 6,
   async run({ startService, tries, claim, random, token, postgres }) {

@@ -14,7 +14,7 @@ export const killedBeforeAnswer: Row = {
     const ledger = openLedger();
     const proxy = await proxyPostgres();
     let kill: (() => void) | undefined;
-    // PostgreSQL is ready for the next query when it has committed: that is told to nobody any more.
+    // PostgreSQL is ready for the next query when it has committed: this message is never passed on.
     proxy.answersThrough(() => {
       let isCompleted = false;
       return messagesThrough((type, message) => {
@@ -64,7 +64,7 @@ export const serviceKilled: Row = {
     const variables = { SVC_PORT: String(await freePort()) };
     let service = await startService(variables, { ledger, isOnItsOwn: true });
     const load = service.startLoad(32);
-    // While it starts nothing listens, which writers are told at once.
+    // While it starts, nothing listens, and connections of writers are refused at once.
     load.restFor(60);
     for (const trial of tries()) {
       await sleep(50 + random.below(400));

@@ -56,7 +56,7 @@ function drip(client: RawClient): void {
 export const slowClients: Row = {
   name: 'slow-clients',
   promise:
-    '1,400 clients are slow with headers (667), bodies (667) or reading (66): gone in 12 seconds, for 60 MB at most; of the requests of others 99.9 % succeed, with a p99 at most doubled or within 50 ms.',
+    '1,400 clients are slow with headers (667), bodies (667) or reading (66): gone in 12 seconds, for 60 MB at most; 99.9 % of the other requests succeed, with a p99 at most doubled or within 50 ms.',
   trials: 1400,
   async run({ startService, tries, trials, claim, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
@@ -78,7 +78,7 @@ export const slowClients: Row = {
     figures.memoryChange = service.memoryGrowth() - before;
     claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
     await sleep(Math.max(0, LASTS * 1000 + 1500 - (performance.now() - begun)));
-    // Whoever does not read sees the end of its connection only when it does.
+    // A client that does not read sees the end of its connection only when it reads.
     for (const { client } of clients) client.socket.resume();
     await sleep(2000);
     for (const kind of Object.keys(SLOW)) {
@@ -140,7 +140,7 @@ export const silentConnections: Row = {
     const service = await startService();
     const batch = 2500;
     const longest = 8000;
-    let told = 0;
+    let timedOut = 0;
     let served = 0;
     for (let opened = 0; opened < trials; opened += batch) {
       await Promise.all(
@@ -151,16 +151,16 @@ export const silentConnections: Row = {
           if (!client.isOver) client.send(requestText('GET /health', { Connection: 'close' }));
           await client.untilOver(5000);
           const statuses = client.statuses();
-          if (statuses.includes(408)) told += 1;
+          if (statuses.includes(408)) timedOut += 1;
           if (statuses.includes(200)) served += 1;
           client.abort();
           tried();
         }),
       );
     }
-    claim('none is told 408', told === 0, told);
+    claim('none is 408', timedOut === 0, timedOut);
     claim('some are served', served > 0, served);
     const events = service.events('app_error').filter(({ status_code }) => status_code === 408);
-    claim('no event tells of them', events.length === 0, events[0]);
+    claim('no event names them', events.length === 0, events[0]);
   },
 };

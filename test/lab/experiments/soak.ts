@@ -72,11 +72,11 @@ export const experiment = defineExperiment({
     for (let next = recorder.hours(); recorder.hours() < end; ) {
       next = Math.max(next, recorder.hours()) + every / 3600;
       moments.push(recorder.hours());
-      const told = await bringAbout(deal(), surroundings, recorder.hours());
+      const report = await bringAbout(deal(), surroundings, recorder.hours());
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000 - LOOK_AHEAD * 1000));
       const reading = await recorder.read().catch((error) => printJson({ reading: String(error) }));
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000));
-      printJson({ ...told(), ...(reading && held(reading)) });
+      printJson({ ...report(), ...(reading && held(reading)) });
     }
 
     const [, ...readings] = recorder.readings;

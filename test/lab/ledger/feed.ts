@@ -10,7 +10,7 @@ const PAGE = 1000;
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 
-/** What writers were answered, as far as the feed has to tell it: a million entries of a ledger would be too many. */
+/** What writers were answered, as far as the feed must have it: a million entries of a ledger would be too many. */
 export function createFeedBooks() {
   const groups = new Map<string, string>();
   const writes = new Map<string, WriteSpan>();
@@ -34,19 +34,19 @@ export function createFeedBooks() {
     owed: () => owedAtLeast,
     /** Holds a reader's count of changes by request against what was answered. */
     faults(counts: ReadonlyMap<string, number>): string[] {
-      const told = new Map<string, number>();
+      const seen = new Map<string, number>();
       for (const [requestId, count] of counts) {
-        const group = groups.get(requestId) ?? `${requestId}, which nobody sent`;
-        told.set(group, (told.get(group) ?? 0) + count);
+        const group = groups.get(requestId) ?? `${requestId}, an unknown request`;
+        seen.set(group, (seen.get(group) ?? 0) + count);
       }
       const faults: string[] = [];
       for (const [group, { least, most }] of owed) {
-        const count = told.get(group) ?? 0;
+        const count = seen.get(group) ?? 0;
         if (count < least || count > most)
           faults.push(`${group} has ${count} changes, not ${least} to ${most}`);
-        told.delete(group);
+        seen.delete(group);
       }
-      for (const [group, count] of told) faults.push(`${count} changes of ${group}, which was refused`);
+      for (const [group, count] of seen) faults.push(`${count} changes of ${group}, which was refused`);
       return faults;
     },
   };
@@ -70,7 +70,7 @@ const spanOf = (entry: Entry): WriteSpan => ({
   answered: isInDoubt(entry) ? Number.POSITIVE_INFINITY : entry.answered,
 });
 
-/** Somebody who follows the feed from its beginning, and keeps nothing but the last link when it restarts. */
+/** Follows the feed from its beginning, and keeps nothing but the last link when it restarts. */
 export function startReader(service: Service, random: Random, restarts: number) {
   let isStopped = false;
   const counts = new Map<string, number>();

@@ -54,29 +54,29 @@ export function faultsInHistory(
   ];
 }
 
-/** Adds the version that a change tells of, and tells what does not fit the one before. */
+/** Adds the version that a change describes. Returns what does not fit the version before. */
 function append(histories: Map<string, Version[]>, change: Change, entry: Entry): string[] {
   const { subject, type, time, data } = change;
   const history = histories.get(subject) ?? [];
   const before = history.at(-1);
   histories.set(subject, history);
-  const told = `change ${change.id} of ${subject}`;
+  const text = `change ${change.id} of ${subject}`;
   if (isAcknowledged(entry) === false && !isInDoubt(entry))
-    return [`${told} was refused with ${entry.status}`];
-  if (type !== `user.${entry.operation}d`) return [`${told} is ${type}, for a request to ${entry.operation}`];
+    return [`${text} was refused with ${entry.status}`];
+  if (type !== `user.${entry.operation}d`) return [`${text} is ${type}, for a request to ${entry.operation}`];
   if (data.version !== history.length + 1)
-    return [`${told} has version ${data.version} after ${history.length}`];
+    return [`${text} has version ${data.version} after ${history.length}`];
   if ((before === undefined) !== (type === 'user.created'))
-    return [`${told} is ${type} as number ${data.version}`];
-  if (before?.type === 'user.deleted') return [`${told} comes after its deletion`];
+    return [`${text} is ${type} as number ${data.version}`];
+  if (before?.type === 'user.deleted') return [`${text} comes after its deletion`];
   if (entry.userId !== undefined && entry.userId !== subject)
-    return [`${told} was asked for ${entry.userId}`];
+    return [`${text} was asked for ${entry.userId}`];
 
   const next = { ...stateAfter(before, entry.fields), number: data.version, type, time, entry };
   history.push(next);
   const changed = type === 'user.updated' ? FIELDS.filter((field) => next[field] !== before?.[field]) : [];
   if (changed.toSorted().join() !== data.changed.toSorted().join()) {
-    return [`${told} changed ${changed}, and tells of ${data.changed}`];
+    return [`${text} changed ${changed}, and names ${data.changed}`];
   }
   return [];
 }
@@ -128,37 +128,37 @@ function faultsOfAnswer(
   if (status === 0 || status >= 500 || isOfList(entry)) return [];
   const id = entry.userId ?? (isAcknowledged(entry) ? userIn(entry).id : undefined);
   const history = (id && histories.get(id)) || [];
-  const told = `${operation} ${status} of ${id}`;
+  const text = `${operation} ${status} of ${id}`;
   const possible = history.filter((version, index) => wasCurrent(entry, version, history[index + 1]));
   const wanted = Number(/"(\d+)"/.exec(headers['if-match'] ?? '')?.[1]);
 
   if (operation === 'read' && status === 200) {
     return possible.some((version) => fits(entry, version))
       ? []
-      : [`${told} has never been so: ${entry.body}`];
+      : [`${text} has never been so: ${entry.body}`];
   }
   if (status === 404) {
     const isGone = possible.some(({ type }) => type === 'user.deleted') || history.length === 0;
-    return isGone ? [] : [`${told}, though it was there`];
+    return isGone ? [] : [`${text}, though it was there`];
   }
   if (status === 412) {
     const isOther = possible.some(({ number, type }) => number !== wanted && type !== 'user.deleted');
-    return isOther ? [] : [`${told}, though it had version ${wanted} all the while`];
+    return isOther ? [] : [`${text}, though it had version ${wanted} all the while`];
   }
   if (status === 409 && !isKeyInUse(entry)) {
-    return isTaken(entry, holders) ? [] : [`${told}, though nobody had ${entry.fields?.email}`];
+    return isTaken(entry, holders) ? [] : [`${text}, though no user had ${entry.fields?.email}`];
   }
-  if (status === 410) return wasDeleted(entry, histories) ? [] : [`${told}, though it was not deleted`];
+  if (status === 410) return wasDeleted(entry, histories) ? [] : [`${text}, though it was not deleted`];
   if (!isAcknowledged(entry)) return [];
   if (isReplay(entry)) {
     return possible.some((version) => fits(entry, version)) ? [] : [`the replay of ${id} has never been so`];
   }
   const own = history.find((version) => version.entry === entry);
-  if (!own) return [`${told} has no version of its own`];
+  if (!own) return [`${text} has no version of its own`];
   if (operation !== 'delete' && !fits(entry, own))
-    return [`${told} is not as version ${own.number}: ${entry.body}`];
+    return [`${text} is not as version ${own.number}: ${entry.body}`];
   if (headers['if-match'] && own.number !== wanted + 1)
-    return [`${told} was for version ${wanted}, not ${own.number}`];
+    return [`${text} was for version ${wanted}, not ${own.number}`];
   return [];
 }
 
@@ -222,7 +222,7 @@ function faultsInEnd(
   const byId = new Map(stored.map((user) => [user.id, user]));
   const faults = stored
     .filter(({ id }) => !histories.has(id))
-    .map(({ id }) => `${id} is in the table, and no change tells of it`);
+    .map(({ id }) => `${id} is in the table, and no change names it`);
   for (const [id, history] of histories) {
     const last = history.at(-1);
     const user = byId.get(id);

@@ -76,12 +76,12 @@ async function faultsInSessions({ postgres, sessions }: Suspect): Promise<string
 
 /** Every refusal is a problem document, and says nothing of its cause. */
 function faultsInAnswer({ status, answerHeaders, body, method, path, requestId }: Entry): string[] {
-  const told = `${method} ${path.slice(0, 80)} ${status}`;
-  if (INNARDS.test(body)) return [`${told} shows its innards: ${body.slice(0, 200)}`];
+  const text = `${method} ${path.slice(0, 80)} ${status}`;
+  if (INNARDS.test(body)) return [`${text} shows its innards: ${body.slice(0, 200)}`];
   if (status < 400) return [];
-  if (status === 500) return [`${told}, a defect`];
+  if (status === 500) return [`${text}, a defect`];
   const id = answerHeaders['x-request-id'];
-  if (id !== requestId) return [`${told} has the request ID ${id}`];
+  if (id !== requestId) return [`${text} has the request ID ${id}`];
   const problem = problemIn(body);
   const isWhole =
     answerHeaders['content-type'] === 'application/problem+json' &&
@@ -91,7 +91,7 @@ function faultsInAnswer({ status, answerHeaders, body, method, path, requestId }
     typeof problem.detail === 'string' &&
     problem.status === status &&
     problem.instance === path.split('?')[0];
-  return isWhole ? [] : [`${told} is no whole problem: ${body.slice(0, 200)}`];
+  return isWhole ? [] : [`${text} is not a complete problem: ${body.slice(0, 200)}`];
 }
 
 function problemIn(body: string): Readonly<Record<string, unknown>> {
@@ -121,7 +121,7 @@ function faultsInLog(ledger: Ledger, events: readonly Line[]): string[] {
     faults.push(`${unlogged.length - atTheDoor} refusals have no event in the log`);
   }
   if (atTheDoor > excused)
-    faults.push(`${atTheDoor} times 503 without an event, and ${excused} told together`);
+    faults.push(`${atTheDoor} times 503 without an event, and ${excused} counted together`);
   const repeated = refused.filter(({ requestId }) => (logged.get(requestId) ?? 0) > 1).length;
   if (repeated > 0) faults.push(`${repeated} refusals have more than one event`);
   const defects = events.filter(

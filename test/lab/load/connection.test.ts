@@ -26,12 +26,12 @@ async function connectTo(answer: (socket: Socket) => void) {
 const statusOf = (connection: Connection) =>
   new Promise<number>((resolve) => connection.send('GET / HTTP/1.1\r\n\r\n', resolve));
 
-test('the status is told when the answer is whole, again and again', async () => {
+test('each response gives its status when it is complete', async () => {
   const { connection } = await connectTo((socket) => socket.write(ANSWER));
   expect([await statusOf(connection), await statusOf(connection)]).toEqual([201, 201]);
 });
 
-test('an answer may come in pieces, cut anywhere', async () => {
+test('a response may come in pieces, cut anywhere', async () => {
   let cut = 1;
   const { connection } = await connectTo((socket) => {
     socket.write(ANSWER.slice(0, cut), () => setImmediate(() => socket.write(ANSWER.slice(cut))));
@@ -41,7 +41,7 @@ test('an answer may come in pieces, cut anywhere', async () => {
   expect(statuses).toEqual(Array(ANSWER.length - 1).fill(201));
 });
 
-test('an answer without a length is a fault', async () => {
+test('a response without a length is a fault', async () => {
   const { connection, failure } = await connectTo((socket) =>
     socket.write('HTTP/1.1 200 OK\r\n\r\ncontent-length: 1'),
   );

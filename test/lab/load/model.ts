@@ -61,7 +61,7 @@ export function startModel(
       const entry = await caller.create(fields, headers);
       if (entry.status === 201) remember(entry);
       const isUnknown = isInDoubt(entry) || isKeyInUse(entry);
-      // Now and then somebody sends again what has been answered.
+      // Now and then a request is repeated after its response.
       if (!headers || !(isUnknown || chance.chance(0.3))) return;
     }
   }

@@ -1,6 +1,6 @@
 import { cpuOf, cpuOfFamily, cpuOfMachine, totalOf } from './cpu.ts';
 
-/** The processes whose CPU time is told apart; `server` is missing where the load comes from within. */
+/** The processes whose CPU time is counted separately. Without a server the load comes from within. */
 export type Watched = {
   readonly server?: number;
   readonly postgres: number;

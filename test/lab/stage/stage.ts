@@ -26,13 +26,13 @@ export type Stage = Awaited<ReturnType<typeof openStage>>;
 /** A service under test. */
 export type ServiceUnderFault = Awaited<ReturnType<Stage['startService']>>;
 
-/** What was counted by somebody else than a ledger, as it is printed of a row. */
+/** What was counted without a ledger, as it is printed for a row. */
 export type Totals = {
   readonly sent: number;
   readonly ok: number;
   /** 0 is no answer. */
   readonly refused_by_status: Readonly<Record<string, number>>;
-  /** Where somebody has looked. */
+  /** Undefined if nothing looked for losses. */
   readonly lost?: number;
   readonly longest_answer_ms: number;
 };
@@ -46,7 +46,7 @@ type Options = {
 };
 
 type ServiceOptions = HostOptions & {
-  /** Whether to wait until it is ready; true unless told otherwise. */
+  /** Whether to wait until it is ready; true by default. */
   readonly untilReady?: boolean;
   /** Whether the row looks after it by itself: it may end, and answer what it likes. */
   readonly isOnItsOwn?: boolean;
@@ -79,7 +79,7 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
     return signed.token;
   }
 
-  /** Something that has to be so; `seen` is told when it is not. */
+  /** Enters the sentence as a fault if it does not hold, with what was seen. */
   function claim(sentence: string, holds: boolean, seen?: unknown): void {
     if (!holds)
       faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
@@ -126,7 +126,7 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
       ...host,
       ...suspect,
       environment,
-      /** Somebody who calls this service, over so many connections. */
+      /** A caller of this service, over so many connections. */
       caller: (connections = 1) => createCaller({ ...caller, connections }),
       startLoad: (writers: number) => startLoad({ ...caller, writers, random: random.branch() }),
       /** Sends creates in doubt again, then holds its ledger, or that of all, against its table and its changes. */
@@ -199,13 +199,13 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
       const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
       return Object.assign(proxy, { through });
     },
-    /** What is to be undone at the end, the latest first. */
+    /** Undoes something at the end, the latest first. */
     defer(cleanUp: () => unknown): void {
       cleanUps.push(cleanUp);
     },
     /** What a command with callers of its own has counted. */
-    counted(told: Totals): void {
-      totals.push(told);
+    counted(counts: Totals): void {
+      totals.push(counts);
     },
     /** One more trial has been made. */
     tried,
@@ -216,7 +216,7 @@ export async function openStage({ seed, trials, postgres: options, judgeFeed }: 
     /** Makes the trials, or so many, by so many workers at once. */
     trySideBySide: (workers: number, trial: (number: number) => Promise<unknown>, times = trials) =>
       sideBySide(workers, times, (number) => trial(number).then(tried)),
-    /** What took longest of all recoveries counts. */
+    /** The longest recovery counts. */
     recovered(seconds: number): void {
       figures.recoverySeconds = Math.max(figures.recoverySeconds, seconds);
     },
