@@ -101,7 +101,7 @@ afterAll(async () => {
   removeProject(folder);
 });
 
-/** The body of a user with a locale: the field is the last member. */
+/** The body of a user with a locale. The field is the last member. */
 const withLocale = (email: string, locale: string) => ({ ...user({ email }), [NAME]: locale });
 
 async function create(body: object): Promise<UserBody> {
@@ -109,8 +109,8 @@ async function create(body: object): Promise<UserBody> {
   return (await call('POST', USERS, { email, ...body })).body as UserBody;
 }
 
-describe('a field that is added has', () => {
-  test('create, and the rule for its values', async () => {
+describe('a new field is part of', () => {
+  test('create, with the rule for its values', async () => {
     const [one, two, three] = [freshAddress(), freshAddress(), freshAddress()];
     const created = await call('POST', USERS, { email: one, [NAME]: 'en-GB' });
 
@@ -138,7 +138,7 @@ describe('a field that is added has', () => {
     expect((await call('GET', `${USERS}?ids=${id}`)).body).toEqual([read.body]);
   });
 
-  test('changes, which name it', async () => {
+  test('changes, in the list of changed names', async () => {
     const { id } = await create({ [NAME]: 'en-GB' });
     for (const update of [{ [NAME]: 'fr-FR' }, { [NAME]: 'fr-FR' }, { [NAME]: null, is_active: false }])
       await call('PATCH', USERS + id, update);
@@ -157,7 +157,7 @@ describe('a field that is added has', () => {
     expect(users).toEqual([withLocale(one, 'en-GB'), user({ email: two })]);
   });
 
-  test('a part in the values under an idempotency key', async () => {
+  test('the values under an idempotency key', async () => {
     const post = postingUnderKeys(call);
     const email = freshAddress();
     const bodies = [{ email, [NAME]: 'en-GB' }, { email, [NAME]: 'fr-FR' }, { email }];
@@ -185,7 +185,7 @@ describe('a field that is added has', () => {
     expect(schemas.Change.properties.data.properties.changed.items.enum).toContain(NAME);
   });
 
-  test('types, and no other file has to be changed', { timeout: 120_000 }, async () => {
+  test('types, and no other file must be changed', { timeout: 120_000 }, async () => {
     expect(await run('tsc')).toEqual({ code: 0, output: '' });
   });
 });

@@ -10,17 +10,17 @@ const service = serviceUnderTest();
 type Mode = 'atomic' | 'partial';
 type Result = { readonly status: number };
 
-/** As it is, and under a key. */
+/** Without and with an idempotency key. */
 const ways = [
   ['without a key', () => ({})],
   ['under a key', () => ({ headers: { 'idempotency-key': freshKey() } })],
 ] as const;
 
-describe.each(ways)('a batch %s that another writer has overtaken', (_way, init) => {
+describe.each(ways)('a batch %s with an email that another transaction is writing', (_way, init) => {
   const batch = (emails: readonly string[], mode: Mode) =>
     service.call('POST', BATCH, { items: emails.map((email) => ({ email })), mode }, init());
 
-  /** The answer to a batch whose second email somebody is writing, when that has come to its `end`. */
+  /** The response to a batch whose second email is written by a transaction, when that has come to its `end`. */
   async function meanwhile(mode: Mode, end: 'commit' | 'release') {
     const emails = [freshAddress(), freshAddress(), freshAddress()] as const;
     const writing = await holdEmail(service.database, emails[1]);
@@ -30,14 +30,14 @@ describe.each(ways)('a batch %s that another writer has overtaken', (_way, init)
     return { emails, answer: await answer };
   }
 
-  test('is 409 in atomic, and nothing is stored', async () => {
+  test('is 409 in atomic mode after the other commits, and nothing is stored', async () => {
     const { emails, answer } = await meanwhile('atomic', 'commit');
 
     expect(answer).toEqual(refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] }));
     expect((await batch([emails[0], emails[2]], 'atomic')).status).toBe(201);
   });
 
-  test('stores the other items in partial', async () => {
+  test('stores the other items in partial mode after the other commits', async () => {
     const { emails, answer } = await meanwhile('partial', 'commit');
     const { body: problem } = refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] });
 
@@ -50,7 +50,7 @@ describe.each(ways)('a batch %s that another writer has overtaken', (_way, init)
     );
   });
 
-  test('stores all items when that writer gives up', async () => {
+  test('stores all items after the other rolls back', async () => {
     const atomic = await meanwhile('atomic', 'release');
     const partial = await meanwhile('partial', 'release');
 
@@ -69,8 +69,8 @@ describe.each(ways)('a batch %s that another writer has overtaken', (_way, init)
   });
 });
 
-describe.each(ways)('batches %s of the same emails in any order', (_way, init) => {
-  // A deadlock would not be broken within the time of a request, and so be 503.
+describe.each(ways)('concurrent batches %s of the same emails in any order', (_way, init) => {
+  // PostgreSQL would break a deadlock only after the request's time limit, and the response would be 503.
   beforeAll(async () => {
     const { name } = service.database;
     const admin = await administer(name);
@@ -101,7 +101,7 @@ describe.each(ways)('batches %s of the same emails in any order', (_way, init) =
     }
   });
 
-  test('at once with creates of one user each store every email once', async () => {
+  test('and concurrent creates of one user store every email once', async () => {
     const emails = Array.from({ length: 60 }, () => freshAddress());
     const batches = [emails, emails.toReversed()].map((order) =>
       service.call('POST', BATCH, { items: order.map((email) => ({ email })), mode: 'partial' }, init()),

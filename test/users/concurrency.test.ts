@@ -6,7 +6,7 @@ const USERS = '/api/v1/users/';
 
 const { call, createUser } = serviceUnderTest();
 
-test('of 100 concurrent creates of one address, one is 201 and 99 are 409', async () => {
+test('of 100 concurrent creates with one email, one is 201 and 99 are 409', async () => {
   const email = freshAddress();
   const inSomeCase = (index: number) => (index % 2 === 0 ? email : email.toUpperCase());
 
@@ -22,7 +22,7 @@ test('of 100 concurrent creates of one address, one is 201 and 99 are 409', asyn
   expect(list.filter((user) => user.email.toLowerCase() === email)).toEqual([created[0]?.body]);
 });
 
-test('of creates that come together each gets its own user and its own change, but those of a taken address 409', async () => {
+test('concurrent creates each return their own user and have their own change, and a taken email is 409', async () => {
   const taken = (await createUser()).email;
   const head = (await call('GET', `${USERS}changes?cursor=now&limit=0`)).headers.link?.slice(1).split('>')[0];
   const bodies = Array.from({ length: 60 }, (_, index) => ({
@@ -46,7 +46,7 @@ test('of creates that come together each gets its own user and its own change, b
   );
 });
 
-test('of 20 users that take one address at once, one gets it', async () => {
+test('of 20 users that take one email at once, one gets it', async () => {
   const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
   const email = freshAddress();
 
@@ -56,7 +56,7 @@ test('of 20 users that take one address at once, one gets it', async () => {
   expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
 });
 
-test('of two concurrent partial updates of different fields none is lost', async () => {
+test('two concurrent updates of different fields both take effect', async () => {
   for (let round = 0; round < 40; round += 1) {
     const given = await createUser();
     const path = USERS + given.id;
@@ -71,7 +71,7 @@ test('of two concurrent partial updates of different fields none is lost', async
   }
 });
 
-test('two users that swap their addresses at once get an answer each, and no 5xx', async () => {
+test('two users that swap their emails at once get a response each, and no 5xx', async () => {
   for (let round = 0; round < 20; round += 1) {
     const [first, second] = [await createUser(), await createUser()];
 
@@ -84,7 +84,7 @@ test('two users that swap their addresses at once get an answer each, and no 5xx
   }
 });
 
-test('of ten concurrent deletes one is 204, and the others are 404', async () => {
+test('of ten concurrent deletes one is 204 and the others are 404', async () => {
   const { id } = await createUser();
 
   const answers = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
@@ -95,7 +95,7 @@ test('of ten concurrent deletes one is 204, and the others are 404', async () =>
   expect(others).toEqual(Array.from({ length: 9 }, () => refusal('not_found_error', USERS + id)));
 });
 
-test('an update and a delete at once leave the user gone', async () => {
+test('a user is deleted after an update and a delete at once', async () => {
   const { id } = await createUser();
 
   const [updated, deleted] = await Promise.all([
@@ -108,7 +108,7 @@ test('an update and a delete at once leave the user gone', async () => {
   expect((await call('GET', USERS + id)).status).toBe(404);
 });
 
-test('200 requests at once are all answered', async () => {
+test('all of 200 concurrent requests have a response', async () => {
   const users = await Promise.all(Array.from({ length: 200 }, () => createUser()));
 
   expect(new Set(users.map(({ id }) => id)).size).toBe(200);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 const create = (body: unknown) => call('POST', USERS, body);
 const find = (email: string) => call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
 
-/** A refusal of the email alone, with however many faults. */
+/** A refusal of the email alone, with any number of faults. */
 async function expectRefused(email: unknown): Promise<void> {
   for (const [method, to] of [
     ['POST', USERS],
@@ -103,11 +103,11 @@ describe('an email is 422', () => {
     ['a boolean', true],
     ['an array', ['ada@example.com']],
     ['an object', { address: 'ada@example.com' }],
-  ])('as %s', async (_case, email) => {
+  ])('if it is %s', async (_case, email) => {
     await expectRefused(email);
   });
 
-  test('absent or null on create', async () => {
+  test('if it is absent or null on create', async () => {
     const expected = refusal('validation_error', USERS, { errors: ['#/email'] });
 
     expect(await create({})).toEqual(expected);
@@ -116,7 +116,7 @@ describe('an email is 422', () => {
   });
 });
 
-describe('an email is unique, and looked up, without regard to case', () => {
+describe('an email is unique and found without regard to case', () => {
   test.each([
     ['Ada@Example.com', 'aDA@eXAMPLE.COM'],
     ['zoë@Ünïcode.example', 'ZOË@üNÏCODE.EXAMPLE'],
@@ -143,7 +143,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     ['a+b@example.net', 'a@example.net'],
     ['a_b@example.net', 'a-b@example.net'],
     ['a%@example.net', 'a%%@example.net'],
-  ])('but with regard to all else: %s and %s', async (first, second) => {
+  ])('but with regard to everything else: %s and %s', async (first, second) => {
     await create({ email: first });
     const created = await create({ email: second });
 
@@ -151,7 +151,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     expect(await find(second)).toEqual(success(200, [created.body]));
   });
 
-  test('so that its owner may change its case', async () => {
+  test('and its owner can change its case', async () => {
     const { body } = await create({ email: 'case@example.com' });
     const own = USERS + (body as UserBody).id;
 
@@ -160,7 +160,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     });
   });
 
-  test('and it is free again once its owner has another, or is deleted', async () => {
+  test('and another user can take it after its owner changed it or was deleted', async () => {
     const email = freshAddress();
     const first = USERS + ((await create({ email })).body as UserBody).id;
     await call('PATCH', first, { email: freshAddress() });
@@ -170,7 +170,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     expect([second.status, (await create({ email })).status]).toEqual([201, 201]);
   });
 
-  test("whatever the database's locale is", async () => {
+  test('with any locale of the database', async () => {
     const name = `test_${randomBytes(8).toString('hex')}`;
     const { host, port, user: account, password, database } = inject('postgres');
     const admin = new pg.Client({ host, port, user: account, password, database, ssl: false });

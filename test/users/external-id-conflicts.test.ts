@@ -28,7 +28,7 @@ describe('a create is 409', () => {
   ] as const;
 
   test.each(ways)(
-    'that names the external id, and before it the email if that is taken, too, %s',
+    'that names the external id, after the email if that is taken, too, %s',
     async (_, create) => {
       const { email, external_id } = await created();
 
@@ -39,7 +39,7 @@ describe('a create is 409', () => {
     },
   );
 
-  test.each(ways)('as before if only the email is taken, %s', async (_, create) => {
+  test.each(ways)('that names nothing if only the email is taken, %s', async (_, create) => {
     const { email } = await created();
 
     expect(await create({ email })).toEqual(emailConflict(USERS));
@@ -47,7 +47,7 @@ describe('a create is 409', () => {
     expect(await create({ email, external_id: freshId() })).toEqual(emailConflict(USERS));
   });
 
-  test.each(ways)('for exactly the same value only, %s', async (_, create) => {
+  test.each(ways)('only for exactly the same value, %s', async (_, create) => {
     const { external_id } = await created({ external_id: `${freshId()}é` });
     const others = [external_id.toUpperCase(), `${external_id} `, external_id.normalize('NFD')];
 
@@ -57,7 +57,7 @@ describe('a create is 409', () => {
   });
 
   test.each(ways)(
-    'by what is stored after the refused write: if nothing conflicts any more, it is 201, %s',
+    'only if a conflict still exists after the refused write, and otherwise 201, %s',
     async (_, create) => {
       const external_id = freshId();
       const writer = await hold(
@@ -72,7 +72,7 @@ describe('a create is 409', () => {
     },
   );
 
-  test.each(ways)('or 201 while others create and delete users with the value, %s', async (_, create) => {
+  test.each(ways)('or 201 while other users with the value come and go, %s', async (_, create) => {
     const external_id = freshId();
     const taken = conflict(USERS, '#/external_id');
 
@@ -87,7 +87,7 @@ describe('a create is 409', () => {
     await Promise.all(Array.from({ length: 6 }, repeat));
   });
 
-  test('for all but one of many at once with the same value', async () => {
+  test('for all but one of many concurrent creates with the same value', async () => {
     const external_id = freshId();
     const answers = await Promise.all(
       Array.from({ length: 40 }, () => call('POST', USERS, { email: freshAddress(), external_id })),
@@ -99,7 +99,7 @@ describe('a create is 409', () => {
 });
 
 describe('an update is 409', () => {
-  test('that names the external id, and before it the email if that is taken, too', async () => {
+  test('that names the external id, after the email if that is taken, too', async () => {
     const [other, { id }] = [await created(), await created()];
     const { email, external_id } = other;
 
@@ -114,7 +114,7 @@ describe('an update is 409', () => {
     );
   });
 
-  test('not for a value of its own', async () => {
+  test("but not for the user's own value", async () => {
     const [{ email, external_id }, other] = [await created(), await created()];
     const [{ id }] = (await call('GET', `${USERS}?email=${email}`)).body as [UserBody];
 
@@ -136,7 +136,7 @@ describe('an update is 409', () => {
     expect((await call('PATCH', unknown, { external_id })).status).toBe(404);
   });
 
-  test('until the other user has left the value, or is deleted', async () => {
+  test('until the other user has another value or is deleted', async () => {
     const [other, { id }] = [await created(), await created()];
     const { external_id } = other;
     await call('PATCH', USERS + other.id, { external_id: null });
@@ -161,7 +161,7 @@ describe('an atomic batch', () => {
   });
 
   test.each([undefined, 'key'])(
-    'is 409 that names every taken email and external id, in order, %s',
+    'is 409 and names every taken email and external id, in order, %s',
     async (key) => {
       const [one, two] = [await created(), await created()];
       const items = [
@@ -200,7 +200,7 @@ describe('an atomic batch', () => {
     );
   });
 
-  test('names a repeated external id beside refused values, too, also of a refused item', async () => {
+  test('names a repeated external id also beside refused values and for a refused item', async () => {
     const { email, external_id } = fresh();
     const items = [
       { email: 'none', external_id },
@@ -278,7 +278,7 @@ describe('a partial batch', () => {
     },
   );
 
-  test('replays a 409 item with both pointers whenever the item has an external id', async () => {
+  test('that is repeated has both pointers in a 409 item whenever the item has an external id', async () => {
     const { email, external_id } = await created();
     const key = freshKey();
     const items = [
@@ -310,7 +310,7 @@ describe('a partial batch', () => {
   });
 });
 
-test('batches that meet over external ids are all stored, or 409', async () => {
+test('concurrent batches with the same external ids are stored or 409', async () => {
   const ids = Array.from({ length: 20 }, freshId);
   const batchOf = (order: readonly string[], mode: string) => ({
     mode,

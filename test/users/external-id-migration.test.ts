@@ -43,7 +43,7 @@ const columns = async () =>
     )
   ).map(({ attname }) => attname);
 
-test('while the schema is older than the instance, user operations and /ready are 503, and nothing is 500', async () => {
+test('while the schema is older than the instance, operations on users and /ready are 503, and nothing is 500', async () => {
   const log = openSync('/dev/null', 'w');
   const environment = { ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: 'false' };
   const host = await startHost(readSettings(environment), { logTo: log });
@@ -92,7 +92,7 @@ test('the unique index exists before the column has its name', async () => {
   expect(await indexes()).toEqual([{ is_ready: true }]);
 });
 
-test('two instances without a common lock migrate at once, and an interrupted migration is completed', async () => {
+test('two instances without a common lock can migrate at once, and complete an interrupted migration', async () => {
   const { postgres } = settings();
   await inDatabase(database, 'ALTER TABLE users ADD COLUMN external_id_unindexed text');
   const unlocked = { ...postgres, engine: 'distributed' } as const;

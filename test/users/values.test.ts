@@ -7,7 +7,7 @@ const USERS = '/api/v1/users/';
 
 const { call } = serviceUnderTest();
 
-/** Posts a text as it is: with members that a literal cannot have, or has only once. */
+/** Sends a text as it is, because a literal cannot have repeated members. */
 const post = (body: string) =>
   call('POST', USERS, undefined, { body, headers: { 'content-type': 'application/json' } });
 
@@ -50,7 +50,7 @@ describe('unknown members are ignored', () => {
   });
 });
 
-test('of a member given twice the last one counts', async () => {
+test('the last value of a repeated member counts', async () => {
   const email = freshAddress();
 
   const answer = await post(`{"email": "none", "email": "${email}"}`);
@@ -58,7 +58,7 @@ test('of a member given twice the last one counts', async () => {
   expect(answer).toMatchObject({ status: 201, body: { email } });
 });
 
-test('all faults of a body are told at once', async () => {
+test('422 names all faults of a body', async () => {
   const { body } = await call('POST', USERS, { email: freshAddress() });
   const path = USERS + (body as UserBody).id;
 
@@ -70,7 +70,7 @@ test('all faults of a body are told at once', async () => {
   );
 });
 
-describe('whatever text comes in, it reads back identical or is 422', () => {
+describe('any text is returned identical, or is 422', () => {
   const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
   const hostile = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300, size: 'max' }),
