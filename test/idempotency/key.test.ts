@@ -7,7 +7,7 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 const service = serviceUnderTest();
 const post = postingUnderKeys(service.call);
 
-describe('a key is', () => {
+describe('a valid key is', () => {
   test.each([
     ['1 character', 'k'],
     ['255 characters', 'k'.repeat(255)],
@@ -29,21 +29,21 @@ describe('a key is', () => {
     ['with a quote in it, and that escaped', 'sa"me', '"sa\\"me"'],
     ['with a backslash in it, and that escaped', 'sa\\me', '"sa\\\\me"'],
     ['with spaces and tabs around it', 'same-2', ' \t same-2\t '],
-  ])('one and the same %s', async (_case, one, other) => {
+  ])('the same key %s', async (_case, one, other) => {
     const email = freshAddress();
     await post(USERS, one, { email });
 
     expect((await post(USERS, other, { email })).headers['idempotency-replayed']).toBe('true');
   });
 
-  test('another in another case', async () => {
+  test('another key in another case', async () => {
     await post(USERS, 'Case', { email: freshAddress() });
 
     expect((await post(USERS, 'case', { email: freshAddress() })).status).toBe(201);
   });
 });
 
-describe('anything else is 422, told with all else that is wrong', () => {
+describe('422 names all faults, and an invalid key is', () => {
   test.each([
     ['nothing', ''],
     ['nothing in quotes', '""'],
@@ -72,7 +72,7 @@ describe('anything else is 422, told with all else that is wrong', () => {
     );
   });
 
-  test('two header lines', async () => {
+  test('repeated in two header lines', async () => {
     const body = JSON.stringify({ email: freshAddress() });
     const key = freshKey();
     const fields = [
