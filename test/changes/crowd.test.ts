@@ -7,10 +7,10 @@ import { CHANGES, change, endOfFeed, nextOf, untilNothingPolls, untilPolling } f
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-/** So many wait in an instance at most. */
+/** Maximum number of waiting requests of an instance. */
 const CROWD = 1000;
 
-/** The client shares the machine, and the process, with the service; alone it is told within 0.2 s. */
+/** In milliseconds. The client shares the machine and the process with the service; alone this takes 0.2 s. */
 const SOON = 5000;
 
 const service = serviceUnderTest();
@@ -30,7 +30,7 @@ afterAll(async () => {
   await administrator.end();
 });
 
-/** Asks over a connection that is kept; `leave` hangs up. */
+/** Sends a request over a kept connection. `leave` disconnects. */
 function ask(target: string): { readonly answer: Promise<Answer>; leave(): void } {
   const { hostname, port } = new URL(service.url);
   const headers = { authorization: `Bearer ${token}` };
@@ -48,7 +48,7 @@ function ask(target: string): { readonly answer: Promise<Answer>; leave(): void 
 
 const crowd = (target: string) => Array.from({ length: CROWD }, () => ask(target));
 
-test('a thousand that wait are told of each change, come again all at once, and none is refused', async () => {
+test('a thousand waiting requests all return each change, and none is refused when all are repeated at once', async () => {
   let next = `${await endOfFeed(call)}&wait=20`;
   let waiting = crowd(next);
   for (let round = 0; round < 5; round += 1) {
@@ -72,7 +72,7 @@ test('a thousand that wait are told of each change, come again all at once, and 
   await untilNothingPolls(administrator);
 });
 
-test('those who come far behind, all at once, are none of them refused', async () => {
+test('a thousand readers far behind are all served at once', async () => {
   for (let round = 0; round < 3; round += 1) {
     const items = Array.from({ length: 100 }, (_, n) => ({ email: `far-${round}-${n}@example.com` }));
     expect((await call('POST', '/api/v1/users/batch', { items })).status).toBe(201);
@@ -82,10 +82,10 @@ test('those who come far behind, all at once, are none of them refused', async (
   for (const page of pages) expect([page.status, (page.body as unknown[]).length]).toEqual([200, 100]);
 });
 
-test('one more than a thousand is answered at once, until somebody leaves', async () => {
+test('a wait beyond a thousand ends at once, until another one disconnects', async () => {
   const end = `${await endOfFeed(call)}&wait=20`;
   const waiting = crowd(end);
-  // Until all of the thousand have come, one more may find a place.
+  // Until all thousand wait, one more can still be accepted.
   const page = await until('one more is answered', () => answeredAtOnce(end));
   expect([page.status, page.body]).toEqual([200, []]);
   const leaver = waiting.shift();

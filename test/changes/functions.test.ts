@@ -17,7 +17,7 @@ afterAll(() => stage.stop());
 
 const readEnd = () => stage.call(listChanges, 'listChanges-end');
 
-/** Calls the function with a link, and with so many milliseconds left. */
+/** Calls the function with a link and this many milliseconds of remaining time. */
 async function follow(handler: Handler, link: string, left: number): Promise<Answer> {
   const event = await eventOf('listChanges', { token: await stage.issuer.sign() });
   const rawQueryString = link.split('?')[1] ?? '';
@@ -47,7 +47,7 @@ test('listUserChanges returns the changes of one user', async () => {
   );
 });
 
-test('a wait is answered before the time of the function is up, and with news as soon as that comes', async () => {
+test('a wait ends before the time limit of the function, and at once when a change comes', async () => {
   const handler = listChanges.bind(stage.service);
   const end = `${nextOf(await readEnd())}&wait=20`;
   const without = await follow(handler, end, 2000);
@@ -58,7 +58,7 @@ test('a wait is answered before the time of the function is up, and with news as
   expect((await waiting).body).toEqual([change('user.created', given, 1)]);
 });
 
-test('what exclude_actor leaves in is told at once, though the request would wait', async () => {
+test('changes that exclude_actor does not exclude are returned at once, also with a wait', async () => {
   const given = await stage.createUser();
   const answer = await stage.call(listChanges, 'listChanges-wait');
 
@@ -66,7 +66,7 @@ test('what exclude_actor leaves in is told at once, though the request would wai
   expect(nextOf(answer)).toMatch(/\?cursor=[^&]+&limit=100&exclude_actor=billing&wait=5$/);
 });
 
-test('with no time to wait the news that is there is told', async () => {
+test('without time to wait, changes that are there are returned', async () => {
   const handler = listChanges.bind(stage.service);
   const end = `${nextOf(await readEnd())}&wait=20`;
   const given = await stage.createUser();
@@ -77,19 +77,19 @@ test('with no time to wait the news that is there is told', async () => {
 test.each([
   ['422-changes-query', listChanges, ['cursor', 'exclude_actor', 'wait', 'limit'], CHANGES],
   ['422-changes-of-user', listUserChanges, ['user_id', 'cursor', 'limit'], '/api/v1/users/42/changes'],
-])('all faults are told at once: %s', async (name, endpoint, errors, instance) => {
+])('422 names all faults: %s', async (name, endpoint, errors, instance) => {
   expect(await stage.call(endpoint, `refusals/${name}`)).toEqual(
     refusal('validation_error', instance, { errors }),
   );
 });
 
-test('neither a user nor a change of it is 404', async () => {
+test('an id without a user and without changes is 404', async () => {
   expect(await stage.call(listUserChanges, 'refusals/404-no-changes')).toEqual(
     refusal('not_found_error', '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70/changes'),
   );
 });
 
-test('a cursor of changes that are not kept is 410', async () => {
+test('a cursor of expired changes is 410', async () => {
   expect(await stage.call(listChanges, 'refusals/410-cursor-expired')).toEqual(
     refusal('cursor_expired_error', CHANGES),
   );
