@@ -50,7 +50,7 @@ describe('two Authorization headers are 401', () => {
   });
 });
 
-describe('a token is not looked at', () => {
+describe('a token is ignored', () => {
   test.each(['access_token', 'token', 'authorization', 'Authorization'])(
     'in the query, as %s',
     async (name) => {
@@ -80,7 +80,7 @@ describe('a token is not looked at', () => {
   });
 });
 
-test('every refused token is 401 with the same answer, whatever was wrong with it', async () => {
+test('every refused token is 401 with the same response', async () => {
   const { sign } = service.issuer;
   const refused = await Promise.all([
     sign({ exp: 1 }),
@@ -99,14 +99,14 @@ test('every refused token is 401 with the same answer, whatever was wrong with i
   }
 });
 
-// These two wait for seconds, and so side by side.
+// These two wait for seconds, so they run concurrently.
 test.concurrent('the service follows the rotation of keys', async ({ expect }) => {
   const { issuer, call, stop } = await startService();
   const before = { headers: { authorization: `Bearer ${await issuer.sign()}` } };
   expect((await call('GET', USERS, undefined, before)).status).toBe(200);
   await issuer.rotate('ES256');
 
-  // Two seconds, and what a busy machine adds.
+  // Two seconds, plus a margin for a busy machine.
   const isAccepted = async () => (await call('GET', USERS)).status === 200;
   await until('the new key is accepted', isAccepted, { seconds: 3.5 });
   const answer = await answerOf(await call('GET', USERS, undefined, before));
@@ -115,7 +115,7 @@ test.concurrent('the service follows the rotation of keys', async ({ expect }) =
   expect(answer).toEqual(refusal('unauthorized_error', USERS));
 });
 
-test.concurrent('the service starts while the identity provider is away, and recovers by itself', async ({
+test.concurrent('the service starts while the identity provider is unavailable, and recovers by itself', async ({
   expect,
 }) => {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
@@ -125,7 +125,7 @@ test.concurrent('the service starts while the identity provider is away, and rec
   const host = await startHost(readSettings(environmentOf(database, issuer)), { logTo: log });
   const ask = async (path: string) => answerOf(await fetch(`${host.url}${path}`, { headers }));
 
-  // The identity provider is no part of /ready.
+  // /ready does not depend on the identity provider.
   await until('/ready is 200', async () => (await ask('/ready')).status === 200);
   expect(await ask('/ready')).toEqual(probe('ready'));
   expect(await ask('/health')).toEqual(probe('healthy'));
