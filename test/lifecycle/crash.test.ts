@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { TIMESTAMP } from '../stage/answers.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 
-/** A defect that a signal brings about, of a host that is otherwise as it was built. */
+/** A defect that a signal causes, in a host that is otherwise as built. */
 const brokenBy = (statement: string) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2', () => { ${statement} })`)}`,
 });

@@ -24,7 +24,7 @@ const timedOut = (inFlight: number) => ({
 
 const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
 
-/** Starts, holds three requests at a locked table, and ends: how that went, and how the three were answered. */
+/** Holds three requests at a locked table and stops the service. Resolves with its log and the three responses. */
 async function endWithThreeHeld(variables: Variables) {
   service = await startBuiltService({ ...patient, ...variables });
   const lock = await holdUsers(service.database);
@@ -37,7 +37,7 @@ async function endWithThreeHeld(variables: Variables) {
       return { status: response.status, body: await response.json() };
     }),
   );
-  // The table is still locked: nothing but their end can have stopped them.
+  // The table is still locked, so only the shutdown can have stopped them.
   await untilUnderWay(0, service.database, 3);
   await lock.release();
   return { ...ended, answers };
@@ -46,7 +46,7 @@ async function endWithThreeHeld(variables: Variables) {
 const { status, body } = refusal('service_unavailable_error', users);
 const threeRefused = Array.from({ length: 3 }, () => ({ status, body }));
 
-test('when SVC_SHUTDOWN_DRAIN_TIMEOUT passes, what is left is counted, cancelled, and stopped in PostgreSQL', async () => {
+test('after SVC_SHUTDOWN_DRAIN_TIMEOUT remaining requests are counted, cancelled, and stopped in PostgreSQL', async () => {
   const { seconds, answers, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' });
 
   expect(exit).toEqual({ code: 0, signal: null });
@@ -57,7 +57,7 @@ test('when SVC_SHUTDOWN_DRAIN_TIMEOUT passes, what is left is counted, cancelled
   expect(service.errors()).toBe('');
 });
 
-test.each(['0', '-1'])('SVC_SHUTDOWN_DRAIN_TIMEOUT=%s skips the wait', async (timeout) => {
+test.each(['0', '-1'])('SVC_SHUTDOWN_DRAIN_TIMEOUT=%s ends the drain at once', async (timeout) => {
   const { seconds, answers, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: timeout });
 
   expect(exit).toEqual({ code: 0, signal: null });
@@ -66,7 +66,7 @@ test.each(['0', '-1'])('SVC_SHUTDOWN_DRAIN_TIMEOUT=%s skips the wait', async (ti
   expect(answers).toEqual(threeRefused);
 });
 
-test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 with no request in flight is a clean drain', async () => {
+test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 without a request in flight is a clean drain', async () => {
   service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0' });
   const { seconds, ...exit } = await endedBy('SIGTERM', service);
 
@@ -75,7 +75,7 @@ test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 with no request in flight is a clean drain', 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('a SVC_SHUTDOWN_SERVER_TIMEOUT that is shorter cancels the requests, and the drain reports success', async () => {
+test('a shorter SVC_SHUTDOWN_SERVER_TIMEOUT cancels the requests, and the drain is reported as complete', async () => {
   const { seconds, answers, ...exit } = await endWithThreeHeld({
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '20',
@@ -88,7 +88,7 @@ test('a SVC_SHUTDOWN_SERVER_TIMEOUT that is shorter cancels the requests, and th
   expect(answers).toEqual(threeRefused);
 });
 
-test('a SVC_SHUTDOWN_SERVER_TIMEOUT that is longer changes nothing', async () => {
+test('a longer SVC_SHUTDOWN_SERVER_TIMEOUT has no effect', async () => {
   const { seconds, answers } = await endWithThreeHeld({
     SVC_SHUTDOWN_SERVER_TIMEOUT: '10',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7',
@@ -99,7 +99,7 @@ test('a SVC_SHUTDOWN_SERVER_TIMEOUT that is longer changes nothing', async () =>
   expect(answers).toEqual(threeRefused);
 });
 
-test('SVC_SHUTDOWN_SERVER_TIMEOUT counts from the start of the drain, after the delay', async () => {
+test('SVC_SHUTDOWN_SERVER_TIMEOUT begins with the drain, after the delay', async () => {
   const { seconds } = await endWithThreeHeld({
     SVC_SHUTDOWN_READINESS_DELAY: '1',
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.5',
@@ -110,7 +110,7 @@ test('SVC_SHUTDOWN_SERVER_TIMEOUT counts from the start of the drain, after the 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('cancelled are also requests that wait for a connection or for their body', async () => {
+test('requests that wait for a connection or for their body are cancelled, too', async () => {
   service = await startBuiltService({
     ...patient,
     SVC_POSTGRES_POOL_SIZE: '1',
@@ -139,7 +139,7 @@ test('cancelled are also requests that wait for a connection or for their body',
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('cancelled are also requests that wait for the keys of the identity provider', async () => {
+test('requests that wait for the keys of the identity provider are cancelled, too', async () => {
   const provider = await startIssuer();
   provider.answer(() => {});
   service = await startBuiltService({

@@ -25,7 +25,7 @@ async function start(variables = {}) {
 const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
 const createUser = async (email: string) => (await call('POST', USERS, { email })).body as UserBody;
 
-test('those who wait are answered when the drain begins, and do not hold it up', async () => {
+test('waiting requests have their responses when the drain begins, and do not delay it', async () => {
   await start();
   const end = await endOfFeed(call);
   const waiting = Array.from({ length: 20 }, () => service.call('GET', `${end}&wait=20`));
@@ -41,7 +41,7 @@ test('those who wait are answered when the drain begins, and do not hold it up',
   }
 });
 
-test('until the drain begins they wait on, and are told of news', async () => {
+test('waiting requests continue to wait before the drain begins, and return changes', async () => {
   await start({ SVC_SHUTDOWN_READINESS_DELAY: '2' });
   const waiting = call('GET', `${await endOfFeed(call)}&wait=20`);
   await untilPolling(administrator);
@@ -54,7 +54,7 @@ test('until the drain begins they wait on, and are told of news', async () => {
   await service.exited;
 });
 
-test('during the drain nobody waits any more, and whoever comes is told what there is', async () => {
+test('during the drain no request waits, and each returns the changes that are there', async () => {
   await start();
   const end = await endOfFeed(call);
   const ada = await createUser('ada@example.com');
@@ -75,7 +75,7 @@ test('during the drain nobody waits any more, and whoever comes is told what the
   expect(await service.exited).toEqual({ code: 0, signal: null });
 });
 
-test('whoever is to be answered is in flight again: a drain that awaits nobody counts him', async () => {
+test('a waiting request counts as in flight when the drain ends its wait', async () => {
   await start({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0', SVC_SHUTDOWN_READINESS_DELAY: '1' });
   const waiting = call('GET', `${await endOfFeed(call)}&wait=20`);
   await untilPolling(administrator);
