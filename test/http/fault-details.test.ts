@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** What a request is told about its values: the place of each fault, and its detail. */
+/** The faults of a response: place and detail. */
 async function faultsOf(method: string, path: string, content?: string | Uint8Array<ArrayBuffer>) {
   const sent =
     content === undefined ? {} : { body: content, headers: { 'content-type': 'application/json' } };
@@ -25,7 +25,7 @@ async function faultsOf(method: string, path: string, content?: string | Uint8Ar
   return errors.map(({ pointer, parameter, detail }) => [pointer ?? parameter, detail]);
 }
 
-describe('the detail of a fault says what the value has to be', () => {
+describe('the detail of a fault states the rule for the value', () => {
   const long = 'x'.repeat(256);
 
   test.each<readonly [string, readonly (readonly string[])[]]>([

@@ -36,7 +36,7 @@ describe('401', () => {
     expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(refusal('unauthorized_error', instance));
   });
 
-  test('goes before every check of the body', async () => {
+  test('precedes every check of the body', async () => {
     const token = '';
     const answer = await call(createUser, 'refusals/422-body-values', { token });
 
@@ -69,8 +69,8 @@ describe('404', () => {
   });
 });
 
-describe('405', () => {
-  test('when a gateway hands the path of the batch to the function of a user, before the token', async () => {
+describe('405 is the response', () => {
+  test('when a gateway calls the function of a user for the path of the batch, before the token', async () => {
     expect(await call(getUser, 'refusals/405-batch-as-user', { token: '' })).toEqual(
       refusal('method_not_allowed_error', BATCH, { headers: { allow: 'POST, OPTIONS' } }),
     );
@@ -94,7 +94,7 @@ describe('409', () => {
 });
 
 describe('409 of a batch', () => {
-  test('names all emails that belong to users already', async () => {
+  test('names all emails that are already taken', async () => {
     await stage.createUser({ email: 'GRACE@example.com' });
     await stage.createUser({ email: 'katherine@example.com' });
 
@@ -104,8 +104,8 @@ describe('409 of a batch', () => {
   });
 });
 
-describe('an idempotency key that was used', () => {
-  test('is 422 with other values, and 410 once what it created is gone', async () => {
+describe('an idempotency key that was already used', () => {
+  test('is 422 with other values, and 410 after its user was deleted', async () => {
     const body = JSON.stringify({ email: 'keyed@example.com' });
     const created = await call(createUser, 'createUser-key', { body });
 
@@ -119,7 +119,7 @@ describe('an idempotency key that was used', () => {
 });
 
 describe('412', () => {
-  test('when If-Match does not hold', async () => {
+  test('if If-Match is not satisfied', async () => {
     const { id } = await stage.createUser();
 
     expect(await call(updateUser, 'refusals/412-other-version', { id })).toEqual(
@@ -129,13 +129,13 @@ describe('412', () => {
 });
 
 describe('413', () => {
-  test('when the body is over SVC_BODY_LIMIT', async () => {
+  test('if the body exceeds SVC_BODY_LIMIT', async () => {
     expect(await call(createUser, 'refusals/413-body-too-large')).toEqual(
       refusal('payload_too_large_error', USERS),
     );
   });
 
-  test('counts the bytes that base64 stands for', async () => {
+  test('by the count of the bytes that base64 encodes', async () => {
     const email = freshAddress();
     const fitting = JSON.stringify({ email, note: 'x'.repeat(60_000) });
     const token = await stage.issuer.sign();
@@ -175,8 +175,8 @@ describe('422', () => {
       ['email', 'is_active', 'ids', 'created_after', 'created_before', 'sort'],
       USERS,
     ],
-    ['a cursor and what stands beside it', listUsers, 'refusals/422-query-cursor', ['skip', 'cursor'], USERS],
-    ['a query parameter given twice', listUsers, 'refusals/422-query-repeated', ['limit'], USERS],
+    ['a cursor and a skip', listUsers, 'refusals/422-query-cursor', ['skip', 'cursor'], USERS],
+    ['a repeated query parameter', listUsers, 'refusals/422-query-repeated', ['limit'], USERS],
     ['a header value', createUser, 'refusals/422-header-value', ['Idempotency-Key'], USERS],
     [
       'a batch',
@@ -186,13 +186,13 @@ describe('422', () => {
       BATCH,
     ],
     ['a path value', getUser, 'refusals/422-path-value', ['user_id'], user42],
-  ])('tells all faults of %s at once', async (_case, endpoint, name, errors, instance) => {
+  ])('names all faults of %s', async (_case, endpoint, name, errors, instance) => {
     expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(
       refusal('validation_error', instance, { errors }),
     );
   });
 
-  test('tells the faults of path and body together', async () => {
+  test('names the faults of path and body together', async () => {
     const event = await eventOf('updateUser', {
       token: await stage.issuer.sign(),
       body: '{"email":"none","is_active":"no"}',
@@ -205,22 +205,22 @@ describe('422', () => {
   });
 });
 
-describe('what no endpoint answers', () => {
+describe('the function of unknown paths', () => {
   const rest = unmatched(endpoints.map(({ route }) => route));
 
-  test('a path that cannot be decoded is 400', async () => {
+  test('responds 400 to a path that is not valid percent-encoded UTF-8', async () => {
     expect(await call(rest, 'refusals/400-path-not-decodable')).toEqual(
       refusal('bad_request_error', '/api/v1/users/%E0%A4%A'),
     );
   });
 
-  test('an unknown path is 404', async () => {
+  test('responds 404 to an unknown path', async () => {
     expect(await call(rest, 'refusals/404-unknown-path')).toEqual(
       refusal('not_found_error', '/api/v2/users/'),
     );
   });
 
-  test('another method on a known path is 405 with Allow', async () => {
+  test('responds 405 with Allow to another method on a known path', async () => {
     const headers = { allow: 'GET, HEAD, PATCH, DELETE, OPTIONS' };
 
     expect(await call(rest, 'refusals/405-other-method', { id: UNKNOWN })).toEqual(
@@ -228,12 +228,12 @@ describe('what no endpoint answers', () => {
     );
   });
 
-  test('OPTIONS on a known path is 204 with Allow', async () => {
+  test('responds 204 with Allow to OPTIONS on a known path', async () => {
     expect(await call(rest, 'users-options')).toEqual(options('POST, GET, HEAD, OPTIONS'));
   });
 });
 
-test('a refusal keeps the request ID of the caller, and stands in the log under it', async () => {
+test("a refusal has the caller's request ID, and is logged under it", async () => {
   const headers = { 'x-request-id': 'call-7f3a' };
 
   const answer = await call(getUser, 'refusals/404-unknown-user', { id: UNKNOWN, headers });
