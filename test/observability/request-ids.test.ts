@@ -7,9 +7,9 @@ afterEach(() => service.stop());
 
 const users = '/api/v1/users/';
 
-test('every event of a request carries its request_id, also when many run at once', async () => {
+test('every event of a request has its request_id, also with many concurrent requests', async () => {
   service = await startService();
-  // Each kind of request meets the same rule by another way: with a statement, without one, without a token.
+  // Three kinds of requests reach the rule in different ways: with a statement, without one, and without a token.
   const kinds: readonly ((init: RequestInit, n: number) => Promise<Response>)[] = [
     (init, n) => service.call('POST', users, { email: `${n}@example.com` }, init),
     (init, n) => service.call('GET', `${users}unknown-${n}`, undefined, init),
@@ -37,7 +37,7 @@ test('every event of a request carries its request_id, also when many run at onc
   expect(logged.toSorted(byId)).toEqual(answers.toSorted(byId));
 });
 
-test('an event outside of a request carries none', async () => {
+test('an event outside of a request has no request_id', async () => {
   service = await startService();
 
   const events = (await service.events()).filter(({ path }) => path !== '/ready');
