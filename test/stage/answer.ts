@@ -1,11 +1,11 @@
-/** All of an answer that the service decides; a body of JSON is parsed, and none is ''. */
+/** The parts of a response that the service decides. A JSON body is parsed, and a missing body is ''. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
 
-/** A length is left out where it is that of the body, so that a wrong one stands out. */
+/** The Content-Length is left out if it is that of the body, so that a wrong length is visible. */
 export function answerWith(status: number, headers: Record<string, string>, body: Buffer): Answer {
   const { date, connection, 'keep-alive': _, 'content-length': length, ...rest } = headers;
   const isRight = length === undefined || length === String(body.length);

@@ -4,7 +4,7 @@ import { type Answer, answerWith } from './answer.ts';
 
 export type { Answer } from './answer.ts';
 
-/** The refusals: code -> status and title. Written down again, so that a slip in the service's table shows. */
+/** The refusals: code, status and title. Written again, so that a mistake in the service's table is visible. */
 const REFUSALS = {
   bad_request_error: [400, 'Bad Request'],
   unauthorized_error: [401, 'Unauthorized'],
@@ -41,19 +41,19 @@ export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const someText = () => expect.stringMatching(/./);
 
-/** What every response has; the request ID is a generated one. */
+/** The headers of every response. The request ID is a generated one. */
 const everyHeader = () => ({
   'x-content-type-options': 'nosniff',
   'x-request-id': expect.stringMatching(UUID_4),
 });
 
-/** Reads a response whole. */
+/** Reads a complete response. */
 export async function answerOf(response: Response): Promise<Answer> {
   const bytes = Buffer.from(await response.arrayBuffer());
   return answerWith(response.status, Object.fromEntries(response.headers), bytes);
 }
 
-/** The answer that a handler's result stands for. */
+/** The response for the result of a handler. */
 export function answerOfResult({ statusCode, headers, body, isBase64Encoded }: GatewayResult): Answer {
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
@@ -63,11 +63,11 @@ export function answerOfResult({ statusCode, headers, body, isBase64Encoded }: G
 type Particulars = {
   readonly detail?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The pointer (`#…`), the parameter or the header field of each fault, in the order told. */
+  /** The pointer (`#…`), the parameter or the header field of each fault, in order. */
   readonly errors?: readonly string[] | 'any';
 };
 
-/** The whole answer of a refusal: five members, their headers, and for a 422 its faults. */
+/** The complete response of a refusal: five members, their headers, and the faults of a 422. */
 export function refusal(
   code: Refusal,
   instance: string,
@@ -100,13 +100,13 @@ function faultAt(place: string) {
   return { [kind]: place, detail: someText() };
 }
 
-/** The answer 403: it names the role. */
+/** The response 403, which names the role. */
 export function forbidden(role: string, instance: string): Answer {
   const challenge = `Bearer error="insufficient_scope", scope="${role}"`;
   return refusal('forbidden_error', instance, { headers: { 'www-authenticate': challenge } });
 }
 
-/** The whole answer of a user operation that went well. */
+/** The complete response of a successful user operation. */
 export function success(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
   return {
     status,
@@ -120,15 +120,15 @@ export function success(status: number, body: unknown, headers: Record<string, s
   };
 }
 
-/** The whole answer of a probe that went well. */
+/** The complete response of a successful probe. */
 export function probe(status: 'healthy' | 'ready'): Answer {
   return success(200, { status }, { 'cache-control': 'no-store' });
 }
 
-/** What a resource says that knows PATCH, on OPTIONS and on a body that it does not take. */
+/** The Accept-Patch of a resource with PATCH, in responses to OPTIONS and to bodies of another type. */
 export const ACCEPT_PATCH = { 'accept-patch': 'application/json, application/merge-patch+json' };
 
-/** The whole answer of OPTIONS. */
+/** The complete response to OPTIONS. */
 export function options(allow: string): Answer {
   const acceptPatch = allow.includes('PATCH') ? ACCEPT_PATCH : {};
   return { status: 204, headers: { ...everyHeader(), allow, ...acceptPatch }, body: '' };
@@ -144,7 +144,7 @@ export interface UserBody {
   readonly external_id?: string;
 }
 
-/** A user as it is answered, new and without a name unless told otherwise. */
+/** A user as in a response, by default new and without a name. */
 export function user(given: Partial<UserBody> & { readonly email: string }): UserBody {
   return {
     id: expect.stringMatching(UUID_7),
@@ -158,7 +158,7 @@ export function user(given: Partial<UserBody> & { readonly email: string }): Use
 
 let addresses = 0;
 
-/** An address that no other test of the file has. */
+/** An email that no other test of the file uses. */
 export function freshAddress(): string {
   addresses += 1;
   return `user-${addresses}@example.com`;

@@ -7,7 +7,7 @@ import { eventOf } from './events.ts';
 
 const PATH = '/api/v1/users/';
 
-/** A composed service, of which only is asked whether it lets a caller in. */
+/** A composed service that only decides whether a caller is accepted. */
 export async function startGate(variables: Variables = {}) {
   const stage = await startComposition(variables);
   const answer = listUsers.bind(stage.service);
@@ -26,7 +26,7 @@ export async function startGate(variables: Variables = {}) {
     async expectRefused(token: string): Promise<void> {
       expect(await judge(`Bearer ${token}`)).toEqual(refusal('unauthorized_error', PATH));
     },
-    /** The token is good, and its caller lacks the role. */
+    /** The token is valid, and its caller lacks the role. */
     async expectForbidden(token: string): Promise<void> {
       expect(await judge(`Bearer ${token}`)).toEqual(forbidden('users.read', PATH));
     },

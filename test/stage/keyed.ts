@@ -6,7 +6,7 @@ export const BATCH = '/api/v1/users/batch';
 
 type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Answer>;
 
-/** An idempotency key that nobody has used. */
+/** An unused idempotency key. */
 export const freshKey = (): string => randomUUID();
 
 /** Sends bodies under idempotency keys. */

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const engineLimit = 2_000;
 const imageLimit = 120_000;
 
-/** Starts PostgreSQL in a container; `undefined` without an engine, or, with the reason printed, without the image. */
+/** Starts PostgreSQL in a container. Undefined without an engine, or without the image after printing the reason. */
 export async function startContainer(settings: Readonly<Record<string, string | number>>) {
   if (!(await hasEngine())) return undefined;
   const image = process.env.TEST_POSTGRES_IMAGE || 'postgres:18';
