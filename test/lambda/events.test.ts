@@ -29,12 +29,12 @@ async function call(name: string, event: unknown): Promise<Answer> {
   return answerOfResult(await (instances.get(name) as LambdaFunction).call(event));
 }
 
-/** The event of `events/`, as an object that may be spoilt. */
+/** The event of `events/`, as an object that a test can change. */
 async function given(name: string): Promise<Record<string, unknown>> {
   return { ...(await eventOf(name, { token: await stage.issuer.sign() })) };
 }
 
-describe('an event is understood', () => {
+describe('an event is accepted', () => {
   test.each([
     ['without pathParameters', { pathParameters: undefined }],
     ['with pathParameters that are null', { pathParameters: null }],
@@ -53,7 +53,7 @@ describe('an event is understood', () => {
     expect(answer).toEqual(refusal('not_found_error', instance));
   });
 
-  test('with names of headers in any case, as emulators write them', async () => {
+  test('with header names in any case, as emulators send them', async () => {
     const event = await given('getUser');
     const { authorization } = event.headers as Record<string, string>;
     const headers = { AUTHORIZATION: authorization, 'X-Request-Id': 'call-1' };
@@ -65,7 +65,7 @@ describe('an event is understood', () => {
     expect(twice).toMatchObject({ status: 404, headers: { 'x-request-id': expect.stringMatching(UUID_4) } });
   });
 
-  test('with queryStringParameters alone', async () => {
+  test('with queryStringParameters only', async () => {
     const event = await given('listUsers');
     const spoilt = { rawQueryString: undefined, queryStringParameters: { limit: '0' } };
 
@@ -74,7 +74,7 @@ describe('an event is understood', () => {
     );
   });
 
-  test('of a stage with a name, where no endpoint answers', async () => {
+  test('of a named stage, and no endpoint responds', async () => {
     const event = await given('refusals/404-unknown-path');
     const requestContext = { http: { method: 'OPTIONS' }, stage: 'prod' };
 
@@ -84,7 +84,7 @@ describe('an event is understood', () => {
   });
 });
 
-describe('an event that lacks most of itself gets an answer', () => {
+describe('an incomplete event gets a response', () => {
   test.each([
     ['nothing at all', null],
     ['an empty object', {}],
@@ -98,14 +98,14 @@ describe('an event that lacks most of itself gets an answer', () => {
     expect(await call('health', event)).toMatchObject({ status: 200, body: { status: 'healthy' } });
   });
 
-  test('a path that cannot be decoded is 400, whoever sent it', async () => {
+  test('a path that is not valid percent-encoded UTF-8 is 400 for any caller', async () => {
     const rawPath = `${USERS}%E0%A4%A`;
 
     expect(await call('getUser', { rawPath })).toEqual(refusal('bad_request_error', rawPath));
   });
 });
 
-test('a key server that hangs keeps no answer beyond the end of the invocation', async () => {
+test('a hanging key server delays no response beyond the time limit of the invocation', async () => {
   const provider = await startIssuer();
   provider.answer(() => {});
   const environment = {

@@ -16,7 +16,7 @@ type Sample = {
   readonly value: readonly [number, string];
 };
 
-/** Runs promtool, and gives what it says; throws that where it finds a fault. */
+/** Runs promtool and returns its output. Throws the output if promtool reports a fault. */
 export async function promtool(...words: readonly string[]): Promise<string> {
   const programs = await prometheusPrograms();
   const { stdout } = await run(programs.promtool, words).catch(({ stdout, stderr }) => {
@@ -25,7 +25,7 @@ export async function promtool(...words: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second, and evaluates the rules twice as often. */
+/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second, and evaluates the rules twice per second. */
 export async function startPrometheus(ports: readonly number[], rules: string) {
   const { prometheus } = await prometheusPrograms();
   const folder = mkdtempSync(join(tmpdir(), 'user-management-prometheus-'));

@@ -7,7 +7,7 @@ const USERS = '/api/v1/users/';
 
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '0.5' }));
 
-test('a statement that was given up is stopped behind PgBouncer, where the role checks its connections', async () => {
+test('a statement whose request reached its limit is cancelled behind PgBouncer, if the role checks its connections', async () => {
   const { release } = await holdUsers(service.database);
   try {
     const [answer] = await Promise.all([service.call('GET', USERS), untilUnderWay(1, service.database)]);

@@ -1,5 +1,5 @@
 const USERS = '/api/v1/users/';
-const SOMEBODY = `${USERS}00000000-0000-0000-0000-000000000000`;
+const UNKNOWN_USER = `${USERS}00000000-0000-0000-0000-000000000000`;
 
 /** A token without users.read reads nothing. */
 export async function readRoles({ check, skip, call, source, refuses }) {
@@ -7,7 +7,7 @@ export async function readRoles({ check, skip, call, source, refuses }) {
   const token = await source.narrowed('users.write');
   if (!token) return skip(title, 'the provider gives no such token');
   await check(title, async () => {
-    const paths = [USERS, SOMEBODY, `${USERS}changes`, `${SOMEBODY}/changes`];
+    const paths = [USERS, UNKNOWN_USER, `${USERS}changes`, `${UNKNOWN_USER}/changes`];
     for (const path of paths)
       refuses(await call('GET', path, { token }), 'forbidden_error', challenge('users.read'));
   });
@@ -19,15 +19,23 @@ async function deleteRoles({ check, skip, call, source, refuses }) {
   const token = await source.narrowed('users.delete');
   if (!token) return skip(title, 'the provider gives no such token');
   await check(title, async () => {
-    refuses(await call('GET', SOMEBODY, { token }), 'forbidden_error', challenge('users.read'));
-    refuses(await call('PATCH', SOMEBODY, { token, json: {} }), 'forbidden_error', challenge('users.write'));
-    refuses(await call('DELETE', SOMEBODY, { token }), 'not_found_error');
+    refuses(await call('GET', UNKNOWN_USER, { token }), 'forbidden_error', challenge('users.read'));
+    refuses(
+      await call('PATCH', UNKNOWN_USER, { token, json: {} }),
+      'forbidden_error',
+      challenge('users.write'),
+    );
+    refuses(await call('DELETE', UNKNOWN_USER, { token }), 'not_found_error');
   });
   const other = 'a token with users.write alone may not delete (403)';
   const writer = await source.narrowed('users.write');
   if (!writer) return skip(other, 'the provider gives no such token');
   await check(other, async () =>
-    refuses(await call('DELETE', SOMEBODY, { token: writer }), 'forbidden_error', challenge('users.delete')),
+    refuses(
+      await call('DELETE', UNKNOWN_USER, { token: writer }),
+      'forbidden_error',
+      challenge('users.delete'),
+    ),
   );
 }
 
@@ -43,8 +51,8 @@ export async function writeRoles(checks, report) {
     for (const [method, path, role = 'users.write'] of [
       ['POST', USERS],
       ['POST', `${USERS}batch`],
-      ['PATCH', SOMEBODY],
-      ['DELETE', SOMEBODY, deleteRole],
+      ['PATCH', UNKNOWN_USER],
+      ['DELETE', UNKNOWN_USER, deleteRole],
     ])
       refuses(await call(method, path, { token, json: {} }), 'forbidden_error', challenge(role));
   });

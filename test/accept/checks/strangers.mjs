@@ -2,11 +2,11 @@ import { ACCEPT_PATCH } from '../answers.mjs';
 import { methods } from './probes.mjs';
 
 const USERS = '/api/v1/users/';
-const SOMEBODY = `${USERS}00000000-0000-0000-0000-000000000000`;
+const UNKNOWN_USER = `${USERS}00000000-0000-0000-0000-000000000000`;
 
-/** Who has no token learns nothing but 401; and which methods there are. */
+/** Requests without a token: 401, except for OPTIONS. */
 export async function strangers({ check, call, answers, refuses, profile }) {
-  const reads = [USERS, SOMEBODY, `${USERS}changes`, `${SOMEBODY}/changes`];
+  const reads = [USERS, UNKNOWN_USER, `${USERS}changes`, `${UNKNOWN_USER}/changes`];
   await check('every read without a token is 401', async () => {
     for (const path of reads) refuses(await call('GET', path), 'unauthorized_error');
   });
@@ -23,8 +23,8 @@ export async function strangers({ check, call, answers, refuses, profile }) {
       for (const [method, path] of [
         ['POST', USERS],
         ['POST', `${USERS}batch`],
-        ['PATCH', SOMEBODY],
-        ['DELETE', SOMEBODY],
+        ['PATCH', UNKNOWN_USER],
+        ['DELETE', UNKNOWN_USER],
       ])
         refuses(await call(method, path, { body: '{"email":' }), 'unauthorized_error');
     });
@@ -33,7 +33,7 @@ export async function strangers({ check, call, answers, refuses, profile }) {
     const ofAll = await call('OPTIONS', USERS);
     answers(ofAll, { status: 204, headers: { allow: methods('GET', 'HEAD', 'POST', 'OPTIONS') } });
     const allow = methods('GET', 'HEAD', 'PATCH', 'DELETE', 'OPTIONS');
-    const ofOne = await call('OPTIONS', SOMEBODY);
-    answers(ofOne, { status: 204, headers: { allow, 'accept-patch': ACCEPT_PATCH } });
+    const ofUser = await call('OPTIONS', UNKNOWN_USER);
+    answers(ofUser, { status: 204, headers: { allow, 'accept-patch': ACCEPT_PATCH } });
   });
 }
