@@ -1,7 +1,7 @@
 const USERS = '/api/v1/users/';
 const UNKNOWN_USER = `${USERS}00000000-0000-0000-0000-000000000000`;
 
-/** A token without users.read reads nothing. */
+/** A token without users.read cannot read. */
 export async function readRoles({ check, skip, call, source, refuses }) {
   const title = 'a token with users.write alone may not read (403)';
   const token = await source.narrowed('users.write');
@@ -13,7 +13,7 @@ export async function readRoles({ check, skip, call, source, refuses }) {
   });
 }
 
-/** A token with users.delete alone deletes, and has no other right. */
+/** A token with only users.delete deletes, and has no other right. */
 async function deleteRoles({ check, skip, call, source, refuses }) {
   const title = 'a token with users.delete alone may neither read nor write (403)';
   const token = await source.narrowed('users.delete');
@@ -39,7 +39,7 @@ async function deleteRoles({ check, skip, call, source, refuses }) {
   );
 }
 
-/** A token without users.write writes nothing, and is refused before its values are looked at. */
+/** A token without users.write cannot write, and is refused before its values are checked. */
 export async function writeRoles(checks, report) {
   const { check, skip, call, source, refuses, deleteRole } = checks;
   report.group('Roles of writers');

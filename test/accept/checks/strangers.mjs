@@ -10,7 +10,7 @@ export async function strangers({ check, call, answers, refuses, profile }) {
   await check('every read without a token is 401', async () => {
     for (const path of reads) refuses(await call('GET', path), 'unauthorized_error');
   });
-  await check('HEAD of it, too', async () => {
+  await check('HEAD without a token is 401, too', async () => {
     const answer = await call('HEAD', USERS);
     answers(answer, { status: 401, headers: { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' } });
   });
@@ -29,7 +29,7 @@ export async function strangers({ check, call, answers, refuses, profile }) {
         refuses(await call(method, path, { body: '{"email":' }), 'unauthorized_error');
     });
 
-  await check('OPTIONS lists the methods of the users, and what PATCH takes', async () => {
+  await check('OPTIONS lists the methods of the users, and the media types of PATCH', async () => {
     const ofAll = await call('OPTIONS', USERS);
     answers(ofAll, { status: 204, headers: { allow: methods('GET', 'HEAD', 'POST', 'OPTIONS') } });
     const allow = methods('GET', 'HEAD', 'PATCH', 'DELETE', 'OPTIONS');
