@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => instances.stop());
 
-/** Starts the program of an example with it as it stands, but for ports and the folder of its files. */
+/** Starts the program of an example with its unchanged configuration, except for ports and the folder of its files. */
 async function startExample(program: 'nginx' | 'haproxy', name: string) {
   const [one, two] = instances.ports;
   const example = await startFront(program, (port, folder) =>
