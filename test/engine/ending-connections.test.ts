@@ -38,7 +38,7 @@ afterAll(async () => {
 const ID = '00000000-0000-7000-8000-000000000001';
 const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single'];
 
-/** A database behind the proxy, and the sessions that it has opened. */
+/** A database behind the proxy, and the sessions that it opened. */
 function open() {
   const clients: Session[] = [];
   const { postgres } = readSettings(
@@ -56,7 +56,7 @@ function open() {
   return { opened, clients };
 }
 
-/** How a session ends: with a message of PostgreSQL, or without a word. */
+/** How a session ends: with a message of PostgreSQL, or without one. */
 const ENDS = {
   'PostgreSQL says so': {
     event: 'data',

@@ -13,14 +13,14 @@ import { until } from '../stage/until.ts';
 const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 
-/** The answer to a request, and the milliseconds that it took. */
+/** The response to a request, and its duration in milliseconds. */
 async function timed(asking: Promise<Answer>) {
   const start = performance.now();
   const answer = await asking;
   return { answer, milliseconds: performance.now() - start };
 }
 
-describe('while PostgreSQL is away', () => {
+describe('while PostgreSQL is unavailable', () => {
   let proxy: Awaited<ReturnType<typeof startProxy>>;
 
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe('while PostgreSQL is away', () => {
   }));
   const { call } = service;
 
-  // The longest that the service itself waits is 4.25 seconds.
+  // The longest wait of the service itself is 4.25 seconds.
   test.each([
     ['refuses connections', () => proxy.refuse()],
     ['cuts connections', async () => proxy.reset()],
@@ -45,7 +45,7 @@ describe('while PostgreSQL is away', () => {
   ])(
     'because it %s: /health 200, /ready 503 within a second, operations 503, recovery by itself',
     async (_case, depart) => {
-      // Idle connections of the pool are among those that are lost.
+      // Idle connections of the pool are among the lost ones.
       expect((await call('POST', USERS, { email: freshAddress() })).status).toBe(201);
       await depart();
 
@@ -80,7 +80,7 @@ describe('while PostgreSQL is away', () => {
     },
   );
 
-  test('a caller without a valid token is 401 all the same, and one without the role 403', async () => {
+  test('a caller without a valid token is 401, and one without the role 403', async () => {
     const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
     await proxy.refuse();
     const nobody = await fetch(`${service.url}${USERS}`);
@@ -90,7 +90,7 @@ describe('while PostgreSQL is away', () => {
     expect([nobody.status, lacking.status]).toEqual([401, 403]);
   });
 
-  test('the refusals are errors in the log, with their cause and without a value', async () => {
+  test('the refusals are errors in the log, with their cause and without values', async () => {
     const events = await service.events();
 
     const refused = events.filter(({ path, status_code }) => path === USERS && status_code === 503);
@@ -106,7 +106,7 @@ describe('while PostgreSQL is away', () => {
   });
 });
 
-test('the service starts while PostgreSQL is away, and is ready once it is there', async () => {
+test('the service starts while PostgreSQL is unavailable, and becomes ready when it is available', async () => {
   const [database, issuer, proxy] = await Promise.all([
     createDatabase(),
     startIssuer(),
@@ -131,7 +131,7 @@ test('the service starts while PostgreSQL is away, and is ready once it is there
     statuses.add((await ask(USERS)).status);
     return (await ask('/ready')).status === 200;
   });
-  // Between PostgreSQL and its tables, too, the answer is: not yet.
+  // The service is also not ready between PostgreSQL and its tables.
   expect([200, 503]).toEqual(expect.arrayContaining([...statuses]));
   expect(await ask('/ready')).toEqual(probe('ready'));
   expect(await ask(USERS)).toMatchObject({ status: 200, body: [] });

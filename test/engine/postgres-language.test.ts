@@ -10,7 +10,7 @@ const CALLERS = 30;
 
 let proxy: Awaited<ReturnType<typeof startProxy>>;
 
-// As PostgreSQL does where `lc_messages` is German; field V stays as it is, and pg does not keep it.
+// The messages of PostgreSQL if `lc_messages` is German. Field V stays the same, and pg does not read it.
 beforeAll(async () => {
   proxy = await startProxy(inject('postgres'));
   proxy.answersThrough(() =>
@@ -30,7 +30,7 @@ const { call, createUser } = serviceUnderTest(() => ({
   SVC_POSTGRES_PORT: String(proxy.port),
 }));
 
-test('whatever the language of its messages, an error is that of one caller, and ends no connection', async () => {
+test('in any language of the messages, an error belongs to one caller and ends no connection', async () => {
   const users = await Promise.all(Array.from({ length: CALLERS }, () => createUser()));
   const [{ id: culprit } = { id: '' }, { email } = { email: '' }, ...others] = users;
   const change = () =>
@@ -38,7 +38,7 @@ test('whatever the language of its messages, an error is that of one caller, and
       ...others.map(({ id }) => call('PATCH', USERS + id, { full_name: freshAddress() })),
       call('PATCH', USERS + culprit, { email }),
     ]);
-  // Connections are opened as they are needed.
+  // Connections are opened on demand.
   await until('no more connections are opened', async () => {
     const before = proxy.accepted;
     await change();

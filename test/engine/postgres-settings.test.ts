@@ -12,7 +12,7 @@ import { startIssuer } from '../stage/tokens.ts';
 const USERS = '/api/v1/users/';
 
 describe('SVC_POSTGRES_MIGRATE', () => {
-  test('of many instances that start at once one migrates, the others wait, and all are ready', async () => {
+  test('true lets one of many instances that start at once migrate, the others wait, and all become ready', async () => {
     const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
     const settings = readSettings(environmentOf(database, issuer));
 
@@ -28,7 +28,7 @@ describe('SVC_POSTGRES_MIGRATE', () => {
     expect(ran).toEqual(Object.keys(migrations).map((name) => ({ name, count: 1 })));
   });
 
-  test('false leaves the database as it is, and /ready 503 until somebody else has migrated it', async () => {
+  test('false leaves the database unchanged, and /ready is 503 until it is migrated', async () => {
     const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
     const settings = readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: 'false' });
     const log = openSync('/dev/null', 'w');
@@ -47,7 +47,7 @@ describe('SVC_POSTGRES_MIGRATE', () => {
   });
 });
 
-describe('a request waits', () => {
+describe('a request waits at most', () => {
   async function timed(asking: Promise<Response>) {
     const start = performance.now();
     const answer = await answerOf(await asking);

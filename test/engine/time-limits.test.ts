@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** A service whose table of users is locked, and a request that will have to wait for it. */
+/** A service with a locked table of users, and a request that waits for it. */
 async function startLocked(variables: Variables) {
   const stage = await startComposition(variables);
   cleanUps.push(stage.stop);
@@ -26,7 +26,7 @@ async function startLocked(variables: Variables) {
   return { stage, read };
 }
 
-test('the wait for a connection counts to the time of a request, however long it may be', async () => {
+test("the wait for a connection is part of the request's time limit, with any SVC_POSTGRES_POOL_TIMEOUT", async () => {
   const { stage, read } = await startLocked({
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_POSTGRES_POOL_TIMEOUT: '60',
@@ -38,11 +38,11 @@ test('the wait for a connection counts to the time of a request, however long it
   expect(answers).toEqual(answers.map(() => refusal('service_unavailable_error', INSTANCE)));
   const reasons = stage.lines.map(({ message }) => message);
   expect(reasons).toContainEqual(expect.stringContaining("the request's time limit is reached"));
-  // Far from the minute that each could wait for a connection alone.
+  // Far from the minute that each could wait for a connection.
   expect(performance.now() - start).toBeLessThan(10_000);
 });
 
-test('the time of a request ends before that of the invocation, for its statement in PostgreSQL as well', async () => {
+test('a request, with its statement in PostgreSQL, ends before the time limit of the invocation', async () => {
   const { stage, read } = await startLocked({ SVC_POSTGRES_STATEMENT_TIMEOUT: '600' });
   const begun = performance.now();
   const left = () => 1500 - (performance.now() - begun);
@@ -52,11 +52,11 @@ test('the time of a request ends before that of the invocation, for its statemen
   ]);
 
   expect(answer).toEqual(refusal('service_unavailable_error', INSTANCE));
-  // The statement itself could take ten minutes.
+  // The limit of the statement would be ten minutes.
   await untilUnderWay(0, stage.database);
 });
 
-test('a request that comes after the connections were closed is told so', async () => {
+test('a request after the connections were closed is 503', async () => {
   const stage = await startComposition();
   cleanUps.push(stage.stop);
   await stage.service.database.close(1);
