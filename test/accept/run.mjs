@@ -1,4 +1,3 @@
-import { createAnswers, users } from './answers.mjs';
 import { CannotJudge, createCall, isUnreachable } from './call.mjs';
 import { changes } from './checks/changes.mjs';
 import { documentation } from './checks/documentation.mjs';
@@ -6,11 +5,12 @@ import { list } from './checks/list.mjs';
 import { probes } from './checks/probes.mjs';
 import { read } from './checks/read.mjs';
 import { readRoles, writeRoles } from './checks/roles.mjs';
-import { strangers } from './checks/strangers.mjs';
 import { tokens } from './checks/tokens.mjs';
+import { unauthenticated } from './checks/unauthenticated.mjs';
 import { writes } from './checks/writes.mjs';
 import { differences, Mismatch, same } from './expect.mjs';
 import { createLedger } from './ledger.mjs';
+import { createAnswers, users } from './responses.mjs';
 import { claimsOf, hasRole, tokenSource } from './token.mjs';
 
 const NO_TOKEN = 'there is no token: see ACCEPT_TOKEN and ACCEPT_TOKEN_URL';
@@ -27,7 +27,7 @@ export async function run(options, report) {
     await probes(checks);
     await documentation(checks);
     report.group('Callers without a token');
-    await strangers(checks);
+    await unauthenticated(checks);
     await withToken(checks, report, tokenSource(credentials));
   } catch (error) {
     if (!(error instanceof CannotJudge) && !options.interrupted?.aborted) throw error;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { forbidden, refusal, type UserBody } from '../stage/answers.ts';
 import { BATCH, USERS } from '../stage/keyed.ts';
+import { forbidden, refusal, type UserBody } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

@@ -2,9 +2,9 @@ import { closeSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { answerOf, probe, refusal } from '../stage/answers.ts';
 import { lastAnswer, written } from '../stage/connection.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { probe, readResponse, refusal } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -109,7 +109,7 @@ test.concurrent('the service follows the rotation of keys', async ({ expect }) =
   // Two seconds, plus a margin for a busy machine.
   const isAccepted = async () => (await call('GET', USERS)).status === 200;
   await until('the new key is accepted', isAccepted, { seconds: 3.5 });
-  const answer = await answerOf(await call('GET', USERS, undefined, before));
+  const answer = await readResponse(await call('GET', USERS, undefined, before));
   await stop();
 
   expect(answer).toEqual(refusal('unauthorized_error', USERS));
@@ -123,7 +123,7 @@ test.concurrent('the service starts while the identity provider is unavailable, 
   await issuer.stop();
   const log = openSync('/dev/null', 'w');
   const host = await startHost(readSettings(environmentOf(database, issuer)), { logTo: log });
-  const ask = async (path: string) => answerOf(await fetch(`${host.url}${path}`, { headers }));
+  const ask = async (path: string) => readResponse(await fetch(`${host.url}${path}`, { headers }));
 
   // /ready does not depend on the identity provider.
   await until('/ready is 200', async () => (await ask('/ready')).status === 200);
@@ -131,7 +131,7 @@ test.concurrent('the service starts while the identity provider is unavailable, 
   expect(await ask('/health')).toEqual(probe('healthy'));
   expect(await ask(USERS)).toEqual(refusal('service_unavailable_error', USERS));
   const unformed = await fetch(`${host.url}${USERS}`, { headers: { authorization: 'Bearer no.such.token' } });
-  expect(await answerOf(unformed)).toEqual(refusal('unauthorized_error', USERS));
+  expect(await readResponse(unformed)).toEqual(refusal('unauthorized_error', USERS));
 
   await issuer.restart();
   await until('the token is accepted', async () => (await ask(USERS)).status === 200, { seconds: 15 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { updatedFields } from '../../lib/users/fields.ts';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
+import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  answerOf(await service.call(method, path, body, { headers }));
+  readResponse(await service.call(method, path, body, { headers }));
 
 describe('the feed of changes', () => {
   test('has every create, update and delete, in their order', async () => {

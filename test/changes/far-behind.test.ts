@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
+import { readResponse } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -36,7 +36,7 @@ afterAll(() => administrator.end());
 /** Starts another instance. */
 async function startFresh() {
   const fresh = await startService({}, service);
-  return { stop: fresh.stop, get: async (path: string) => answerOf(await fresh.call('GET', path)) };
+  return { stop: fresh.stop, get: async (path: string) => readResponse(await fresh.call('GET', path)) };
 }
 
 async function timed<Value>(done: Promise<Value>) {

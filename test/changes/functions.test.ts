@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listChanges } from '../../handlers/users/changes.ts';
 import { listUserChanges } from '../../handlers/users/user-changes.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
-import { type Answer, answerOfResult, refusal, success } from '../stage/answers.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { refusal, responseFromResult, type ServiceResponse, success } from '../stage/responses.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
@@ -18,12 +18,12 @@ afterAll(() => stage.stop());
 const readEnd = () => stage.call(listChanges, 'listChanges-end');
 
 /** Calls the function with a link and this many milliseconds of remaining time. */
-async function follow(handler: Handler, link: string, left: number): Promise<Answer> {
+async function follow(handler: Handler, link: string, left: number): Promise<ServiceResponse> {
   const event = await eventOf('listChanges', { token: await stage.issuer.sign() });
   const rawQueryString = link.split('?')[1] ?? '';
   const until = performance.now() + left;
   const getRemainingTimeInMillis = () => until - performance.now();
-  return answerOfResult(await handler({ ...event, rawQueryString }, { getRemainingTimeInMillis }));
+  return responseFromResult(await handler({ ...event, rawQueryString }, { getRemainingTimeInMillis }));
 }
 
 test('listChanges returns the changes of all users, as CloudEvents where Accept names them', async () => {

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import {
   CHANGES,
   type ChangeBody,
@@ -12,6 +11,7 @@ import {
   nextOf,
   untilPolling,
 } from '../stage/changes.ts';
+import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';

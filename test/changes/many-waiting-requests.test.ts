@@ -2,8 +2,8 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { type Answer, answerWith } from '../stage/answer.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilNothingPolls, untilPolling } from '../stage/changes.ts';
+import { createServiceResponse, type ServiceResponse } from '../stage/service-response.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -31,15 +31,17 @@ afterAll(async () => {
 });
 
 /** Sends a request over a kept connection. `leave` disconnects. */
-function ask(target: string): { readonly answer: Promise<Answer>; leave(): void } {
+function ask(target: string): { readonly answer: Promise<ServiceResponse>; leave(): void } {
   const { hostname, port } = new URL(service.url);
   const headers = { authorization: `Bearer ${token}` };
   const sent = request({ agent, host: hostname, port, path: target, headers });
-  const answer = new Promise<Answer>((resolve, reject) => {
+  const answer = new Promise<ServiceResponse>((resolve, reject) => {
     sent.on('error', reject);
     sent.on('response', async (response) => {
       const body = Buffer.concat(await response.toArray());
-      resolve(answerWith(response.statusCode ?? 0, response.headers as Record<string, string>, body));
+      resolve(
+        createServiceResponse(response.statusCode ?? 0, response.headers as Record<string, string>, body),
+      );
     });
   });
   sent.end();
@@ -60,7 +62,7 @@ test('a thousand waiting requests all return each change, and none is refused wh
     expect(performance.now() - begun).toBeLessThan(SOON);
     for (const page of pages) expect(page.status).toBe(200);
     for (const page of pages) expect(page.body).toEqual([change('user.created', ada, 1)]);
-    next = nextOf(pages[0] as Answer);
+    next = nextOf(pages[0] as ServiceResponse);
     waiting = crowd(next);
   }
   await untilPolling(administrator);
@@ -101,7 +103,7 @@ test('a wait beyond a thousand ends at once, until another one disconnects', asy
   for (const { body } of pages) expect(body).toEqual([change('user.created', ada, 1)]);
 });
 
-async function answeredAtOnce(target: string): Promise<Answer | undefined> {
+async function answeredAtOnce(target: string): Promise<ServiceResponse | undefined> {
   const { answer, leave } = ask(target);
   const page = await within(1000, answer);
   if (page) return page;

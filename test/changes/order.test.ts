@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { CHANGES, type ChangeBody, change, endOfFeed, nextOf, readOn } from '../stage/changes.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 

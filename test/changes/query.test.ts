@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { options, refusal, success, type UserBody } from '../stage/answers.ts';
 import { CHANGES, cursorIn, endOfFeed, nextOf } from '../stage/changes.ts';
+import { options, refusal, success, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();

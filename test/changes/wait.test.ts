@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal } from '../stage/answers.ts';
 import {
   CHANGES,
   change,
@@ -11,6 +10,7 @@ import {
   untilPolling,
 } from '../stage/changes.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { freshAddress, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, refusal } from '../stage/answers.ts';
+import { readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -30,7 +30,7 @@ test('requests without a valid token and with invalid bodies are 401, and take n
   const answers = await Promise.all(
     Array.from({ length: 300 }, async (_, index) => {
       const init = { method: 'POST', body: '{"email": \u0000'.repeat(index), headers };
-      return answerOf(await fetch(`${service.url}${USERS}`, init));
+      return readResponse(await fetch(`${service.url}${USERS}`, init));
     }),
   );
 

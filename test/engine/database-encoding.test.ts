@@ -9,8 +9,8 @@ import { engineProfile } from '../../lib/postgres/engine-profile.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
 import { compile } from '../../lib/postgres/prepared-statement.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -48,7 +48,7 @@ async function hostOver(
 
   return {
     call: async (method: string, path: string, body?: unknown) =>
-      answerOf(
+      readResponse(
         await fetch(url + path, {
           method,
           headers,

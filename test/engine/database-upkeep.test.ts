@@ -1,9 +1,9 @@
 import { expect, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, readResponse, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -26,7 +26,7 @@ async function start({ onTestFinished }: TestContext, ...settings: readonly stri
   return {
     database,
     admin,
-    call: async (...request: Parameters<typeof call>) => answerOf(await call(...request)),
+    call: async (...request: Parameters<typeof call>) => readResponse(await call(...request)),
   };
 }
 

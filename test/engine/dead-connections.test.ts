@@ -1,6 +1,6 @@
 import { beforeAll, expect, inject, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, refusal } from '../stage/answers.ts';
 import { BATCH, USERS } from '../stage/keyed.ts';
+import { readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 // On plain PostgreSQL, the behaviour of Citus with distributed tables: errors that PostgreSQL does not have, unique
@@ -48,13 +48,13 @@ async function attempts(): Promise<number> {
 }
 
 test('a create that stores nothing without a conflict is 503', async () => {
-  const answer = await answerOf(await service.call('POST', USERS, bodyOf('Nothing')));
+  const answer = await readResponse(await service.call('POST', USERS, bodyOf('Nothing')));
 
   expect(answer).toEqual(refusal('service_unavailable_error', USERS));
 });
 
 test('a connection lost behind PostgreSQL (XX000) is 503', async () => {
-  const answer = await answerOf(await service.call('POST', USERS, bodyOf('Lost')));
+  const answer = await readResponse(await service.call('POST', USERS, bodyOf('Lost')));
 
   expect(answer).toEqual(refusal('service_unavailable_error', USERS));
 });
@@ -65,7 +65,7 @@ test.each(['Defect', 'Unsupported'])(
     await service.call('POST', USERS, bodyOf('Prepared'));
     const before = await attempts();
 
-    const answer = await answerOf(await service.call('POST', USERS, bodyOf(name)));
+    const answer = await readResponse(await service.call('POST', USERS, bodyOf(name)));
 
     expect(answer).toEqual(refusal('internal_server_error', USERS));
     expect((await attempts()) - before).toBe(1);

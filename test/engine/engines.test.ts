@@ -2,9 +2,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { freshAddress } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy, through } from '../stage/proxy.ts';
+import { freshAddress } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 

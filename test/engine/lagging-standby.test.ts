@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
-import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -51,7 +51,7 @@ async function serviceOver(hosts: readonly { host: string; port: number }[], var
     { database: { ...primary, drop: async () => [] }, issuer },
   );
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
   return { ...service, call, create: () => call('POST', USERS, { email: freshAddress() }) };
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { refusal, type UserBody } from '../stage/answers.ts';
+import { refusal, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';

@@ -1,7 +1,7 @@
 import { beforeAll, expect, inject, test } from 'vitest';
 import { ERROR_RESPONSE, messagesThrough } from '../faults/postgres-messages.ts';
-import { freshAddress, refusal } from '../stage/answers.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { freshAddress, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 

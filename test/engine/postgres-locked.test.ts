@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { BATCH } from '../stage/keyed.ts';
 import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
+import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
@@ -28,7 +28,7 @@ async function start({ onTestFinished }: TestContext) {
 
 async function timed(asking: Promise<Response>) {
   const start = performance.now();
-  const answer = await answerOf(await asking);
+  const answer = await readResponse(await asking);
   return { answer, milliseconds: performance.now() - start };
 }
 

@@ -4,8 +4,8 @@ import { startHost } from '../../host/host.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { answerOf, probe, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { probe, readResponse, refusal } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
@@ -33,7 +33,7 @@ describe('SVC_POSTGRES_MIGRATE', () => {
     const settings = readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: 'false' });
     const log = openSync('/dev/null', 'w');
     const host = await startHost(settings, { logTo: log });
-    const ready = async () => answerOf(await fetch(`${host.url}/ready`));
+    const ready = async () => readResponse(await fetch(`${host.url}/ready`));
     const before = [await ready(), await ready()];
     await runMigrations(settings.postgres);
     const after = await ready();
@@ -50,7 +50,7 @@ describe('SVC_POSTGRES_MIGRATE', () => {
 describe('a request waits at most', () => {
   async function timed(asking: Promise<Response>) {
     const start = performance.now();
-    const answer = await answerOf(await asking);
+    const answer = await readResponse(await asking);
     return { answer, milliseconds: performance.now() - start };
   }
 

@@ -2,9 +2,9 @@ import { closeSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { type Answer, answerOf, freshAddress, probe, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { freshAddress, probe, readResponse, refusal, type ServiceResponse } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -14,7 +14,7 @@ const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 
 /** The response to a request, and its duration in milliseconds. */
-async function timed(asking: Promise<Answer>) {
+async function timed(asking: Promise<ServiceResponse>) {
   const start = performance.now();
   const answer = await asking;
   return { answer, milliseconds: performance.now() - start };
@@ -119,7 +119,7 @@ test('the service starts while PostgreSQL is unavailable, and becomes ready when
     logTo: log,
   });
   const headers = { authorization: `Bearer ${await issuer.sign()}` };
-  const ask = async (path: string) => answerOf(await fetch(`${host.url}${path}`, { headers }));
+  const ask = async (path: string) => readResponse(await fetch(`${host.url}${path}`, { headers }));
 
   expect(await ask('/health')).toEqual(probe('healthy'));
   expect(await ask('/ready')).toEqual(refusal('service_unavailable_error', '/ready'));

@@ -7,9 +7,9 @@ import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
 import { administer } from '../stage/administration.ts';
-import type { UserBody } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import type { UserBody } from '../stage/responses.ts';
 import { prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -36,7 +36,7 @@ async function serviceOver(host: { readonly host: string; readonly port: number 
     { database: { ...postgres, drop: async () => [] }, issuer },
   );
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
   return { ...service, call, create: () => call('POST', USERS, { email: freshAddress() }) };
 }
 

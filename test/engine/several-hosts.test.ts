@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../faults/postgres-messages.ts';
-import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startProxy, through } from '../stage/proxy.ts';
+import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -42,7 +42,7 @@ async function serviceOver(servers: readonly Server[], variables: Variables = {}
     { database, issuer },
   );
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
   return {
     ...service,
     call,

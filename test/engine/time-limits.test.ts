@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
 import { getUser } from '../../handlers/users/get.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOfResult, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { refusal, responseFromResult } from '../stage/responses.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
@@ -22,7 +22,7 @@ async function startLocked(variables: Variables) {
   cleanUps.push(table.release);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
   const handler = getUser.bind(stage.service);
-  const read = async (invocation = {}) => answerOfResult(await handler(event, invocation));
+  const read = async (invocation = {}) => responseFromResult(await handler(event, invocation));
   return { stage, read };
 }
 
@@ -61,7 +61,7 @@ test('a request after the connections were closed is 503', async () => {
   cleanUps.push(stage.stop);
   await stage.service.database.close(1);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
-  const answer = answerOfResult(await getUser.bind(stage.service)(event));
+  const answer = responseFromResult(await getUser.bind(stage.service)(event));
 
   expect(answer).toEqual(refusal('service_unavailable_error', INSTANCE));
   expect(stage.lines.map(({ event: name, message }) => ({ name, message }))).toEqual([

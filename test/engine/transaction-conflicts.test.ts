@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { isDistributed } from '../stage/distributed.ts';
 import { isPooled } from '../stage/pooled.ts';
+import { freshAddress, refusal, success, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';

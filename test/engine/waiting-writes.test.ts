@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { isDistributed } from '../stage/distributed.ts';
 import { freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 // Longer than any test waits. The test releases every lock.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ACCEPT_PATCH, answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { ACCEPT_PATCH, freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -27,7 +27,7 @@ async function send(
 ) {
   const all = { authorization, 'content-type': 'application/json', ...headers };
   const init = { method, headers: all, body, duplex: 'half' } as unknown as RequestInit;
-  return answerOf(await fetch(`${service.url}${to}`, init));
+  return readResponse(await fetch(`${service.url}${to}`, init));
 }
 
 /** A create of exactly `size` bytes. */

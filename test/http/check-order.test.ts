@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ACCEPT_PATCH, answerOf, forbidden, refusal } from '../stage/answers.ts';
+import { ACCEPT_PATCH, forbidden, readResponse, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -29,7 +29,7 @@ type Headers = Record<string, string>;
 async function send(method: string, path: string, bearer = '', headers: Headers = {}, body?: string) {
   const authorization: Headers = bearer ? { authorization: `Bearer ${bearer}` } : {};
   const init = { method, headers: { ...authorization, ...headers }, ...(body !== undefined && { body }) };
-  return answerOf(await fetch(`${service.url}${path}`, init));
+  return readResponse(await fetch(`${service.url}${path}`, init));
 }
 
 describe('the order of the checks is', () => {

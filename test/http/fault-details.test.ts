@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf } from '../stage/answers.ts';
+import { readResponse } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -19,7 +19,7 @@ afterAll(() => service.stop());
 async function faultsOf(method: string, path: string, content?: string | Uint8Array<ArrayBuffer>) {
   const sent =
     content === undefined ? {} : { body: content, headers: { 'content-type': 'application/json' } };
-  const { status, body } = await answerOf(await service.call(method, path, undefined, sent));
+  const { status, body } = await readResponse(await service.call(method, path, undefined, sent));
   expect(status).toBe(422);
   const { errors } = body as { errors: readonly { pointer?: string; parameter?: string; detail: string }[] };
   return errors.map(({ pointer, parameter, detail }) => [pointer ?? parameter, detail]);

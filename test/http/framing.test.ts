@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -38,7 +38,7 @@ function wholeCreate(email: string): string {
 }
 
 async function addresses(): Promise<readonly string[]> {
-  const { body } = await answerOf(await service.call('GET', `${USERS}?limit=1000`));
+  const { body } = await readResponse(await service.call('GET', `${USERS}?limit=1000`));
   return (body as UserBody[]).map(({ email }) => email);
 }
 

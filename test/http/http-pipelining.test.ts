@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
 import { RequestsInFlight } from '../../host/requests-in-flight.ts';
 import { RequestOrder } from '../../host/sockets/http-pipelining.ts';
-import { success } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { success } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 

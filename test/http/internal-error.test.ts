@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, refusal } from '../stage/answers.ts';
+import { readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -24,7 +24,7 @@ afterAll(() => service.stop());
 test('a defect of the service is a 500 without details', async () => {
   const body = { email: 'eve@example.com', full_name: 'Eve' };
 
-  const answer = await answerOf(await service.call('POST', USERS, body));
+  const answer = await readResponse(await service.call('POST', USERS, body));
 
   expect(answer).toEqual(refusal('internal_server_error', USERS));
   expect(JSON.stringify(answer)).not.toMatch(/insert|constraint|nobody_named|users_|eve|\bat .*:\d+/i);
@@ -52,7 +52,7 @@ test('a value that only PostgreSQL refuses is 422, and the gap in validation is 
   // A word that is in no path of a project, because a stack contains the paths of its files.
   const word = randomBytes(8).toString('hex');
   const body = { email: `${word}@example.com`, full_name: `No ${word}` };
-  const { status } = await answerOf(await service.call('POST', USERS, body, { headers }));
+  const { status } = await readResponse(await service.call('POST', USERS, body, { headers }));
 
   const events = (await service.events()).filter(({ request_id }) => request_id === 'gap-1');
   expect(status).toBe(422);
@@ -68,7 +68,7 @@ test('a value that only PostgreSQL refuses is 422, and the gap in validation is 
 });
 
 test('the service continues, and the next request is served', async () => {
-  const answer = await answerOf(await service.call('POST', USERS, { email: 'ada@example.com' }));
+  const answer = await readResponse(await service.call('POST', USERS, { email: 'ada@example.com' }));
 
   expect(answer.status).toBe(201);
 });

@@ -8,8 +8,8 @@ import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Endpoint } from '../../lib/http/endpoint.ts';
-import { freshAddress, probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
+import { freshAddress, probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/responses.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { probe, refusal, TIMESTAMP, UUID_4 } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { probe, refusal, TIMESTAMP, UUID_4 } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';

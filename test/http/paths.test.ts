@@ -1,6 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, options, probe, refusal, success, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import {
+  freshAddress,
+  options,
+  probe,
+  readResponse,
+  refusal,
+  success,
+  type UserBody,
+} from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const COLLECTION = 'POST, GET, HEAD, OPTIONS';
@@ -149,7 +157,7 @@ describe('HEAD is supported wherever GET is', () => {
     const response = await fetch(`${service.url}/api/v1/users/`, { method: 'HEAD' });
     const { headers } = refusal('unauthorized_error', '');
 
-    expect(await answerOf(response)).toEqual({
+    expect(await readResponse(response)).toEqual({
       status: 401,
       headers: { ...headers, 'content-length': expect.stringMatching(/^\d+$/) },
       body: '',
@@ -215,7 +223,7 @@ describe('any other method on a known path is 405 with Allow', () => {
     const path = '/api/v1/users/batch';
     const { headers, ...expected } = refusal('method_not_allowed_error', path, { headers: { allow: BATCH } });
 
-    expect(await answerOf(await fetch(service.url + path))).toEqual({ headers, ...expected });
+    expect(await readResponse(await fetch(service.url + path))).toEqual({ headers, ...expected });
     expect(await get(path, 'HEAD')).toEqual({
       status: 405,
       headers: { ...headers, 'content-length': expect.stringMatching(/^\d+$/) },

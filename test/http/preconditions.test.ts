@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, TIMESTAMP } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { freshAddress, refusal, success, TIMESTAMP } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';

@@ -7,9 +7,16 @@ import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import { unmatched } from '../../lib/http/unmatched.ts';
-import { type Answer, answerOfResult, forbidden, freshAddress, options, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import {
+  forbidden,
+  freshAddress,
+  options,
+  refusal,
+  responseFromResult,
+  type ServiceResponse,
+} from '../stage/responses.ts';
 
 const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 const USERS = '/api/v1/users/';
@@ -140,9 +147,9 @@ describe('413', () => {
     const fitting = JSON.stringify({ email, note: 'x'.repeat(60_000) });
     const token = await stage.issuer.sign();
     const event = await eventOf('createUser', { token });
-    const send = async (text: string): Promise<Answer> => {
+    const send = async (text: string): Promise<ServiceResponse> => {
       const inBase64 = { ...event, body: Buffer.from(text).toString('base64'), isBase64Encoded: true };
-      return answerOfResult(await createUser.bind(stage.service)(inBase64));
+      return responseFromResult(await createUser.bind(stage.service)(inBase64));
     };
 
     expect((await send(fitting)).status).toBe(201);
@@ -199,7 +206,7 @@ describe('422', () => {
     });
     const elsewhere = { ...event, rawPath: user42, pathParameters: { user_id: '42' } };
 
-    expect(answerOfResult(await updateUser.bind(stage.service)(elsewhere))).toEqual(
+    expect(responseFromResult(await updateUser.bind(stage.service)(elsewhere))).toEqual(
       refusal('validation_error', user42, { errors: ['user_id', '#/email', '#/is_active'] }),
     );
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, UUID_4 } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { freshAddress, readResponse, UUID_4 } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -173,7 +173,7 @@ describe('SVC_REQUEST_ID_HEADER', () => {
     const other = await startService({ SVC_REQUEST_ID_HEADER: 'Correlation-Id' });
     const ids = [await idFor('mine', 'Correlation-Id', other.url)];
     const response = await fetch(`${other.url}/health`, { headers: { 'X-Request-ID': 'not-mine' } });
-    const answers = [await answerOf(response), await lastAnswer(other.url, 'hello\r\n\r\n')];
+    const answers = [await readResponse(response), await lastAnswer(other.url, 'hello\r\n\r\n')];
     await other.stop();
 
     expect(ids).toEqual(['mine']);

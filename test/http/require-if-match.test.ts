@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { forbidden, refusal } from '../stage/answers.ts';
+import { forbidden, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';

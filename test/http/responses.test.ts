@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import {
-  answerOf,
   forbidden,
   freshAddress,
   options,
   probe,
+  readResponse,
   refusal,
   success,
   TIMESTAMP,
   type UserBody,
   user,
-} from '../stage/answers.ts';
+} from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -166,7 +166,7 @@ describe('the roles', () => {
 
 describe('a request without a token', () => {
   const ask = async (method: string, path: string) =>
-    answerOf(await fetch(`${service.url}${path}`, { method }));
+    readResponse(await fetch(`${service.url}${path}`, { method }));
 
   test.each([
     ['POST', USERS],

@@ -3,9 +3,9 @@ import { endpoints } from '../../handlers/index.ts';
 import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { updateUser } from '../../handlers/users/update.ts';
-import { type Answer, answerOfResult, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { refusal, responseFromResult, type ServiceResponse } from '../stage/responses.ts';
 
 const BATCH = '/api/v1/users/batch';
 
@@ -18,9 +18,11 @@ beforeAll(async () => {
 afterAll(() => stage.stop());
 
 /** The response of a function to the event of this name, with another path. */
-async function callAt(rawPath: string, name: string, endpoint: typeof getUser): Promise<Answer> {
+async function callAt(rawPath: string, name: string, endpoint: typeof getUser): Promise<ServiceResponse> {
   const event = await eventOf(name, { token: 'none' });
-  return answerOfResult(await endpoint.bind(stage.service)({ ...event, rawPath, pathParameters: undefined }));
+  return responseFromResult(
+    await endpoint.bind(stage.service)({ ...event, rawPath, pathParameters: undefined }),
+  );
 }
 
 describe('a function of a user that a gateway calls for a path beside it responds 405 before the token:', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshAddress, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();

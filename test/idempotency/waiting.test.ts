@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { isDistributed } from '../stage/distributed.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
+import { freshAddress, readResponse, refusal, success, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -13,7 +13,7 @@ type Instance = Awaited<ReturnType<typeof startService>>;
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
 
 const postTo = ({ call }: Instance) =>
-  postingUnderKeys(async (...request) => answerOf(await call(...request)));
+  postingUnderKeys(async (...request) => readResponse(await call(...request)));
 const post = postingUnderKeys(service.call);
 const replayed = { 'idempotency-replayed': 'true' };
 

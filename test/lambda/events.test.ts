@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, answerOfResult, refusal, UUID_4 } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { refusal, responseFromResult, type ServiceResponse, UUID_4 } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
@@ -25,8 +25,8 @@ afterAll(async () => {
   await stage.stop();
 });
 
-async function call(name: string, event: unknown): Promise<Answer> {
-  return answerOfResult(await (instances.get(name) as LambdaFunction).call(event));
+async function call(name: string, event: unknown): Promise<ServiceResponse> {
+  return responseFromResult(await (instances.get(name) as LambdaFunction).call(event));
 }
 
 /** The event of `events/`, as an object that a test can change. */
@@ -117,7 +117,7 @@ test('a hanging key server delays no response beyond the time limit of the invoc
   await instance.call({});
 
   const begun = performance.now();
-  const answer = answerOfResult(await instance.call(event, { seconds: 1.5 }));
+  const answer = responseFromResult(await instance.call(event, { seconds: 1.5 }));
   const waited = performance.now() - begun;
   await instance.stop();
   await provider.stop();

@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { answerOfResult, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
@@ -13,6 +12,7 @@ import { holdUsers } from '../stage/locks.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { refusal, responseFromResult } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
@@ -44,7 +44,7 @@ async function start(variables: Variables = {}, nodeOptions: readonly string[] =
   const started = await startFunction('getUser', environment, nodeOptions);
   instance = started;
   const event = await eventOf('getUser', { token: await stage.issuer.sign({ exp: 4_000_000_000 }) });
-  return { ...started, read: async (options = {}) => answerOfResult(await started.call(event, options)) };
+  return { ...started, read: async (options = {}) => responseFromResult(await started.call(event, options)) };
 }
 
 describe('an instance', () => {

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 
 const ROUNDS = 20;

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { startBuiltService } from '../stage/built-service.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 
 /** A defect that a signal causes, in a host that is otherwise as built. */
 const brokenBy = (statement: string) => ({

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { refusal, TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { refusal, TIMESTAMP } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 

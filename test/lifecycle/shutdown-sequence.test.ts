@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { refusal, TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { refusal, TIMESTAMP } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { until } from '../stage/until.ts';
 

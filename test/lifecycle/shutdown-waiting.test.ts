@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, type UserBody } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { CHANGES, change, endOfFeed, untilPolling } from '../stage/changes.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { readResponse, type UserBody } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { until } from '../stage/until.ts';
 
@@ -22,7 +22,8 @@ async function start(variables = {}) {
   administrator = await administer(service.database.name);
 }
 
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const call = async (...request: Parameters<typeof service.call>) =>
+  readResponse(await service.call(...request));
 const createUser = async (email: string) => (await call('POST', USERS, { email })).body as UserBody;
 
 test('waiting requests have their responses when the drain begins, and do not delay it', async () => {
@@ -37,7 +38,7 @@ test('waiting requests have their responses when the drain begins, and do not de
   expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
   for (const response of await Promise.all(waiting)) {
     expect(response.headers.get('connection')).toBe('close');
-    expect((await answerOf(response)).body).toEqual([]);
+    expect((await readResponse(response)).body).toEqual([]);
   }
 });
 

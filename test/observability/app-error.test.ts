@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const UNKNOWN_ID = '11111111-1111-1111-1111-111111111111';

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { unmatched } from '../../lib/http/unmatched.ts';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { startFunction } from '../stage/lambda-function.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 

@@ -1,10 +1,10 @@
 import { truncateSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { createPipe } from '../stage/pipe.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { until } from '../stage/until.ts';
 
 let service: BuiltService;

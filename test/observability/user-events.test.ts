@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TIMESTAMP } from '../stage/answers.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 describe('the events of user operations', () => {

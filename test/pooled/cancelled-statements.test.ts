@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { refusal } from '../stage/answers.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';

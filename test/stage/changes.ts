@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { type Answer, TIMESTAMP, type UserBody } from './answers.ts';
+import { type ServiceResponse, TIMESTAMP, type UserBody } from './responses.ts';
 import { until } from './until.ts';
 
 /** The path of the changes of all users. */
@@ -28,7 +28,7 @@ export type ChangeBody = {
 };
 
 /** The link to the next page. Every page of changes has one. */
-export function nextOf({ headers }: Pick<Answer, 'headers'>): string {
+export function nextOf({ headers }: Pick<ServiceResponse, 'headers'>): string {
   const [, next] = /^<([^>]+)>; rel="next"$/.exec(headers.link ?? '') ?? [];
   if (!next) throw new Error(`no link to a next page: ${headers.link}`);
   return next;
@@ -37,7 +37,7 @@ export function nextOf({ headers }: Pick<Answer, 'headers'>): string {
 /** The cursor in a link. */
 export const cursorIn = (next: string) => new URLSearchParams(next.split('?')[1]).get('cursor') ?? '';
 
-type Call = (method: string, path: string) => Promise<Answer>;
+type Call = (method: string, path: string) => Promise<ServiceResponse>;
 
 /** The link to the changes after the last one so far. */
 export const endOfFeed = async (call: Call) => nextOf(await call('GET', `${CHANGES}?cursor=now&limit=0`));

@@ -4,9 +4,9 @@ import { runMigrations } from '../../lib/migrations/index.ts';
 import { createEventLog } from '../../lib/observability/event-log.ts';
 import { composeService } from '../../lib/service.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
-import { type Answer, answerOfResult, freshAddress, type UserBody } from './answers.ts';
 import { type EventParticulars, eventOf } from './events.ts';
 import { createDatabase } from './postgres.ts';
+import { freshAddress, responseFromResult, type ServiceResponse, type UserBody } from './responses.ts';
 import { environmentOf } from './service.ts';
 import { startIssuer } from './tokens.ts';
 
@@ -24,9 +24,9 @@ export async function startComposition(variables: Variables = {}) {
     endpoint: { bind(service: never): Handler },
     name: string,
     particulars: EventParticulars = {},
-  ): Promise<Answer> {
+  ): Promise<ServiceResponse> {
     const event = await eventOf(name, { token: await issuer.sign(), ...particulars });
-    return answerOfResult(await endpoint.bind(service as never)(event));
+    return responseFromResult(await endpoint.bind(service as never)(event));
   }
 
   return {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type Answer, answerWith } from './answer.ts';
+import { createServiceResponse, type ServiceResponse } from './service-response.ts';
 
 const TIMEOUT = 15_000;
 const HEAD_END = '\r\n\r\n';
@@ -47,7 +47,7 @@ export async function connectTo(url: string) {
       socket.write(content);
     },
     /** The next complete response. A response to HEAD has no content, with any Content-Length. */
-    async answer({ toHead = false } = {}): Promise<Answer> {
+    async answer({ toHead = false } = {}): Promise<ServiceResponse> {
       const { answer, length } = await until(() => firstAnswerIn(received, toHead), 'a whole answer');
       received = received.subarray(length);
       return answer;
@@ -81,7 +81,7 @@ export async function connectTo(url: string) {
 }
 
 /** Sends `content` on a connection of its own and reads one response. The service must close the connection after it. */
-export async function lastAnswer(url: string, content: string | Buffer): Promise<Answer> {
+export async function lastAnswer(url: string, content: string | Buffer): Promise<ServiceResponse> {
   const connection = await connectTo(url);
   connection.send(content);
   const answer = await connection.answer({ toHead: content.toString().startsWith('HEAD ') });
@@ -115,5 +115,5 @@ function firstAnswerIn(bytes: Buffer, toHead: boolean) {
   const hasContent = !toHead && status >= 200 && status !== 204 && status !== 304;
   const length = start + (hasContent ? Number(headers['content-length']) : 0);
   if (!(bytes.length >= length)) return undefined;
-  return { answer: answerWith(status, headers, bytes.subarray(start, length)), length };
+  return { answer: createServiceResponse(status, headers, bytes.subarray(start, length)), length };
 }

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import { listUsers } from '../../handlers/users/list.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { type Answer, answerOfResult, forbidden, refusal } from './answers.ts';
 import { startComposition } from './composition.ts';
 import { eventOf } from './events.ts';
+import { forbidden, refusal, responseFromResult, type ServiceResponse } from './responses.ts';
 
 const PATH = '/api/v1/users/';
 
@@ -12,9 +12,9 @@ export async function startGate(variables: Variables = {}) {
   const stage = await startComposition(variables);
   const answer = listUsers.bind(stage.service);
 
-  async function judge(authorization?: string): Promise<Answer> {
+  async function judge(authorization?: string): Promise<ServiceResponse> {
     const event = await eventOf('listUsers');
-    return answerOfResult(await answer({ ...event, headers: { ...event.headers, authorization } }));
+    return responseFromResult(await answer({ ...event, headers: { ...event.headers, authorization } }));
   }
 
   return {

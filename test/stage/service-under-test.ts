@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, type UserBody } from './answers.ts';
+import { freshAddress, readResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
 
 /**
@@ -15,7 +15,7 @@ export function serviceUnderTest(variables: () => Variables = () => ({})) {
   afterAll(() => service.stop());
 
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
 
   return {
     get url() {

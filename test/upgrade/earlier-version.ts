@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOf } from '../stage/answers.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { openFolder } from '../stage/project-copy.ts';
+import { readResponse } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
@@ -52,7 +52,7 @@ class EarlierStage {
 
   readonly callerAt = (url: string) => {
     const call = callerOf(url, this.issuer);
-    return async (...request: Parameters<typeof call>) => answerOf(await call(...request));
+    return async (...request: Parameters<typeof call>) => readResponse(await call(...request));
   };
 }
 

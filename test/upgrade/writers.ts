@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { UserBody } from '../stage/answers.ts';
 import { callerOf } from '../stage/built-service.ts';
 import type { createDatabase } from '../stage/postgres.ts';
+import type { UserBody } from '../stage/responses.ts';
 
 const USERS = '/api/v1/users/';
 

@@ -2,11 +2,11 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { answerOf, freshAddress, refusal, type UserBody, user } from '../stage/answers.ts';
 import { callerOf, untilReady } from '../stage/caller.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
+import { freshAddress, readResponse, refusal, type UserBody, user } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -77,7 +77,7 @@ function run(program: string, ...options: readonly string[]): Promise<{ code: nu
 let child: ChildProcess;
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let database: Awaited<ReturnType<typeof createDatabase>>;
-let call: (...request: Parameters<ReturnType<typeof callerOf>>) => ReturnType<typeof answerOf>;
+let call: (...request: Parameters<ReturnType<typeof callerOf>>) => ReturnType<typeof readResponse>;
 
 beforeAll(async () => {
   await run('node', 'infra/openapi.ts');
@@ -92,7 +92,7 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${port}`;
   await untilReady(url);
   const send = callerOf(url, issuer);
-  call = async (...request) => answerOf(await send(...request));
+  call = async (...request) => readResponse(await send(...request));
 });
 
 afterAll(async () => {

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { BATCH, freshKey } from '../stage/keyed.ts';
 import { holdEmail, untilUnderWay } from '../stage/locks.ts';
+import { freshAddress, refusal, success, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, type Refusal, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { freshAddress, type Refusal, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
-import { success, type UserBody } from '../stage/answers.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
+import { success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { freshAddress, success, type UserBody } from '../stage/answers.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshAddress, success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

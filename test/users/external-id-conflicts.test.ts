@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

@@ -4,11 +4,11 @@ import { startHost } from '../../host/host.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { migrate } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
 import { callerOf } from '../stage/caller.ts';
 import { BATCH, USERS } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -59,7 +59,9 @@ test('while the schema is older than the instance, operations on users and /read
     ['PATCH', USERS + id, { full_name: 'Ada' }],
   ] as const;
   for (const [method, path, body] of requests) {
-    const answers = await Promise.all([{}, {}, {}].map(async () => answerOf(await call(method, path, body))));
+    const answers = await Promise.all(
+      [{}, {}, {}].map(async () => readResponse(await call(method, path, body))),
+    );
     expect(answers).toEqual(Array(3).fill(refusal('service_unavailable_error', path)));
   }
   expect((await fetch(`${host.url}/ready`)).status).toBe(503);

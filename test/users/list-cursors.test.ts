@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { listingUsers } from '../../lib/users/user-list.ts';
-import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
 import { nullFields } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
+import { readResponse, refusal, success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { statementsRunBy } from '../stage/statements.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const call = async (target: string, method = 'GET') => answerOf(await service.call(method, target));
+const call = async (target: string, method = 'GET') => readResponse(await service.call(method, target));
 const list = (query: string) => call(`${PATH}?${query}`);
 
 /** The numbers in the emails of the users of a page. */
@@ -225,7 +225,7 @@ describe('a cursor', () => {
   test('is followed after its user is deleted, also if no user is left', async () => {
     const fleeting = ['x@example.com', 'y@example.com'].map((email) => service.call('POST', PATH, { email }));
     const ids: string[] = [];
-    for (const created of fleeting) ids.push(((await answerOf(await created)).body as UserBody).id);
+    for (const created of fleeting) ids.push(((await readResponse(await created)).body as UserBody).id);
     const beforeLast = await cursorOf('limit=7');
     for (const id of ids) await service.call('DELETE', PATH + id);
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { readResponse, refusal, success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const list = async (query: string) => answerOf(await service.call('GET', `${USERS}?${query}`));
+const list = async (query: string) => readResponse(await service.call('GET', `${USERS}?${query}`));
 
 const only = (letters: string) =>
   success(
@@ -168,7 +168,7 @@ test('times do not depend on DateStyle and TimeZone of the role', async () => {
 
   const response = await other.call('GET', `${USERS}?${query}`);
   const next = response.headers.get('link')?.match(/<(.*)>/)?.[1] ?? '';
-  const found = [await answerOf(response), await answerOf(await other.call('GET', next))].flatMap(
+  const found = [await readResponse(response), await readResponse(await other.call('GET', next))].flatMap(
     ({ body }) => body as UserBody[],
   );
   await other.stop();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 

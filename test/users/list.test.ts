@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { readResponse, refusal, type ServiceResponse, success, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -15,11 +15,11 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const list = async (query = '') => answerOf(await service.call('GET', `${USERS}${query}`));
+const list = async (query = '') => readResponse(await service.call('GET', `${USERS}${query}`));
 const listed = async (query = '') => (await list(query)).body as UserBody[];
 
 /** A page that is not the last, or the last one. */
-function page(from: number, to: number): Answer {
+function page(from: number, to: number): ServiceResponse {
   const link = { link: expect.stringMatching(/^<\/api\/v1\/users\/\?[!-;=?-~]+>; rel="next"$/) };
   return success(200, all.slice(from, to), to < all.length ? link : {});
 }
@@ -79,7 +79,7 @@ describe('the list', () => {
   });
 
   test('has a new user at its end', async () => {
-    const created = await answerOf(await service.call('POST', USERS, { email: 'last@example.com' }));
+    const created = await readResponse(await service.call('POST', USERS, { email: 'last@example.com' }));
     const [last] = await listed('?skip=1005');
     await service.call('DELETE', `${USERS}${(created.body as UserBody).id}`);
 

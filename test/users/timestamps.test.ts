@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { success, type UserBody } from '../stage/answers.ts';
+import { success, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { user } from '../answers.mjs';
 import { anything, same } from '../expect.mjs';
+import { user } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 

@@ -1,6 +1,6 @@
-import { TIMESTAMP, text, UUID } from '../answers.mjs';
 import { anything, demand, differences } from '../expect.mjs';
 import { nextOf } from '../links.mjs';
+import { TIMESTAMP, text, UUID } from '../responses.mjs';
 
 const CHANGES = '/api/v1/users/changes';
 const UNKNOWN = '/api/v1/users/00000000-0000-0000-0000-000000000000/changes';

@@ -1,5 +1,5 @@
-import { user } from '../answers.mjs';
 import { same } from '../expect.mjs';
+import { user } from '../responses.mjs';
 
 /** A write applies only to the version that it names. */
 export async function conditions({ check, newUser, patch, remove, get, succeeds, refuses }) {

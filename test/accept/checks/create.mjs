@@ -1,5 +1,5 @@
-import { user } from '../answers.mjs';
 import { demand, same } from '../expect.mjs';
+import { user } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 

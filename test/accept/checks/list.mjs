@@ -1,6 +1,6 @@
-import { users } from '../answers.mjs';
 import { anything, demand, same } from '../expect.mjs';
 import { nextOf, steadily } from '../links.mjs';
+import { users } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 const anyLink = anything('‹any›', () => true);

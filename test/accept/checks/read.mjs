@@ -1,6 +1,6 @@
-import { TAG, user } from '../answers.mjs';
 import { demand, same } from '../expect.mjs';
 import { steadily } from '../links.mjs';
+import { TAG, user } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { users } from '../answers.mjs';
+import { users } from '../responses.mjs';
 import { claimsOf } from '../token.mjs';
 
 const LIST = '/api/v1/users/?limit=1';

@@ -1,5 +1,5 @@
-import { ACCEPT_PATCH, user } from '../answers.mjs';
 import { demand, same } from '../expect.mjs';
+import { ACCEPT_PATCH, user } from '../responses.mjs';
 
 const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 

@@ -1,11 +1,11 @@
-import { ACCEPT_PATCH } from '../answers.mjs';
+import { ACCEPT_PATCH } from '../responses.mjs';
 import { methods } from './probes.mjs';
 
 const USERS = '/api/v1/users/';
 const UNKNOWN_USER = `${USERS}00000000-0000-0000-0000-000000000000`;
 
 /** Requests without a token: 401, except for OPTIONS. */
-export async function strangers({ check, call, answers, refuses, profile }) {
+export async function unauthenticated({ check, call, answers, refuses, profile }) {
   const reads = [USERS, UNKNOWN_USER, `${USERS}changes`, `${UNKNOWN_USER}/changes`];
   await check('every read without a token is 401', async () => {
     for (const path of reads) refuses(await call('GET', path), 'unauthorized_error');

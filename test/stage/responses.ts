@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { GatewayResult } from '../../lib/http/gateway.ts';
-import { type Answer, answerWith } from './answer.ts';
+import { createServiceResponse, type ServiceResponse } from './service-response.ts';
 
-export type { Answer } from './answer.ts';
+export type { ServiceResponse } from './service-response.ts';
 
 /** The refusals: code, status and title. Written again, so that a mistake in the service's table is visible. */
 const REFUSALS = {
@@ -48,16 +48,21 @@ const everyHeader = () => ({
 });
 
 /** Reads a complete response. */
-export async function answerOf(response: Response): Promise<Answer> {
+export async function readResponse(response: Response): Promise<ServiceResponse> {
   const bytes = Buffer.from(await response.arrayBuffer());
-  return answerWith(response.status, Object.fromEntries(response.headers), bytes);
+  return createServiceResponse(response.status, Object.fromEntries(response.headers), bytes);
 }
 
 /** The response for the result of a handler. */
-export function answerOfResult({ statusCode, headers, body, isBase64Encoded }: GatewayResult): Answer {
+export function responseFromResult({
+  statusCode,
+  headers,
+  body,
+  isBase64Encoded,
+}: GatewayResult): ServiceResponse {
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return answerWith(statusCode, Object.fromEntries(lowerCase), bytes);
+  return createServiceResponse(statusCode, Object.fromEntries(lowerCase), bytes);
 }
 
 type Particulars = {
@@ -72,7 +77,7 @@ export function refusal(
   code: Refusal,
   instance: string,
   { detail, headers, errors }: Particulars = {},
-): Answer {
+): ServiceResponse {
   const [status, title] = REFUSALS[code];
   const isStatusText = code === 'unauthorized_error' || code === 'forbidden_error';
   return {
@@ -101,13 +106,17 @@ function faultAt(place: string) {
 }
 
 /** The response 403, which names the role. */
-export function forbidden(role: string, instance: string): Answer {
+export function forbidden(role: string, instance: string): ServiceResponse {
   const challenge = `Bearer error="insufficient_scope", scope="${role}"`;
   return refusal('forbidden_error', instance, { headers: { 'www-authenticate': challenge } });
 }
 
 /** The complete response of a successful user operation. */
-export function success(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+export function success(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): ServiceResponse {
   return {
     status,
     headers: {
@@ -121,7 +130,7 @@ export function success(status: number, body: unknown, headers: Record<string, s
 }
 
 /** The complete response of a successful probe. */
-export function probe(status: 'healthy' | 'ready'): Answer {
+export function probe(status: 'healthy' | 'ready'): ServiceResponse {
   return success(200, { status }, { 'cache-control': 'no-store' });
 }
 
@@ -129,7 +138,7 @@ export function probe(status: 'healthy' | 'ready'): Answer {
 export const ACCEPT_PATCH = { 'accept-patch': 'application/json, application/merge-patch+json' };
 
 /** The complete response to OPTIONS. */
-export function options(allow: string): Answer {
+export function options(allow: string): ServiceResponse {
   const acceptPatch = allow.includes('PATCH') ? ACCEPT_PATCH : {};
   return { status: 204, headers: { ...everyHeader(), allow, ...acceptPatch }, body: '' };
 }

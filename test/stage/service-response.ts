@@ -1,12 +1,16 @@
 /** The parts of a response that the service decides. A JSON body is parsed, and a missing body is ''. */
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
 
 /** The Content-Length is left out if it is that of the body, so that a wrong length is visible. */
-export function answerWith(status: number, headers: Record<string, string>, body: Buffer): Answer {
+export function createServiceResponse(
+  status: number,
+  headers: Record<string, string>,
+  body: Buffer,
+): ServiceResponse {
   const { date, connection, 'keep-alive': _, 'content-length': length, ...rest } = headers;
   const isRight = length === undefined || length === String(body.length);
   const text = body.toString();
