@@ -278,9 +278,9 @@ test('the response to a refused token gives no reason, and the log has the reaso
   const token = await signed({ aud: 'another-service', sub: 'svc-elsewhere' });
   const from = gate.lines.length;
 
-  const answer = await gate.judge(`Bearer ${token}`);
+  const response = await gate.judge(`Bearer ${token}`);
 
-  expect(answer).toEqual(gate.refusal);
+  expect(response).toEqual(gate.refusal);
   const [line, ...others] = gate.lines.slice(from);
   expect(others).toEqual([]);
   expect(line).toMatchObject({ event: 'app_error', status_code: 401, message: expect.stringMatching(/aud/) });

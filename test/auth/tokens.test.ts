@@ -109,10 +109,10 @@ test.concurrent('the service follows the rotation of keys', async ({ expect }) =
   // Two seconds, plus a margin for a busy machine.
   const isAccepted = async () => (await call('GET', USERS)).status === 200;
   await until('the new key is accepted', isAccepted, { seconds: 3.5 });
-  const answer = await readResponse(await call('GET', USERS, undefined, before));
+  const response = await readResponse(await call('GET', USERS, undefined, before));
   await stop();
 
-  expect(answer).toEqual(refusal('unauthorized_error', USERS));
+  expect(response).toEqual(refusal('unauthorized_error', USERS));
 });
 
 test.concurrent('the service starts while the identity provider is unavailable, and recovers by itself', async ({

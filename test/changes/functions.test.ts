@@ -28,22 +28,22 @@ async function follow(handler: Handler, link: string, left: number): Promise<Ser
 
 test('listChanges returns the changes of all users, as CloudEvents where Accept names them', async () => {
   const given = await stage.createUser();
-  const answer = await stage.call(listChanges, 'listChanges');
+  const response = await stage.call(listChanges, 'listChanges');
 
-  expect(answer).toEqual(
+  expect(response).toEqual(
     success(200, [change('user.created', given, 1)], {
       'content-type': 'application/cloudevents-batch+json; charset=utf-8',
-      link: `<${nextOf(answer)}>; rel="next"`,
+      link: `<${nextOf(response)}>; rel="next"`,
     }),
   );
 });
 
 test('listUserChanges returns the changes of one user', async () => {
   const given = await stage.createUser();
-  const answer = await stage.call(listUserChanges, 'listUserChanges', { id: given.id });
+  const response = await stage.call(listUserChanges, 'listUserChanges', { id: given.id });
 
-  expect(answer).toEqual(
-    success(200, [change('user.created', given, 1)], { link: `<${nextOf(answer)}>; rel="next"` }),
+  expect(response).toEqual(
+    success(200, [change('user.created', given, 1)], { link: `<${nextOf(response)}>; rel="next"` }),
   );
 });
 
@@ -60,10 +60,10 @@ test('a wait ends before the time limit of the function, and at once when a chan
 
 test('changes that exclude_actor does not exclude are returned at once, also with a wait', async () => {
   const given = await stage.createUser();
-  const answer = await stage.call(listChanges, 'listChanges-wait');
+  const response = await stage.call(listChanges, 'listChanges-wait');
 
-  expect((answer.body as unknown[]).at(-1)).toEqual(change('user.created', given, 1));
-  expect(nextOf(answer)).toMatch(/\?cursor=[^&]+&limit=100&exclude_actor=billing&wait=5$/);
+  expect((response.body as unknown[]).at(-1)).toEqual(change('user.created', given, 1));
+  expect(nextOf(response)).toMatch(/\?cursor=[^&]+&limit=100&exclude_actor=billing&wait=5$/);
 });
 
 test('without time to wait, changes that are there are returned', async () => {

@@ -169,9 +169,9 @@ describe('a client', () => {
     const connection = await ask(end);
     await untilPolling(administrator);
     connection.halfClose();
-    const answer = await connection.answer();
+    const response = await connection.answer();
 
-    expect([answer.status, answer.body]).toEqual([200, []]);
+    expect([response.status, response.body]).toEqual([200, []]);
     await untilNothingPolls(administrator);
     expect(await connection.rest()).toBe('');
   });

@@ -35,14 +35,14 @@ describe.skipIf(!compose)('docker compose -f infra/compose.yaml up', () => {
     const token = (await (await fetch(`${issuer}/token`, { method: 'POST', body })).json()) as {
       access_token: string;
     };
-    const answer = await fetch(`${service}/api/v1/users/`, {
+    const response = await fetch(`${service}/api/v1/users/`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${token.access_token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({ email: 'ada@example.com' }),
     });
 
-    expect(answer.status).toBe(201);
-    expect(await answer.json()).toMatchObject({ email: 'ada@example.com', is_active: true });
+    expect(response.status).toBe(201);
+    expect(await response.json()).toMatchObject({ email: 'ada@example.com', is_active: true });
   });
 
   test('serves the documentation', async () => {

@@ -94,7 +94,7 @@ describe('the container', () => {
     await client.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
 
     const emails = ['one@example.com', 'two@example.com', 'three@example.com'];
-    const answers = emails.map((email) => createUser(stopped, email));
+    const responses = emails.map((email) => createUser(stopped, email));
     await pause(300);
     const stopping = docker('stop', '-t', '33', stopped.id);
     await untilStatus(stopped, '/ready', 503);
@@ -102,7 +102,7 @@ describe('the container', () => {
     await pause(1200);
     await client.query('COMMIT');
 
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([201, 201, 201]);
     await stopping;
     expect(await stateOf(stopped, 'ExitCode')).toBe('0');
     const { rows } = await client.query('SELECT email FROM users ORDER BY email');

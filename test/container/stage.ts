@@ -77,8 +77,8 @@ export async function startStage() {
 
     async token(scope: string): Promise<string> {
       const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'test', scope });
-      const answer = await fetch(tokenUrl, { method: 'POST', body });
-      return ((await answer.json()) as { access_token: string }).access_token;
+      const response = await fetch(tokenUrl, { method: 'POST', body });
+      return ((await response.json()) as { access_token: string }).access_token;
     },
 
     /** Connects to a database, by default to the one for administration. */

@@ -56,29 +56,29 @@ function writingNotes(seconds = 0) {
 const written = (number: number, note: string) => [{ id: idOf(number), note }];
 
 /** The outcome of each: its result, or the problem or fault of its refusal. */
-async function endsOf(answers: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
-  const settled = await Promise.allSettled(answers);
+async function endsOf(responses: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(responses);
   return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
 }
 
 describe('batched writes', () => {
   test('are one statement if they arrive together, and each has its own result', async () => {
     const write = writingNotes();
-    const answers = await Promise.all(numbers(50).map((number) => write(number, `note ${number}`)));
+    const responses = await Promise.all(numbers(50).map((number) => write(number, `note ${number}`)));
     const [{ statements } = {}] = await admin.query(
       'SELECT count(DISTINCT transaction)::int AS statements FROM notes',
     );
 
-    expect(answers).toEqual(numbers(50).map((number) => written(number, `note ${number}`)));
+    expect(responses).toEqual(numbers(50).map((number) => written(number, `note ${number}`)));
     expect(statements).toBe(1);
   });
 
   test('of one id are carried out one after another, in the order of arrival', async () => {
     const write = writingNotes();
-    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((letter) => write(1, letter)));
+    const responses = await Promise.all(['a', 'b', 'c', 'd'].map((letter) => write(1, letter)));
     const rows = await admin.query('SELECT id, note, writes FROM notes');
 
-    expect(answers).toEqual(['a', 'ab', 'abc', 'abcd'].map((note) => written(1, note)));
+    expect(responses).toEqual(['a', 'ab', 'abc', 'abcd'].map((note) => written(1, note)));
     expect(rows).toEqual([{ id: idOf(1), note: 'abcd', writes: 4 }]);
   });
 
@@ -209,10 +209,10 @@ describe('batched writes', () => {
       CREATE TRIGGER refuse_first BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION refuse_first()`);
     const before = opened.statements.retried.serialization_failure;
     const write = writingNotes();
-    const answers = await Promise.all(numbers(5).map((number) => write(number, 'once')));
+    const responses = await Promise.all(numbers(5).map((number) => write(number, 'once')));
     await admin.query('DROP TRIGGER refuse_first ON notes');
 
-    expect(answers).toEqual(numbers(5).map((number) => written(number, 'once')));
+    expect(responses).toEqual(numbers(5).map((number) => written(number, 'once')));
     expect(opened.statements.retried.serialization_failure - before).toBe(5);
     expect(await admin.query('SELECT DISTINCT writes FROM notes')).toEqual([{ writes: 1 }]);
   });

@@ -27,14 +27,14 @@ test('requests without a valid token and with invalid bodies are 401, and take n
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${foreign}` };
   const before = await admin.countSessions(service.database.name);
 
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 300 }, async (_, index) => {
       const init = { method: 'POST', body: '{"email": \u0000'.repeat(index), headers };
       return readResponse(await fetch(`${service.url}${USERS}`, init));
     }),
   );
 
-  expect(answers).toEqual(answers.map(() => refusal('unauthorized_error', USERS)));
+  expect(responses).toEqual(responses.map(() => refusal('unauthorized_error', USERS)));
   expect(await admin.countSessions(service.database.name)).toBe(before);
   // A valid token takes one, which proves the count.
   await service.call('GET', USERS);

@@ -44,7 +44,7 @@ test('a taken email is 409 while its index is rebuilt', async (context) => {
     return (await watcher.query(old)).length > 0;
   });
   const headers = { 'idempotency-key': freshKey() };
-  const answers = [
+  const responses = [
     await call('POST', USERS, { email }),
     await call('POST', USERS, { email }, { headers }),
     await call('PATCH', USERS + id, { email }),
@@ -55,7 +55,7 @@ test('a taken email is 409 while its index is rebuilt', async (context) => {
   await rebuilt;
   await watcher.end();
 
-  expect(answers.map(({ status }) => status)).toEqual([409, 409, 409, 409, 200]);
+  expect(responses.map(({ status }) => status)).toEqual([409, 409, 409, 409, 200]);
 });
 
 test('null is null with any setting of the database for nulls in arrays', async (context) => {
@@ -77,8 +77,8 @@ test('a transaction that PostgreSQL ends at a limit of the database is 503', asy
   const { id } = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
   const user = `SELECT FROM users WHERE id = '${id}' FOR UPDATE`;
   const lock = await hold(database, 'SET LOCAL transaction_timeout = 0', user);
-  const answer = await call('PATCH', USERS + id, { full_name: 'Ada' });
+  const response = await call('PATCH', USERS + id, { full_name: 'Ada' });
   await lock.release();
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS + id));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS + id));
 });

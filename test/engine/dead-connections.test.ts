@@ -47,9 +47,9 @@ async function withDeadConnections(): Promise<string> {
 
 test('reads on connections that the network forgot are all 200', async () => {
   const path = await withDeadConnections();
-  const answers = await Promise.all(Array.from({ length: CALLERS }, () => service.call('GET', path)));
+  const responses = await Promise.all(Array.from({ length: CALLERS }, () => service.call('GET', path)));
 
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
 });
 
 test('writes on a connection that the network forgot are 503, and later writes are not', async () => {

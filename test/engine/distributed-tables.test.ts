@@ -48,15 +48,15 @@ async function attempts(): Promise<number> {
 }
 
 test('a create that stores nothing without a conflict is 503', async () => {
-  const answer = await readResponse(await service.call('POST', USERS, bodyOf('Nothing')));
+  const response = await readResponse(await service.call('POST', USERS, bodyOf('Nothing')));
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS));
 });
 
 test('a connection lost behind PostgreSQL (XX000) is 503', async () => {
-  const answer = await readResponse(await service.call('POST', USERS, bodyOf('Lost')));
+  const response = await readResponse(await service.call('POST', USERS, bodyOf('Lost')));
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS));
 });
 
 test.each(['Defect', 'Unsupported'])(
@@ -65,9 +65,9 @@ test.each(['Defect', 'Unsupported'])(
     await service.call('POST', USERS, bodyOf('Prepared'));
     const before = await attempts();
 
-    const answer = await readResponse(await service.call('POST', USERS, bodyOf(name)));
+    const response = await readResponse(await service.call('POST', USERS, bodyOf(name)));
 
-    expect(answer).toEqual(refusal('internal_server_error', USERS));
+    expect(response).toEqual(refusal('internal_server_error', USERS));
     expect((await attempts()) - before).toBe(1);
   },
 );

@@ -91,12 +91,12 @@ test.each(cases)(
     const write = () => insert({ id: [ID] });
     await write();
     const [{ connection }] = clients as [Session];
-    const answer = new Promise((resolve) => {
+    const response = new Promise((resolve) => {
       connection.stream[listen](ENDS[how].event, () => resolve(write().catch((fault) => fault)));
     });
     await ENDS[how].end();
 
-    expect(await answer).toEqual([{ id: ID }]);
+    expect(await response).toEqual([{ id: ID }]);
     expect(await admin.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
     await opened.close(1);
   },

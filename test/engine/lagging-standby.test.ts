@@ -93,8 +93,8 @@ test('a primary that becomes slow is still used, and reads see every write', asy
   for (let round = 0; round < 3; round += 1) {
     await primary.terminate('pid in (select pid from pg_stat_activity order by random() limit 3)');
     const { status, body } = await until('a user is stored', async () => {
-      const answer = await service.create();
-      return answer.status === 201 && answer;
+      const response = await service.create();
+      return response.status === 201 && response;
     });
     expect(status).toBe(201);
     const path = USERS + (body as UserBody).id;
@@ -116,10 +116,10 @@ test('a primary that accepts no further session is not treated as a standby', as
   // The sessions end one after another, and cannot be replaced.
   for (let ended = 0; ended < 6; ended += 1) {
     await primary.terminate('pid = (select max(pid) from pg_stat_activity where application_name <> $$$$)');
-    const answer = await service.create();
-    expect(answer.status).toSatisfy(isNot([404, 409, 412]));
-    if (answer.status !== 201) continue;
-    const path = USERS + (answer.body as UserBody).id;
+    const response = await service.create();
+    expect(response.status).toSatisfy(isNot([404, 409, 412]));
+    if (response.status !== 201) continue;
+    const path = USERS + (response.body as UserBody).id;
     expect((await service.call('GET', path)).status).toSatisfy(isNot([404]));
     expect((await service.call('PATCH', path, {})).status).toSatisfy(isNot([404, 412]));
   }
@@ -175,8 +175,8 @@ test('a standby is used while no host accepts writes, and no longer when one doe
   const created = await until(
     'a user is stored',
     async () => {
-      const answer = await service.create();
-      return answer.status === 201 && answer;
+      const response = await service.create();
+      return response.status === 201 && response;
     },
     { seconds: 3 },
   );
@@ -273,8 +273,8 @@ test('a cursor that is ahead of the standby is valid again when the primary is a
 
   await toPrimary.pass();
   const next = await until('a user is stored', async () => {
-    const answer = await service.create();
-    return answer.status === 201 && (answer.body as UserBody);
+    const response = await service.create();
+    return response.status === 201 && (response.body as UserBody);
   });
   const { body } = await service.call('GET', end);
   expect(created.status).toBe(201);

@@ -53,8 +53,8 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => i
 const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
 
 /** The outcome of each: its result, or the problem or code of its refusal. */
-async function endsOf(answers: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
-  const settled = await Promise.allSettled(answers);
+async function endsOf(responses: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(responses);
   return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
 }
 
@@ -121,8 +121,8 @@ describe('pipelined statements', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(values, { minLength: 1, maxLength: 20 }), async (all) => {
-        const answers = await Promise.all(all.map((one) => same(one)));
-        expect(answers).toEqual(all.map((one) => [{ ...one, yes: true, seven: 7 }]));
+        const responses = await Promise.all(all.map((one) => same(one)));
+        expect(responses).toEqual(all.map((one) => [{ ...one, yes: true, seven: 7 }]));
       }),
       { numRuns: 60 },
     );
@@ -141,7 +141,7 @@ describe('pipelined statements', () => {
       'list',
     );
     const read = echo();
-    const answers = numbers(60).map(async (number) => {
+    const responses = numbers(60).map(async (number) => {
       const [rows, [row]] = await Promise.all([binary({ number }), read({ text: String(number) })]);
       const texts = rows.map(({ bytes, at }) => {
         const length = bytes.readInt32BE(at + 8);
@@ -151,7 +151,7 @@ describe('pipelined statements', () => {
       return [texts, (row as { text: string }).text];
     });
 
-    expect(await Promise.all(answers)).toEqual(
+    expect(await Promise.all(responses)).toEqual(
       numbers(60).map((number) => [
         Array.from({ length: 100 }, () => [number, 'ö'.repeat(number), -1]),
         String(number),
@@ -161,10 +161,10 @@ describe('pipelined statements', () => {
 
   test('are reads on one connection and writes on others', async () => {
     const read = echo();
-    const answers = await Promise.all(numbers(50).map((number) => read({ text: String(number) })));
+    const responses = await Promise.all(numbers(50).map((number) => read({ text: String(number) })));
 
-    expect(answers.map(([row]) => (row as { text: string }).text)).toEqual(numbers(50).map(String));
-    expect(new Set(answers.map(([row]) => (row as { at: number }).at)).size).toBe(1);
+    expect(responses.map(([row]) => (row as { text: string }).text)).toEqual(numbers(50).map(String));
+    expect(new Set(responses.map(([row]) => (row as { at: number }).at)).size).toBe(1);
   });
 
   test('each have their own result after one before them reached its time limit', async () => {
@@ -253,10 +253,10 @@ describe('batched reads', () => {
     const read = lookUp();
     const [before] = await admin.query("SELECT nextval('sent')::int AS count");
     const ids = [...numbers(50).map(uuid), uuid(7), uuid(500), uuid(8).toUpperCase()];
-    const answers = await Promise.all(ids.map(read));
+    const responses = await Promise.all(ids.map(read));
     const [after] = await admin.query("SELECT nextval('sent')::int AS count");
 
-    expect(answers).toEqual([
+    expect(responses).toEqual([
       ...numbers(50).map((number) => [{ id: uuid(number), name: String(number) }]),
       [{ id: uuid(7), name: '7' }],
       [],

@@ -27,10 +27,10 @@ test('backends killed under load cause nothing but 503s, and every acknowledged 
   async function write(writer: number): Promise<void> {
     for (let count = 0; Date.now() < end; count += 1) {
       const email = `writer-${writer}-${count}@example.com`;
-      const answer = await call('POST', USERS, { email });
-      if (answer.status === 201) acknowledged.push(email);
+      const response = await call('POST', USERS, { email });
+      if (response.status === 201) acknowledged.push(email);
       else {
-        expect(answer).toEqual(refusal('service_unavailable_error', USERS));
+        expect(response).toEqual(refusal('service_unavailable_error', USERS));
         refused += 1;
       }
     }
@@ -71,7 +71,7 @@ test('100 requests in a row succeed afterwards, and no response is 500', async (
 /** Each connection that was killed while idle may cost one more 503. */
 async function untilServed(path: string) {
   for (let tries = 0; ; tries += 1) {
-    const answer = await call('GET', path);
-    if (answer.status === 200 || tries === 20) return answer;
+    const response = await call('GET', path);
+    if (response.status === 200 || tries === 20) return response;
   }
 }

@@ -47,9 +47,9 @@ test('in any language of the messages, an error belongs to one caller and ends n
   const before = proxy.accepted;
 
   for (let count = 0; count < 10; count += 1) {
-    const answers = await change();
-    expect(answers.pop()).toEqual(refusal('conflict_error', USERS + culprit));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const responses = await change();
+    expect(responses.pop()).toEqual(refusal('conflict_error', USERS + culprit));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   }
   expect(proxy.accepted).toBe(before);
 });

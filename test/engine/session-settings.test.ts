@@ -31,7 +31,7 @@ beforeAll(async () => {
     'SELECT',
     ({ name, value }) => sql`select set_config(${name}, ${value}, false)`,
   );
-  usual = await answers();
+  usual = await responses();
 });
 
 afterAll(() => stage.stop());
@@ -45,7 +45,7 @@ async function setTimes(): Promise<void> {
 }
 
 /** The bytes of the user, the list, the changes, and of an update of the name without its time. */
-async function answers(): Promise<readonly string[]> {
+async function responses(): Promise<readonly string[]> {
   const read = [
     await bytesOf(getUser, 'getUser', { id: user.id }),
     await bytesOf(listUsers, 'listUsers', { query: FILTERS }),
@@ -90,7 +90,7 @@ describe('responses are identical byte for byte', () => {
   test.each(styles)('with DateStyle %s', async (style) => {
     await set({ name: 'DateStyle', value: style });
 
-    expect(await answers()).toEqual(usual);
+    expect(await responses()).toEqual(usual);
   });
 
   test('with a TimeZone of each offset, with and without daylight saving time', {
@@ -124,7 +124,7 @@ async function differing(
   const found: string[] = [];
   for (const value of values) {
     await give(value);
-    if (!isDeepStrictEqual(await answers(), usual)) found.push(value);
+    if (!isDeepStrictEqual(await responses(), usual)) found.push(value);
   }
   return found;
 }

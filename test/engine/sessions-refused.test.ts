@@ -128,8 +128,8 @@ test('when the name resolves to another host, the service connects there', async
   const created = await until(
     'a user is stored',
     async () => {
-      const answer = await service.create();
-      return answer.status === 201 && answer;
+      const response = await service.create();
+      return response.status === 201 && response;
     },
     { seconds: 3 },
   );

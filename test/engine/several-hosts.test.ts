@@ -160,7 +160,7 @@ describe('while no host accepts writes', () => {
     // No connection to the host without writes is left.
     const created = await Promise.all(Array.from({ length: 30 }, () => service.create()));
     expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
-    for (const answer of created) expect(await hasUser(other, answer)).toBe(true);
+    for (const response of created) expect(await hasUser(other, response)).toBe(true);
     await until('nobody is connected to it', async () => (await one.countSessions()) === 0);
   });
 });

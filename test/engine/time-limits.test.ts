@@ -33,9 +33,9 @@ test("the wait for a connection is part of the request's time limit, with any SV
     SVC_POSTGRES_STATEMENT_TIMEOUT: '0.5',
   });
   const start = performance.now();
-  const answers = await Promise.all([read(), read(), read()]);
+  const responses = await Promise.all([read(), read(), read()]);
 
-  expect(answers).toEqual(answers.map(() => refusal('service_unavailable_error', INSTANCE)));
+  expect(responses).toEqual(responses.map(() => refusal('service_unavailable_error', INSTANCE)));
   const reasons = stage.lines.map(({ message }) => message);
   expect(reasons).toContainEqual(expect.stringContaining("the request's time limit is reached"));
   // Far from the minute that each could wait for a connection.
@@ -46,12 +46,12 @@ test('a request, with its statement in PostgreSQL, ends before the time limit of
   const { stage, read } = await startLocked({ SVC_POSTGRES_STATEMENT_TIMEOUT: '600' });
   const begun = performance.now();
   const left = () => 1500 - (performance.now() - begun);
-  const [answer] = await Promise.all([
+  const [response] = await Promise.all([
     read({ getRemainingTimeInMillis: left }),
     untilUnderWay(1, stage.database),
   ]);
 
-  expect(answer).toEqual(refusal('service_unavailable_error', INSTANCE));
+  expect(response).toEqual(refusal('service_unavailable_error', INSTANCE));
   // The limit of the statement would be ten minutes.
   await untilUnderWay(0, stage.database);
 });
@@ -61,9 +61,9 @@ test('a request after the connections were closed is 503', async () => {
   cleanUps.push(stage.stop);
   await stage.service.database.close(1);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
-  const answer = responseFromResult(await getUser.bind(stage.service)(event));
+  const response = responseFromResult(await getUser.bind(stage.service)(event));
 
-  expect(answer).toEqual(refusal('service_unavailable_error', INSTANCE));
+  expect(response).toEqual(refusal('service_unavailable_error', INSTANCE));
   expect(stage.lines.map(({ event: name, message }) => ({ name, message }))).toEqual([
     { name: 'app_error', message: 'the connections are closed because the service is shutting down' },
   ]);

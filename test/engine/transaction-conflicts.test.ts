@@ -112,11 +112,11 @@ describe('if all transactions are serializable by default,', () => {
       'CREATE OR REPLACE TRIGGER tell BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION tell()',
     );
     const given = await direct.createUser();
-    const answer = await direct.call('PATCH', USERS + given.id, {});
+    const response = await direct.call('PATCH', USERS + given.id, {});
 
     const updated_at = expect.any(String);
     const full_name = isDistributed || isPooled ? 'serializable' : 'read committed';
-    expect(answer).toEqual(success(200, { ...given, full_name, updated_at }, { etag: '"2"' }));
+    expect(response).toEqual(success(200, { ...given, full_name, updated_at }, { etag: '"2"' }));
   });
 
   test.each([

@@ -17,12 +17,12 @@ const times = <Value>(count: number, make: () => Promise<Value>) =>
 /** Thirty concurrent writes of each kind, also under keys. */
 async function writeAll(): Promise<readonly number[]> {
   const users = await times(30, () => createUser());
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     ...users.map(({ id }) => call('PATCH', USERS + id, { full_name: 'changed' })),
     ...users.map(() => post(USERS, freshKey(), { email: freshAddress() })),
     ...users.map(() => call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }] })),
   ]);
-  return answers.map(({ status }) => status);
+  return responses.map(({ status }) => status);
 }
 
 const ALL_WRITTEN = [200, 201, 201].flatMap((status) => Array.from({ length: 30 }, () => status));

@@ -198,13 +198,13 @@ describe('413 is the response', () => {
   test('at the size that SVC_BODY_LIMIT names', async () => {
     const other = await startService({ SVC_BODY_LIMIT: '1024' });
     const init = { headers: { 'content-type': 'application/json' } };
-    const answers = [
+    const responses = [
       await other.call('POST', USERS, undefined, { ...init, body: createOf(1024) }),
       await other.call('POST', USERS, undefined, { ...init, body: createOf(1025) }),
     ];
     await other.stop();
 
-    expect(answers.map(({ status }) => status)).toEqual([201, 413]);
+    expect(responses.map(({ status }) => status)).toEqual([201, 413]);
   });
 });
 

@@ -177,9 +177,9 @@ describe('several requests on one connection', () => {
       ]),
     );
 
-    const answers = [];
-    for (let count = 0; count < 4; count += 1) answers.push(await connection.answer());
-    expect(answers.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual([
+    const responses = [];
+    for (let count = 0; count < 4; count += 1) responses.push(await connection.answer());
+    expect(responses.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual([
       [200, 'first'],
       [200, 'second'],
       [422, 'third'],

@@ -24,10 +24,10 @@ afterAll(() => service.stop());
 test('a defect of the service is a 500 without details', async () => {
   const body = { email: 'eve@example.com', full_name: 'Eve' };
 
-  const answer = await readResponse(await service.call('POST', USERS, body));
+  const response = await readResponse(await service.call('POST', USERS, body));
 
-  expect(answer).toEqual(refusal('internal_server_error', USERS));
-  expect(JSON.stringify(answer)).not.toMatch(/insert|constraint|nobody_named|users_|eve|\bat .*:\d+/i);
+  expect(response).toEqual(refusal('internal_server_error', USERS));
+  expect(JSON.stringify(response)).not.toMatch(/insert|constraint|nobody_named|users_|eve|\bat .*:\d+/i);
 });
 
 test('the log alone has the cause and the stack, without a value of the row', async () => {
@@ -68,7 +68,7 @@ test('a value that only PostgreSQL refuses is 422, and the gap in validation is 
 });
 
 test('the service continues, and the next request is served', async () => {
-  const answer = await readResponse(await service.call('POST', USERS, { email: 'ada@example.com' }));
+  const response = await readResponse(await service.call('POST', USERS, { email: 'ada@example.com' }));
 
-  expect(answer.status).toBe(201);
+  expect(response.status).toBe(201);
 });

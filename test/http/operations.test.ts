@@ -26,19 +26,19 @@ async function call(endpoint: Endpoint, name: string, role: string, particulars 
 
 describe('createUser', () => {
   test('stores an active user with a generated id, and returns it with 201, Location and ETag', async () => {
-    const answer = await call(createUser, 'createUser', 'users.write');
-    const { id, created_at } = answer.body as UserBody;
+    const response = await call(createUser, 'createUser', 'users.write');
+    const { id, created_at } = response.body as UserBody;
 
     const ada = user({ email: 'ada@example.com', full_name: 'Ada Lovelace', updated_at: created_at });
-    expect(answer).toEqual(success(201, ada, { location: `/api/v1/users/${id}`, etag: '"1"' }));
+    expect(response).toEqual(success(201, ada, { location: `/api/v1/users/${id}`, etag: '"1"' }));
   });
 
   test('reads a body that the gateway has encoded in base64', async () => {
-    const answer = await call(createUser, 'createUser-base64', 'users.write');
-    const { id } = answer.body as UserBody;
+    const response = await call(createUser, 'createUser-base64', 'users.write');
+    const { id } = response.body as UserBody;
 
     const zoe = user({ email: 'zoë@example.com', full_name: 'Zoë Ωmega 🌍' });
-    expect(answer).toEqual(success(201, zoe, { location: `/api/v1/users/${id}`, etag: '"1"' }));
+    expect(response).toEqual(success(201, zoe, { location: `/api/v1/users/${id}`, etag: '"1"' }));
   });
 });
 
@@ -46,11 +46,11 @@ describe('createUsers', () => {
   test('stores all users of a batch, and replays them under its key', async () => {
     const items = ['one@example.net', 'two@example.net'].map((email) => ({ email }));
     const particulars = { body: JSON.stringify({ items }) };
-    const answer = await call(createUsers, 'createUsers', 'users.write', particulars);
+    const response = await call(createUsers, 'createUsers', 'users.write', particulars);
 
-    expect(answer).toEqual(success(201, items.map(user)));
+    expect(response).toEqual(success(201, items.map(user)));
     expect(await call(createUsers, 'createUsers', 'users.write', particulars)).toEqual(
-      success(201, answer.body, { 'idempotency-replayed': 'true' }),
+      success(201, response.body, { 'idempotency-replayed': 'true' }),
     );
   });
 
@@ -76,10 +76,10 @@ describe('listUsers', () => {
     const first = await stage.createUser({ full_name: 'one' });
     const second = await stage.createUser({ full_name: 'two' });
 
-    const answer = await call(listUsers, 'listUsers', 'users.read');
+    const response = await call(listUsers, 'listUsers', 'users.read');
 
-    expect(answer).toEqual(success(200, expect.any(Array)));
-    expect((answer.body as UserBody[]).slice(-2)).toEqual([first, second]);
+    expect(response).toEqual(success(200, expect.any(Array)));
+    expect((response.body as UserBody[]).slice(-2)).toEqual([first, second]);
   });
 
   test('combines filters by "and"', async () => {
@@ -105,18 +105,18 @@ describe('getUser', () => {
   test('returns the user with the id', async () => {
     const given = await stage.createUser({ full_name: 'Grace Hopper' });
 
-    const answer = await call(getUser, 'getUser', 'users.read', { id: given.id });
+    const response = await call(getUser, 'getUser', 'users.read', { id: given.id });
 
-    expect(answer).toEqual(success(200, given, { etag: '"1"' }));
+    expect(response).toEqual(success(200, given, { etag: '"1"' }));
   });
 
   test('responds to HEAD with the headers of GET and no content', async () => {
     const given = await stage.createUser();
 
-    const answer = await call(getUser, 'getUser-head', 'users.read', { id: given.id });
+    const response = await call(getUser, 'getUser-head', 'users.read', { id: given.id });
 
     const length = String(Buffer.byteLength(JSON.stringify(given)));
-    expect(answer).toEqual(success(200, '', { etag: '"1"', 'content-length': length }));
+    expect(response).toEqual(success(200, '', { etag: '"1"', 'content-length': length }));
   });
 });
 
@@ -124,22 +124,22 @@ describe('updateUser', () => {
   test('changes the given fields and returns the updated user', async () => {
     const given = await stage.createUser({ full_name: 'Ada Lovelace' });
 
-    const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id });
+    const response = await call(updateUser, 'updateUser', 'users.write', { id: given.id });
 
     const changed = { full_name: 'Augusta Ada King', is_active: false };
     const updated_at = expect.stringMatching(TIMESTAMP);
-    expect(answer).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
-    expect((answer.body as UserBody).updated_at > given.updated_at).toBe(true);
+    expect(response).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
+    expect((response.body as UserBody).updated_at > given.updated_at).toBe(true);
   });
 
   test('writes if If-Match has the current version', async () => {
     const given = await stage.createUser();
     const headers = { 'if-match': '"1"' };
 
-    const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id, headers });
+    const response = await call(updateUser, 'updateUser', 'users.write', { id: given.id, headers });
 
-    expect(answer.status).toBe(200);
-    expect(answer.headers.etag).toBe('"2"');
+    expect(response.status).toBe(200);
+    expect(response.headers.etag).toBe('"2"');
   });
 });
 
@@ -147,9 +147,9 @@ describe('deleteUser', () => {
   test('returns 204 without a body, and the user is deleted', async () => {
     const { id } = await stage.createUser();
 
-    const answer = await call(deleteUser, 'deleteUser', 'users.write', { id });
+    const response = await call(deleteUser, 'deleteUser', 'users.write', { id });
 
-    expect(answer).toEqual(success(204, ''));
+    expect(response).toEqual(success(204, ''));
     expect(await call(getUser, 'getUser', 'users.read', { id })).toEqual(
       refusal('not_found_error', `/api/v1/users/${id}`),
     );

@@ -178,12 +178,12 @@ describe('a request that the parser refuses', () => {
       written('GET /health', [HOST, own, CALLER, BROKEN]),
       written('CONNECT example.com:443', [HOST, own, CALLER]),
     ];
-    const answers = [];
-    for (const content of contents) answers.push(await lastAnswer(other.url, content));
+    const responses = [];
+    for (const content of contents) responses.push(await lastAnswer(other.url, content));
     await other.stop();
 
-    expect(answers.map(({ status }) => status)).toEqual([405, 400, 400]);
-    for (const { headers } of answers) {
+    expect(responses.map(({ status }) => status)).toEqual([405, 400, 400]);
+    for (const { headers } of responses) {
       expect(headers['correlation-id']).toBe('correlated');
       expect(headers).not.toHaveProperty('x-request-id');
     }

@@ -70,7 +70,7 @@ describe('the list, a user and the changes equal JSON.stringify byte for byte', 
     await fc.assert(
       fc.asyncProperty(anyUsers, anyChanges, async (users, changes) => {
         const stored = await store(users, changes);
-        expect(await answers(stored.users[0].id)).toEqual(plainAnswers(stored));
+        expect(await responses(stored.users[0].id)).toEqual(plainAnswers(stored));
       }),
       { numRuns: 25 },
     );
@@ -81,7 +81,7 @@ describe('the list, a user and the changes equal JSON.stringify byte for byte', 
     const stored = await store(users, changes);
     await setOfSessions(name, value);
     await until('it reads again', async () => (await get(USERS)).ok);
-    expect(await answers(stored.users[0].id)).toEqual(plainAnswers(stored));
+    expect(await responses(stored.users[0].id)).toEqual(plainAnswers(stored));
   });
 });
 
@@ -126,7 +126,7 @@ function plainAnswers({ users, changes }: Awaited<ReturnType<typeof store>>) {
   return { list: JSON.stringify(users), user: JSON.stringify(users[0]), changes: JSON.stringify(events) };
 }
 
-async function answers(id: string) {
+async function responses(id: string) {
   const text = async (path: string) => (await get(path)).text();
   return {
     list: await text(`${USERS}?limit=1000`),

@@ -28,10 +28,10 @@ describe('If-Match is satisfied', () => {
       const given = await createUser();
       const path = USERS + given.id;
 
-      const answer = await call('PATCH', path, ifMatch, { full_name: 'Ada' });
+      const response = await call('PATCH', path, ifMatch, { full_name: 'Ada' });
 
       const updated = { ...given, full_name: 'Ada', updated_at: expect.stringMatching(TIMESTAMP) };
-      expect(answer).toEqual(success(200, updated, { etag: '"2"' }));
+      expect(response).toEqual(success(200, updated, { etag: '"2"' }));
       expect(await call('DELETE', path, ifMatch.replaceAll('"1"', '"2"'))).toEqual(success(204, ''));
     },
   );
@@ -209,12 +209,12 @@ test('of 20 writers with one ETag exactly one succeeds', async () => {
   const { id } = await createUser();
   const writers = Array.from({ length: 20 }, (_, index) => `writer ${index}`);
 
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     writers.map((full_name) => call('PATCH', USERS + id, '"1"', { full_name })),
   );
 
-  const winners = answers.filter(({ status }) => status === 200);
+  const winners = responses.filter(({ status }) => status === 200);
   expect(winners).toHaveLength(1);
-  expect(answers.filter(({ status }) => status === 412)).toHaveLength(19);
+  expect(responses.filter(({ status }) => status === 412)).toHaveLength(19);
   expect(await call('GET', USERS + id)).toMatchObject({ body: winners[0]?.body, headers: { etag: '"2"' } });
 });

@@ -45,9 +45,9 @@ describe('401', () => {
 
   test('precedes every check of the body', async () => {
     const token = '';
-    const answer = await call(createUser, 'refusals/422-body-values', { token });
+    const response = await call(createUser, 'refusals/422-body-values', { token });
 
-    expect(answer).toEqual(refusal('unauthorized_error', USERS));
+    expect(response).toEqual(refusal('unauthorized_error', USERS));
   });
 });
 
@@ -243,9 +243,9 @@ describe('the function of unknown paths', () => {
 test("a refusal has the caller's request ID, and is logged under it", async () => {
   const headers = { 'x-request-id': 'call-7f3a' };
 
-  const answer = await call(getUser, 'refusals/404-unknown-user', { id: UNKNOWN, headers });
+  const response = await call(getUser, 'refusals/404-unknown-user', { id: UNKNOWN, headers });
 
-  expect(answer.headers['x-request-id']).toBe('call-7f3a');
+  expect(response.headers['x-request-id']).toBe('call-7f3a');
   expect(stage.lines.filter((line) => line.request_id === 'call-7f3a')).toMatchObject([
     { event: 'app_error', level: 'warning', status_code: 404, path: USERS + UNKNOWN },
   ]);

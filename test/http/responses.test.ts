@@ -29,11 +29,11 @@ describe('users', () => {
   test('a create is 201 with the user, Location and ETag', async () => {
     const email = freshAddress();
 
-    const answer = await call('POST', USERS, { email });
-    const { id, created_at } = answer.body as UserBody;
+    const response = await call('POST', USERS, { email });
+    const { id, created_at } = response.body as UserBody;
 
     const created = user({ email, updated_at: created_at });
-    expect(answer).toEqual(success(201, created, { location: USERS + id, etag: '"1"' }));
+    expect(response).toEqual(success(201, created, { location: USERS + id, etag: '"1"' }));
   });
 
   test('a full_name of null or "" is stored as given', async () => {
@@ -54,12 +54,12 @@ describe('users', () => {
   test('an update is 200 with the updated user and a new ETag', async () => {
     const given = await createUser();
 
-    const answer = await call('PATCH', USERS + given.id, { full_name: 'Ada', is_active: false });
+    const response = await call('PATCH', USERS + given.id, { full_name: 'Ada', is_active: false });
 
     const updated_at = expect.stringMatching(TIMESTAMP);
     const updated = { ...given, full_name: 'Ada', is_active: false, updated_at };
-    expect(answer).toEqual(success(200, updated, { etag: '"2"' }));
-    expect(await call('GET', USERS + given.id)).toEqual(success(200, answer.body, { etag: '"2"' }));
+    expect(response).toEqual(success(200, updated, { etag: '"2"' }));
+    expect(await call('GET', USERS + given.id)).toEqual(success(200, response.body, { etag: '"2"' }));
   });
 
   test('a delete is 204 without content, and the user is then 404', async () => {
@@ -152,7 +152,7 @@ describe('the roles', () => {
   test('api.superuser is accepted on every route', async () => {
     const created = await callAs('api.superuser', 'POST', USERS, { email: freshAddress() });
     const path = USERS + (created.body as UserBody).id;
-    const answers = [
+    const responses = [
       created,
       await callAs('api.superuser', 'GET', USERS),
       await callAs('api.superuser', 'GET', path),
@@ -160,7 +160,7 @@ describe('the roles', () => {
       await callAs('api.superuser', 'DELETE', path),
     ];
 
-    expect(answers.map(({ status }) => status)).toEqual([201, 200, 200, 200, 204]);
+    expect(responses.map(({ status }) => status)).toEqual([201, 200, 200, 200, 204]);
   });
 });
 

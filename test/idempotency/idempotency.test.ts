@@ -103,8 +103,13 @@ describe('a key', () => {
     expect((await post(USERS, key, { email: freshAddress() })).status).toBe(201);
 
     for (const token of tokens) {
-      const answer = await post(USERS, key, { email: freshAddress() }, { authorization: `Bearer ${token}` });
-      expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+      const response = await post(
+        USERS,
+        key,
+        { email: freshAddress() },
+        { authorization: `Bearer ${token}` },
+      );
+      expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
     }
     const batch = await post(BATCH, key, { items: [{ email: freshAddress() }] });
     expect([batch.status, batch.headers['idempotency-replayed']]).toEqual([201, undefined]);
@@ -158,23 +163,23 @@ describe('a key', () => {
   test('in 50 concurrent requests creates one user', async () => {
     const key = freshKey();
     const email = freshAddress();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => post(USERS, key, { email })));
+    const responses = await Promise.all(Array.from({ length: 50 }, () => post(USERS, key, { email })));
 
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201));
-    expect(answers.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
-    const ids = new Set(answers.map(({ body }) => (body as UserBody).id));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201));
+    expect(responses.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
+    const ids = new Set(responses.map(({ body }) => (body as UserBody).id));
     expect(ids.size).toBe(1);
     expect(await created('user_created', [...ids][0] ?? '')).toHaveLength(1);
   });
 
   test('in 20 concurrent requests with different values accepts one of them', async () => {
     const key = freshKey();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => post(USERS, key, { email: freshAddress() })),
     );
 
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status !== 201)).toEqual(
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status !== 201)).toEqual(
       Array.from({ length: 19 }, () => refusal('idempotency_key_reused_error', USERS)),
     );
   });
@@ -196,8 +201,8 @@ test.each([
 
   const email = freshAddress();
   const allowed = path === USERS ? { email } : { items: [{ email }] };
-  const answer = await post(path, key, allowed);
-  expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  const response = await post(path, key, allowed);
+  expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
 });
 
 test('the header is ignored by every other operation', async () => {

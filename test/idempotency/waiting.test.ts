@@ -73,11 +73,13 @@ describe('while the first request under a key is in progress in another instance
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, USERS, email, { email });
     const [same, other] = await withAnother(15, async (another) => {
-      const answers = [{ email }, { email: freshAddress() }].map((body) => postTo(another)(USERS, key, body));
+      const responses = [{ email }, { email: freshAddress() }].map((body) =>
+        postTo(another)(USERS, key, body),
+      );
       // One of the two waits in PostgreSQL.
       await untilUnderWay(2, service.database);
       await release();
-      return Promise.all(answers);
+      return Promise.all(responses);
     });
     const { body, headers } = await first;
 
@@ -92,10 +94,10 @@ describe('while the first request under a key is in progress in another instance
     const { first, commit } = await holdKey(key, USERS, email, { email });
     const free = freshAddress();
     const second = await withAnother(15, async (another) => {
-      const answer = postTo(another)(USERS, key, { email: free });
+      const response = postTo(another)(USERS, key, { email: free });
       await untilUnderWay(2, service.database);
       await commit();
-      return answer;
+      return response;
     });
 
     expect(await first).toEqual(refusal('conflict_error', USERS));
@@ -117,7 +119,7 @@ describe('while the first request under a key is in progress in another instance
   test('twelve repeated requests wait with one connection, and reads are served', async () => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, USERS, email, { email });
-    const answers = await withAnother(
+    const responses = await withAnother(
       3,
       async (another) => {
         const waiting = Array.from({ length: 12 }, (_, index) =>
@@ -133,7 +135,7 @@ describe('while the first request under a key is in progress in another instance
       { SVC_POSTGRES_POOL_SIZE: '2' },
     );
 
-    expect(answers).toEqual(answers.map(() => refusal('idempotency_key_in_use_error', USERS)));
+    expect(responses).toEqual(responses.map(() => refusal('idempotency_key_in_use_error', USERS)));
     await release();
     expect((await first).status).toBe(201);
   });
@@ -156,15 +158,15 @@ describe(`a timeout that the key did not cause is ${statusOfTimeout}, and stores
     const [key, email] = [freshKey(), freshAddress()];
     const { release } = await hold(email);
     await withAnother(0.6, async (another) => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 12 }, () => postTo(another)(USERS, key, { email })),
       );
-      expect(answers).toEqual(answers.map(() => refusal(timeout, USERS)));
+      expect(responses).toEqual(responses.map(() => refusal(timeout, USERS)));
       expect(await postTo(another)(BATCH, key, { items: [{ email }] })).toEqual(refusal(timeout, BATCH));
       await untilUnderWay(0, service.database);
     }).finally(release);
 
-    const answer = await post(USERS, key, { email });
-    expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+    const response = await post(USERS, key, { email });
+    expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
   });
 });

@@ -48,9 +48,9 @@ describe('an event is accepted', () => {
     const event = await given('getUser');
     const requestContext = { ...(event.requestContext as object), stage: named ?? '$default' };
 
-    const answer = await call('getUser', { ...event, ...spoilt, requestContext });
+    const response = await call('getUser', { ...event, ...spoilt, requestContext });
 
-    expect(answer).toEqual(refusal('not_found_error', instance));
+    expect(response).toEqual(refusal('not_found_error', instance));
   });
 
   test('with header names in any case, as emulators send them', async () => {
@@ -58,10 +58,10 @@ describe('an event is accepted', () => {
     const { authorization } = event.headers as Record<string, string>;
     const headers = { AUTHORIZATION: authorization, 'X-Request-Id': 'call-1' };
 
-    const answer = await call('getUser', { ...event, headers });
+    const response = await call('getUser', { ...event, headers });
     const twice = await call('getUser', { ...event, headers: { ...headers, 'x-request-ID': 'and-2' } });
 
-    expect(answer).toMatchObject({ status: 404, headers: { 'x-request-id': 'call-1' } });
+    expect(response).toMatchObject({ status: 404, headers: { 'x-request-id': 'call-1' } });
     expect(twice).toMatchObject({ status: 404, headers: { 'x-request-id': expect.stringMatching(UUID_4) } });
   });
 
@@ -78,9 +78,9 @@ describe('an event is accepted', () => {
     const event = await given('refusals/404-unknown-path');
     const requestContext = { http: { method: 'OPTIONS' }, stage: 'prod' };
 
-    const answer = await call('unmatched', { ...event, rawPath: `/prod${USERS}`, requestContext });
+    const response = await call('unmatched', { ...event, rawPath: `/prod${USERS}`, requestContext });
 
-    expect(answer).toMatchObject({ status: 204, headers: { allow: 'POST, GET, HEAD, OPTIONS' } });
+    expect(response).toMatchObject({ status: 204, headers: { allow: 'POST, GET, HEAD, OPTIONS' } });
   });
 });
 
@@ -117,11 +117,11 @@ test('a hanging key server delays no response beyond the time limit of the invoc
   await instance.call({});
 
   const begun = performance.now();
-  const answer = responseFromResult(await instance.call(event, { seconds: 1.5 }));
+  const response = responseFromResult(await instance.call(event, { seconds: 1.5 }));
   const waited = performance.now() - begun;
   await instance.stop();
   await provider.stop();
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS + ID));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS + ID));
   expect(waited).toBeLessThan(1500);
 });

@@ -183,10 +183,10 @@ describe('after a freeze', () => {
     // A freeze is longer than the end of a session takes.
     await sleep(200);
 
-    const answer = read();
+    const response = read();
     thaw();
 
-    expect(await answer).toEqual(refusal('not_found_error', INSTANCE));
+    expect(await response).toEqual(refusal('not_found_error', INSTANCE));
   });
 
   test('no connection is used that was idle for long, because it may be lost unnoticed', async () => {
@@ -198,10 +198,10 @@ describe('after a freeze', () => {
     signal('SIGUSR2');
     await freeze();
 
-    const answer = read(AFTER_THE_JUMP);
+    const response = read(AFTER_THE_JUMP);
     thaw();
 
-    expect((await answer).status).toBe(404);
+    expect((await response).status).toBe(404);
     expect(proxy.accepted).toBe(2);
     await proxy.stop();
   });
@@ -213,10 +213,10 @@ describe('after a freeze', () => {
     await freeze();
     await stage.issuer.rotate();
 
-    const answer = read(AFTER_THE_JUMP);
+    const response = read(AFTER_THE_JUMP);
     thaw();
 
-    expect(await answer).toEqual(refusal('unauthorized_error', INSTANCE));
+    expect(await response).toEqual(refusal('unauthorized_error', INSTANCE));
   });
 });
 

@@ -31,9 +31,9 @@ describe('the development token issuer', () => {
 
   async function askForToken(form: Record<string, string>, headers: Record<string, string> = {}) {
     const body = new URLSearchParams(form);
-    const answer = await fetch(issuer.tokenEndpoint, { method: 'POST', body, headers });
-    const reply = (await answer.json()) as { access_token: string; scope?: string };
-    return { status: answer.status, headers: answer.headers, body: reply };
+    const response = await fetch(issuer.tokenEndpoint, { method: 'POST', body, headers });
+    const reply = (await response.json()) as { access_token: string; scope?: string };
+    return { status: response.status, headers: response.headers, body: reply };
   }
 
   async function verify(token: string) {
@@ -85,29 +85,29 @@ describe('the development token issuer', () => {
     ['another grant', { grant_type: 'password', client_id: 'billing' }, 400, 'unsupported_grant_type'],
     ['an unknown scope', { ...grant, client_id: 'billing', scope: 'users.raed' }, 400, 'invalid_scope'],
   ])('refuses %s', async (_case, form, status, error) => {
-    const answer = await askForToken(form as Record<string, string>);
+    const response = await askForToken(form as Record<string, string>);
 
-    expect(answer).toMatchObject({ status, body: { error, error_description: expect.any(String) } });
-    expect(answer.headers.has('www-authenticate')).toBe(status === 401);
+    expect(response).toMatchObject({ status, body: { error, error_description: expect.any(String) } });
+    expect(response.headers.has('www-authenticate')).toBe(status === 401);
   });
 
   test('refuses a body that is not a form', async () => {
-    const answer = await fetch(issuer.tokenEndpoint, {
+    const response = await fetch(issuer.tokenEndpoint, {
       method: 'POST',
       body: 'grant_type=client_credentials',
     });
 
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: 'invalid_request' });
   });
 
   test.each(['openid-configuration', 'oauth-authorization-server'])(
     'publishes its metadata as %s',
     async (name) => {
-      const answer = await fetch(`${issuer.issuer}/.well-known/${name}`);
+      const response = await fetch(`${issuer.issuer}/.well-known/${name}`);
 
-      expect(answer.status).toBe(200);
-      expect(await answer.json()).toMatchObject({
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({
         issuer: issuer.issuer,
         token_endpoint: issuer.tokenEndpoint,
         jwks_uri: issuer.jwksUri,

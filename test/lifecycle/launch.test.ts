@@ -66,12 +66,12 @@ describe('npm run dev', { timeout: 60_000 }, () => {
       logTo: openSync(devNull, 'a'),
     });
 
-    const answer = await fetch(`${host.url}/api/v1/users/`, {
+    const response = await fetch(`${host.url}/api/v1/users/`, {
       headers: { Authorization: `Bearer ${token}` },
     });
     await host.shutDown();
 
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
   });
 
   test('.env.example has the same settings, with the preferred ports of npm run dev', () => {

@@ -67,8 +67,8 @@ test('a request with an incomplete body is counted, and served when the body is 
   expect(drainEvents(service)).toEqual([]);
   connection.send(body);
 
-  const answer = await connection.answer();
-  expect(answer).toMatchObject({ status: 201, body: { email: 'slowly@example.com' } });
+  const response = await connection.answer();
+  expect(response).toMatchObject({ status: 201, body: { email: 'slowly@example.com' } });
   expect(await connection.rest()).toBe('');
   expect(await service.exited).toEqual({ code: 0, signal: null });
   expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);

@@ -45,11 +45,11 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
     told += part;
   });
   const url = `http://127.0.0.1:${port}`;
-  await until(`Prometheus is ready ${told}`, () => answers(`${url}/-/ready`), { seconds: 30 });
+  await until(`Prometheus is ready ${told}`, () => responses(`${url}/-/ready`), { seconds: 30 });
 
   const query = async (expr: string): Promise<readonly Sample[]> => {
-    const answer = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);
-    const { status, data, error } = (await answer.json()) as never as {
+    const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);
+    const { status, data, error } = (await response.json()) as never as {
       status: string;
       error?: string;
       data: { result: readonly Sample[] };
@@ -77,7 +77,7 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
   };
 }
 
-const answers = (url: string) =>
+const responses = (url: string) =>
   fetch(url).then(
     ({ ok }) => ok,
     () => false,

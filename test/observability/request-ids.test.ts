@@ -16,7 +16,7 @@ test('every event of a request has its request_id, also with many concurrent req
     (init, n) => fetch(`${service.url}${users}${n}`, init),
     (init, n) => fetch(`${service.url}/nowhere/${n}`, init),
   ];
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 400 }, async (_, n) => {
       const requestId = `request-${n}`;
       const response = await kinds[n % kinds.length]?.({ headers: { 'x-request-id': requestId } }, n);
@@ -34,7 +34,7 @@ test('every event of a request has its request_id, also with many concurrent req
   }));
   const byId = (one: { requestId: unknown }, other: { requestId: unknown }) =>
     String(one.requestId).localeCompare(String(other.requestId));
-  expect(logged.toSorted(byId)).toEqual(answers.toSorted(byId));
+  expect(logged.toSorted(byId)).toEqual(responses.toSorted(byId));
 });
 
 test('an event outside of a request has no request_id', async () => {

@@ -99,17 +99,17 @@ async function expectUsable(call: Call, user: User): Promise<void> {
 
 async function createUser(call: Call, number: number): Promise<User> {
   const body = { email: `Äda+${number}@example.com`, full_name: `Ada "\\ 😀 ${number}\n` };
-  const answer = await call('POST', '/api/v1/users/', body);
-  expect(answer.status).toBe(201);
-  return (await answer.json()) as User;
+  const response = await call('POST', '/api/v1/users/', body);
+  expect(response.status).toBe(201);
+  return (await response.json()) as User;
 }
 
 async function updated(user: User): Promise<User> {
-  const answer = await service.call('PATCH', `/api/v1/users/${user.id}`, {
+  const response = await service.call('PATCH', `/api/v1/users/${user.id}`, {
     is_active: false,
     full_name: null,
   });
-  return (await answer.json()) as User;
+  return (await response.json()) as User;
 }
 
 async function listOf(call: Call): Promise<readonly User[]> {

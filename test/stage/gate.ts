@@ -10,11 +10,11 @@ const PATH = '/api/v1/users/';
 /** A composed service that only decides whether a caller is accepted. */
 export async function startGate(variables: Variables = {}) {
   const stage = await startComposition(variables);
-  const answer = listUsers.bind(stage.service);
+  const response = listUsers.bind(stage.service);
 
   async function judge(authorization?: string): Promise<ServiceResponse> {
     const event = await eventOf('listUsers');
-    return responseFromResult(await answer({ ...event, headers: { ...event.headers, authorization } }));
+    return responseFromResult(await response({ ...event, headers: { ...event.headers, authorization } }));
   }
 
   return {

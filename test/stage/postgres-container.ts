@@ -57,8 +57,8 @@ async function refuseAfter(milliseconds: number): Promise<never> {
 }
 
 async function hasEngine(): Promise<boolean> {
-  const answers = await Promise.all(engineAddresses().map(answersPing));
-  return answers.includes(true);
+  const responses = await Promise.all(engineAddresses().map(answersPing));
+  return responses.includes(true);
 }
 
 function engineAddresses() {

@@ -33,8 +33,8 @@ export const hastySettings = {
 export default async function (project: TestProject): Promise<() => Promise<void>> {
   const stage =
     given(process.env.TEST_POSTGRES_URL) ?? (await startContainer(hastySettings)) ?? (await embedded());
-  const [answer] = await query(stage.server, 'SHOW server_version');
-  process.stdout.write(`Tests run against PostgreSQL ${answer?.server_version}, ${stage.title}\n`);
+  const [response] = await query(stage.server, 'SHOW server_version');
+  process.stdout.write(`Tests run against PostgreSQL ${response?.server_version}, ${stage.title}\n`);
   project.provide('postgres', stage.server);
   return stage.strike;
 }

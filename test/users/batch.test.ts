@@ -15,10 +15,10 @@ const invalid = (...errors: readonly string[]) => refusal('validation_error', BA
 describe('an atomic batch', () => {
   test('is 201 with the users in the order of its items, independent of the order of the emails', async () => {
     const items = [{ email: `z.${freshAddress()}` }, { email: `a.${freshAddress()}`, full_name: 'Ada' }];
-    const answer = await batch(items);
-    const [one, other] = answer.body as UserBody[];
+    const response = await batch(items);
+    const [one, other] = response.body as UserBody[];
 
-    expect(answer).toEqual(success(201, usersOf(items)));
+    expect(response).toEqual(success(201, usersOf(items)));
     expect(Number(one?.id.localeCompare(other?.id ?? ''))).toBe(-1);
     expect((await call('GET', `/api/v1/users/${one?.id}`)).body).toEqual(one);
   });

@@ -24,8 +24,8 @@ async function statusesOfAll(): Promise<readonly number[]> {
     await call('POST', USERS, { email: freshAddress() }, { headers: { 'Idempotency-Key': id } }),
     await call('DELETE', USERS + id),
   ];
-  const answers = await Promise.all(users.map(one));
-  return answers.flat().map(({ status }) => status);
+  const responses = await Promise.all(users.map(one));
+  return responses.flat().map(({ status }) => status);
 }
 
 test.each([

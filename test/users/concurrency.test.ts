@@ -10,12 +10,12 @@ test('of 100 concurrent creates with one email, one is 201 and 99 are 409', asyn
   const email = freshAddress();
   const inSomeCase = (index: number) => (index % 2 === 0 ? email : email.toUpperCase());
 
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 100 }, (_, index) => call('POST', USERS, { email: inSomeCase(index) })),
   );
 
-  const created = answers.filter(({ status }) => status === 201);
-  const refused = answers.filter(({ status }) => status !== 201);
+  const created = responses.filter(({ status }) => status === 201);
+  const refused = responses.filter(({ status }) => status !== 201);
   expect(created).toHaveLength(1);
   expect(refused).toEqual(Array.from({ length: 99 }, () => refusal('conflict_error', USERS)));
   const list = (await call('GET', USERS)).body as UserBody[];
@@ -30,16 +30,16 @@ test('concurrent creates each return their own user and have their own change, a
     full_name: index % 7 === 0 ? null : `"Name" \\${index}, {é}`,
   }));
 
-  const answers = await Promise.all(bodies.map((body) => call('POST', USERS, body)));
+  const responses = await Promise.all(bodies.map((body) => call('POST', USERS, body)));
 
-  expect(answers).toEqual(
+  expect(responses).toEqual(
     bodies.map((body) =>
       body.email === taken.toUpperCase()
         ? refusal('conflict_error', USERS)
         : success(201, user(body), { etag: '"1"', location: expect.any(String) }),
     ),
   );
-  const created = answers.filter(({ status }) => status === 201).map(({ body }) => (body as UserBody).id);
+  const created = responses.filter(({ status }) => status === 201).map(({ body }) => (body as UserBody).id);
   const changes = (await call('GET', head ?? '')).body as readonly { subject: string; type: string }[];
   expect(changes.map(({ type, subject }) => `${type} ${subject}`).sort()).toEqual(
     created.map((id) => `user.created ${id}`).sort(),
@@ -50,9 +50,9 @@ test('of 20 users that take one email at once, one gets it', async () => {
   const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
   const email = freshAddress();
 
-  const answers = await Promise.all(users.map(({ id }) => call('PATCH', USERS + id, { email })));
+  const responses = await Promise.all(users.map(({ id }) => call('PATCH', USERS + id, { email })));
 
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = responses.map(({ status }) => status).sort();
   expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
 });
 
@@ -63,9 +63,9 @@ test('two concurrent updates of different fields both take effect', async () => 
     const email = freshAddress();
     const changes = [{ full_name: `name ${round}` }, { is_active: false }, { email }];
 
-    const answers = await Promise.all(changes.map((change) => call('PATCH', path, change)));
+    const responses = await Promise.all(changes.map((change) => call('PATCH', path, change)));
 
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
     const expected = { ...given, email, full_name: `name ${round}`, is_active: false };
     expect((await call('GET', path)).body).toEqual({ ...expected, updated_at: expect.any(String) });
   }
@@ -75,22 +75,22 @@ test('two users that swap their emails at once get a response each, and no 5xx',
   for (let round = 0; round < 20; round += 1) {
     const [first, second] = [await createUser(), await createUser()];
 
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       call('PATCH', USERS + first.id, { email: second.email }),
       call('PATCH', USERS + second.id, { email: first.email }),
     ]);
 
-    for (const { status } of answers) expect([200, 409]).toContain(status);
+    for (const { status } of responses) expect([200, 409]).toContain(status);
   }
 });
 
 test('of ten concurrent deletes one is 204 and the others are 404', async () => {
   const { id } = await createUser();
 
-  const answers = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
+  const responses = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
 
-  const deleted = answers.filter(({ status }) => status === 204);
-  const others = answers.filter(({ status }) => status !== 204);
+  const deleted = responses.filter(({ status }) => status === 204);
+  const others = responses.filter(({ status }) => status !== 204);
   expect(deleted).toEqual([success(204, '')]);
   expect(others).toEqual(Array.from({ length: 9 }, () => refusal('not_found_error', USERS + id)));
 });

@@ -23,9 +23,9 @@ async function expectRefused(email: unknown): Promise<void> {
     ['POST', USERS],
     ['PATCH', path],
   ] as const) {
-    const answer = await call(method, to, { email });
-    expect(answer).toEqual(refusal('validation_error', to, { errors: 'any' }));
-    const { errors } = answer.body as { errors: readonly Record<string, string>[] };
+    const response = await call(method, to, { email });
+    expect(response).toEqual(refusal('validation_error', to, { errors: 'any' }));
+    const { errors } = response.body as { errors: readonly Record<string, string>[] };
     expect(new Set(errors.map(({ pointer }) => pointer))).toEqual(new Set(['#/email']));
   }
 }

@@ -78,9 +78,9 @@ describe('a create is 409', () => {
 
     async function repeat(): Promise<void> {
       for (let count = 0; count < 15; count += 1) {
-        const answer = await create({ email: freshAddress(), external_id });
-        if (answer.status === 201) await call('DELETE', USERS + (answer.body as UserBody).id);
-        else expect(answer).toEqual(taken);
+        const response = await create({ email: freshAddress(), external_id });
+        if (response.status === 201) await call('DELETE', USERS + (response.body as UserBody).id);
+        else expect(response).toEqual(taken);
       }
     }
 
@@ -89,10 +89,10 @@ describe('a create is 409', () => {
 
   test('for all but one of many concurrent creates with the same value', async () => {
     const external_id = freshId();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 40 }, () => call('POST', USERS, { email: freshAddress(), external_id })),
     );
-    const refused = answers.filter(({ status }) => status !== 201);
+    const refused = responses.filter(({ status }) => status !== 201);
 
     expect(refused).toEqual(Array(39).fill(conflict(USERS, '#/external_id')));
   });
@@ -170,9 +170,9 @@ describe('an atomic batch', () => {
         { email: one.email, external_id: two.external_id },
         { email: two.email },
       ];
-      const answer = await (key ? post(BATCH, freshKey(), { items }) : call('POST', BATCH, { items }));
+      const response = await (key ? post(BATCH, freshKey(), { items }) : call('POST', BATCH, { items }));
 
-      expect(answer).toEqual(
+      expect(response).toEqual(
         conflict(BATCH, ...errorsOf([0, 'external_id'], [2, 'email'], [2, 'external_id'], [3, 'email'])),
       );
       expect(await call('POST', BATCH, { items: items.slice(3) })).toEqual(
@@ -241,9 +241,9 @@ describe('a partial batch', () => {
       : [status];
   const resultsOf = async (items: readonly object[], key?: string) => {
     const body = { items, mode: 'partial' };
-    const answer = await (key ? post(BATCH, key, body) : call('POST', BATCH, body));
-    expect(answer.status).toBe(200);
-    return (answer.body as Result[]).map(shown);
+    const response = await (key ? post(BATCH, key, body) : call('POST', BATCH, body));
+    expect(response.status).toBe(200);
+    return (response.body as Result[]).map(shown);
   };
 
   test.each([undefined, 'key'])(
@@ -299,9 +299,9 @@ describe('a partial batch', () => {
 
   test('stores 100 items with external ids by one statement', async () => {
     const items = Array.from({ length: 100 }, fresh);
-    const answer = await call('POST', BATCH, { items, mode: 'partial' });
+    const response = await call('POST', BATCH, { items, mode: 'partial' });
 
-    expect(answer).toEqual(
+    expect(response).toEqual(
       success(
         200,
         items.map((item) => ({ status: 201, user: user(item) })),
@@ -316,7 +316,7 @@ test('concurrent batches with the same external ids are stored or 409', async ()
     mode,
     items: order.map((external_id) => ({ email: freshAddress(), external_id })),
   });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [ids, ids.toReversed(), ids, ids.toReversed()].flatMap((order) => [
       call('POST', BATCH, batchOf(order, 'atomic')),
       call('POST', BATCH, batchOf(order, 'partial')),
@@ -327,6 +327,6 @@ test('concurrent batches with the same external ids are stored or 409', async ()
     'SELECT external_id FROM users WHERE external_id IS NOT NULL',
   );
 
-  for (const { status } of answers) expect([200, 201, 409]).toContain(status);
+  for (const { status } of responses) expect([200, 201, 409]).toContain(status);
   expect(ids.filter((id) => !rows.some(({ external_id }) => external_id === id))).toEqual([]);
 });

@@ -59,10 +59,10 @@ test('while the schema is older than the instance, operations on users and /read
     ['PATCH', USERS + id, { full_name: 'Ada' }],
   ] as const;
   for (const [method, path, body] of requests) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [{}, {}, {}].map(async () => readResponse(await call(method, path, body))),
     );
-    expect(answers).toEqual(Array(3).fill(refusal('service_unavailable_error', path)));
+    expect(responses).toEqual(Array(3).fill(refusal('service_unavailable_error', path)));
   }
   expect((await fetch(`${host.url}/ready`)).status).toBe(503);
 

@@ -58,9 +58,9 @@ describe('an external id', () => {
       ['POST', BATCH, { items: [body] }, '#/items/0/external_id'],
       ['PATCH', USERS + id, { external_id: value }, '#/external_id'],
     ] as const) {
-      const answer = await call(method, path, sent);
-      const named = (answer.body as { errors: { pointer: string }[] }).errors.map((fault) => fault.pointer);
-      expect(answer).toEqual(refusal('validation_error', path, { errors: 'any' }));
+      const response = await call(method, path, sent);
+      const named = (response.body as { errors: { pointer: string }[] }).errors.map((fault) => fault.pointer);
+      expect(response).toEqual(refusal('validation_error', path, { errors: 'any' }));
       expect(new Set(named)).toEqual(new Set([pointer]));
     }
   });

@@ -287,10 +287,10 @@ describe('422 names', () => {
       return cursor.slice(0, at) + other + cursor.slice(at + 1);
     });
 
-    const answers = await Promise.all(changed.map((text) => list(`cursor=${text}`)));
+    const responses = await Promise.all(changed.map((text) => list(`cursor=${text}`)));
 
     expect(cursor).toHaveLength(56);
-    expect(answers).toEqual(changed.map(() => refusal('validation_error', PATH, { errors: ['cursor'] })));
+    expect(responses).toEqual(changed.map(() => refusal('validation_error', PATH, { errors: ['cursor'] })));
   });
 
   test.each<readonly [string, (cursor: string) => string]>([

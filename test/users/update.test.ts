@@ -12,14 +12,14 @@ const { call, createUser } = service;
 async function expectChanged(changes: unknown, changed: Partial<UserBody>): Promise<void> {
   const given = await createUser({ full_name: 'Ada Lovelace' });
 
-  const answer = await call('PATCH', USERS + given.id, changes);
+  const response = await call('PATCH', USERS + given.id, changes);
 
   const updated_at = expect.stringMatching(TIMESTAMP);
-  expect(answer).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
-  const { updated_at: moved, created_at } = answer.body as UserBody;
+  expect(response).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
+  const { updated_at: moved, created_at } = response.body as UserBody;
   expect(moved > given.updated_at).toBe(true);
   expect(created_at).toBe(given.created_at);
-  expect((await call('GET', USERS + given.id)).body).toEqual(answer.body);
+  expect((await call('GET', USERS + given.id)).body).toEqual(response.body);
 }
 
 describe('an update writes exactly the given fields', () => {
@@ -69,9 +69,9 @@ test('every successful PATCH moves updated_at forward, also 50 in a row and an e
 test('each of 50 concurrent PATCHes moves updated_at forward', async () => {
   const { id, updated_at } = await createUser({ full_name: 'Ada Lovelace' });
 
-  const answers = await Promise.all(Array.from({ length: 50 }, () => call('PATCH', USERS + id, {})));
+  const responses = await Promise.all(Array.from({ length: 50 }, () => call('PATCH', USERS + id, {})));
 
-  const times = answers.map(({ body }) => (body as UserBody).updated_at);
+  const times = responses.map(({ body }) => (body as UserBody).updated_at);
   expect(new Set([...times, updated_at]).size).toBe(51);
   expect(times.every((time) => time > updated_at)).toBe(true);
 });
