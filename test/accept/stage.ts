@@ -23,7 +23,7 @@ export async function startAcceptable(variables: Variables = {}) {
     SVC_OAUTH_ROLES_CLAIM: 'aud',
     ...variables,
   });
-  const token = await issuer.issueToken({ clientId: 'somebody' });
+  const token = await issuer.issueToken({ clientId: 'other' });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const all = `${service.url}/api/v1/users/`;
   for (const [name, full_name] of [['ada', 'ADA'], ['grace', 'GRACE'], ['mary']]) {

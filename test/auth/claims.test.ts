@@ -80,7 +80,7 @@ describe('nbf', () => {
 
   test.each([
     ['in the future', () => now() + 60],
-    ['in a moment', () => now() + 5],
+    ['in five seconds', () => now() + 5],
     ['a text', () => String(now() - 60)],
     ['null', () => null],
   ])('%s is 401', async (_case, nbf) => {

@@ -42,7 +42,7 @@ describe('a key of the JWKS is trusted', () => {
     ['without use', { use: undefined }],
     ['whose key_ops name verify', { key_ops: ['verify'] }],
     ['whose key_ops name verify beside others', { key_ops: ['encrypt', 'sign', 'verify', 'urn:example:x'] }],
-    ['with members that nobody knows', { x5t: 'AAAA', 'urn:example:x': [1] }],
+    ['with unknown members', { x5t: 'AAAA', 'urn:example:x': [1] }],
   ])('%s', async (_case, more) => {
     expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(200);
   });

@@ -31,21 +31,20 @@ afterAll(async () => {
 });
 
 /** Sends a request over a kept connection. `leave` disconnects. */
-function ask(target: string): { readonly answer: Promise<ServiceResponse>; leave(): void } {
+function ask(target: string): { readonly response: Promise<ServiceResponse>; leave(): void } {
   const { hostname, port } = new URL(service.url);
   const headers = { authorization: `Bearer ${token}` };
   const sent = request({ agent, host: hostname, port, path: target, headers });
-  const answer = new Promise<ServiceResponse>((resolve, reject) => {
+  const response = new Promise<ServiceResponse>((resolve, reject) => {
     sent.on('error', reject);
-    sent.on('response', async (response) => {
-      const body = Buffer.concat(await response.toArray());
-      resolve(
-        createServiceResponse(response.statusCode ?? 0, response.headers as Record<string, string>, body),
-      );
+    sent.on('response', async (incoming) => {
+      const body = Buffer.concat(await incoming.toArray());
+      const headers = incoming.headers as Record<string, string>;
+      resolve(createServiceResponse(incoming.statusCode ?? 0, headers, body));
     });
   });
   sent.end();
-  return { answer, leave: () => sent.destroy() };
+  return { response, leave: () => sent.destroy() };
 }
 
 const crowd = (target: string) => Array.from({ length: CROWD }, () => ask(target));
@@ -57,7 +56,7 @@ test('a thousand waiting requests all return each change, and none is refused wh
     await untilPolling(administrator);
     const begun = performance.now();
     const ada = await createUser();
-    const pages = await Promise.all(waiting.map(({ answer }) => answer));
+    const pages = await Promise.all(waiting.map(({ response }) => response));
 
     expect(performance.now() - begun).toBeLessThan(SOON);
     for (const page of pages) expect(page.status).toBe(200);
@@ -67,8 +66,8 @@ test('a thousand waiting requests all return each change, and none is refused wh
   }
   await untilPolling(administrator);
   expect(await administrator.countSessions(service.database.name)).toBeLessThanOrEqual(11);
-  for (const { answer, leave } of waiting) {
-    answer.catch(() => undefined);
+  for (const { response, leave } of waiting) {
+    response.catch(() => undefined);
     leave();
   }
   await untilNothingPolls(administrator);
@@ -79,7 +78,7 @@ test('a thousand readers far behind are all served at once', async () => {
     const items = Array.from({ length: 100 }, (_, n) => ({ email: `far-${round}-${n}@example.com` }));
     expect((await call('POST', '/api/v1/users/batch', { items })).status).toBe(201);
   }
-  const pages = await Promise.all(crowd(`${CHANGES}?wait=20`).map(({ answer }) => answer));
+  const pages = await Promise.all(crowd(`${CHANGES}?wait=20`).map(({ response }) => response));
 
   for (const page of pages) expect([page.status, (page.body as unknown[]).length]).toEqual([200, 100]);
 });
@@ -91,23 +90,23 @@ test('a wait beyond a thousand ends at once, until another one disconnects', asy
   const page = await until('one more is answered', () => answeredAtOnce(end));
   expect([page.status, page.body]).toEqual([200, []]);
   const leaver = waiting.shift();
-  leaver?.answer.catch(() => undefined);
+  leaver?.response.catch(() => undefined);
   leaver?.leave();
   const successor = await until('one more waits', async () => {
     const asked = ask(end);
-    return (await within(500, asked.answer)) === undefined && asked;
+    return (await within(500, asked.response)) === undefined && asked;
   });
   const ada = await createUser();
 
-  const pages = await Promise.all([successor, ...waiting].map(({ answer }) => answer));
+  const pages = await Promise.all([successor, ...waiting].map(({ response }) => response));
   for (const { body } of pages) expect(body).toEqual([change('user.created', ada, 1)]);
 });
 
 async function answeredAtOnce(target: string): Promise<ServiceResponse | undefined> {
-  const { answer, leave } = ask(target);
-  const page = await within(1000, answer);
+  const { response, leave } = ask(target);
+  const page = await within(1000, response);
   if (page) return page;
-  answer.catch(() => undefined);
+  response.catch(() => undefined);
   leave();
   return undefined;
 }

@@ -22,7 +22,7 @@ afterAll(() => administrator.end());
 const of = ({ id }: Pick<UserBody, 'id'>) => `${USERS}${id}/changes`;
 
 /** Changes as committed writers leave them: `count` of one actor, and the last one of a user with that id. */
-async function leaveUnnumbered(count: number, last: string, actor = 'somebody') {
+async function leaveUnnumbered(count: number, last: string, actor = 'other') {
   await administrator.query(`
     INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
     SELECT CASE n WHEN ${count} THEN '${last}'::uuid ELSE gen_random_uuid() END,

@@ -141,10 +141,10 @@ describe('a cursor', () => {
 
   test('of another user is 422 before an unknown user is 404', async () => {
     const cursor = cursorIn(nextOf(await call('GET', of(await createUser()))));
-    const nobody = of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' });
+    const unknown = of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' });
 
-    expect(await call('GET', `${nobody}?cursor=${cursor}`)).toEqual(
-      refusal('validation_error', nobody, { errors: ['cursor'] }),
+    expect(await call('GET', `${unknown}?cursor=${cursor}`)).toEqual(
+      refusal('validation_error', unknown, { errors: ['cursor'] }),
     );
   });
 

@@ -50,8 +50,8 @@ describe('SVC_POSTGRES_MIGRATE', () => {
 describe('a request waits at most', () => {
   async function timed(asking: Promise<Response>) {
     const start = performance.now();
-    const answer = await readResponse(await asking);
-    return { answer, milliseconds: performance.now() - start };
+    const response = await readResponse(await asking);
+    return { response, milliseconds: performance.now() - start };
   }
 
   test('SVC_POSTGRES_STATEMENT_TIMEOUT for a statement and SVC_POSTGRES_POOL_TIMEOUT for a connection', async () => {
@@ -72,7 +72,7 @@ describe('a request waits at most', () => {
     await admin.end();
     await service.stop();
 
-    expect([first.answer, second.answer]).toEqual([
+    expect([first.response, second.response]).toEqual([
       refusal('service_unavailable_error', USERS),
       refusal('service_unavailable_error', USERS),
     ]);

@@ -16,8 +16,8 @@ const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 /** The response to a request, and its duration in milliseconds. */
 async function timed(asking: Promise<ServiceResponse>) {
   const start = performance.now();
-  const answer = await asking;
-  return { answer, milliseconds: performance.now() - start };
+  const response = await asking;
+  return { response, milliseconds: performance.now() - start };
 }
 
 describe('while PostgreSQL is unavailable', () => {
@@ -41,7 +41,7 @@ describe('while PostgreSQL is unavailable', () => {
   test.each([
     ['refuses connections', () => proxy.refuse()],
     ['cuts connections', async () => proxy.reset()],
-    ['answers nothing', async () => proxy.stall()],
+    ['never responds', async () => proxy.stall()],
   ])(
     'because it %s: /health 200, /ready 503 within a second, operations 503, recovery by itself',
     async (_case, depart) => {
@@ -49,8 +49,8 @@ describe('while PostgreSQL is unavailable', () => {
       expect((await call('POST', USERS, { email: freshAddress() })).status).toBe(201);
       await depart();
 
-      const { answer, milliseconds } = await timed(call('GET', '/ready'));
-      expect(answer).toEqual(refusal('service_unavailable_error', '/ready'));
+      const { response, milliseconds } = await timed(call('GET', '/ready'));
+      expect(response).toEqual(refusal('service_unavailable_error', '/ready'));
       expect(milliseconds).toBeLessThan(2000);
       expect(await call('GET', '/health')).toEqual(probe('healthy'));
 
@@ -61,7 +61,7 @@ describe('while PostgreSQL is unavailable', () => {
         timed(call('PATCH', UNKNOWN, {})),
         timed(call('DELETE', UNKNOWN)),
       ]);
-      expect(operations.map((operation) => operation.answer)).toEqual(
+      expect(operations.map((operation) => operation.response)).toEqual(
         [USERS, USERS, UNKNOWN, UNKNOWN, UNKNOWN].map((path) => refusal('service_unavailable_error', path)),
       );
       expect(Math.max(...operations.map((operation) => operation.milliseconds))).toBeLessThan(6000);
@@ -75,19 +75,19 @@ describe('while PostgreSQL is unavailable', () => {
         },
         { seconds: 5 },
       );
-      const answers = await Promise.all(Array.from({ length: 100 }, () => call('GET', `${USERS}?limit=1`)));
-      expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
+      const responses = await Promise.all(Array.from({ length: 100 }, () => call('GET', `${USERS}?limit=1`)));
+      expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
     },
   );
 
   test('a caller without a valid token is 401, and one without the role 403', async () => {
     const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
     await proxy.refuse();
-    const nobody = await fetch(`${service.url}${USERS}`);
+    const anonymous = await fetch(`${service.url}${USERS}`);
     const lacking = await call('POST', USERS, {}, { headers: { authorization: reader } });
     await proxy.pass();
 
-    expect([nobody.status, lacking.status]).toEqual([401, 403]);
+    expect([anonymous.status, lacking.status]).toEqual([401, 403]);
   });
 
   test('the refusals are errors in the log, with their cause and without values', async () => {

@@ -161,7 +161,7 @@ describe('while no host accepts writes', () => {
     const created = await Promise.all(Array.from({ length: 30 }, () => service.create()));
     expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
     for (const response of created) expect(await hasUser(other, response)).toBe(true);
-    await until('nobody is connected to it', async () => (await one.countSessions()) === 0);
+    await until('it has no connection', async () => (await one.countSessions()) === 0);
   });
 });
 

@@ -106,10 +106,10 @@ describe('if all transactions are serializable by default,', () => {
   test('the service requests READ COMMITTED, if engine and pooler support it', async () => {
     await inDatabase(
       direct,
-      `CREATE OR REPLACE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      `CREATE OR REPLACE FUNCTION note_isolation() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          new.full_name = current_setting('transaction_isolation'); RETURN new;
        END $$`,
-      'CREATE OR REPLACE TRIGGER tell BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION tell()',
+      'CREATE OR REPLACE TRIGGER note_isolation BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION note_isolation()',
     );
     const given = await direct.createUser();
     const response = await direct.call('PATCH', USERS + given.id, {});

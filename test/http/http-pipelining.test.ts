@@ -141,19 +141,19 @@ test('a request that waits for an earlier one of its connection is in flight and
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const ask = written('GET /', [['Host', 'service.test']]);
-  const ways = ['answered', 'gone'] as const;
+  const ends = ['completed', 'closed'] as const;
 
-  for (const way of ways) {
+  for (const end of ends) {
     responses.length = 0;
     const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     connection.send(Buffer.concat(Array.from({ length: 6 }, () => ask)));
     await until('all have been received', () => responses.length === 6);
     expect([inFlight.count, inFlight.activeCount]).toEqual([6, 1]);
 
-    if (way === 'gone') connection.abort();
+    if (end === 'closed') connection.abort();
     else responses[0]?.end('first');
     // The first one is completed although its client has disconnected.
-    const left = way === 'gone' ? 1 : 0;
+    const left = end === 'closed' ? 1 : 0;
     await until('none waits', () => inFlight.count === left);
     expect(inFlight.activeCount).toBe(left);
     connection.close();

@@ -77,11 +77,11 @@ test('every response states how long a connection may be silent, except for the 
 }) => {
   const service = await startService();
   onTestFinished(service.stop);
-  const told = async (headers: Record<string, string> = {}) => {
+  const keepAliveFields = async (headers: Record<string, string> = {}) => {
     const answer = await fetch(`${service.url}/health`, { headers });
     return ['connection', 'keep-alive'].map((name) => answer.headers.get(name));
   };
 
-  expect(await told()).toEqual(['keep-alive', 'timeout=75']);
-  expect(await told({ connection: 'close' })).toEqual(['close', null]);
+  expect(await keepAliveFields()).toEqual(['keep-alive', 'timeout=75']);
+  expect(await keepAliveFields({ connection: 'close' })).toEqual(['close', null]);
 });

@@ -134,9 +134,9 @@ describe('a key', () => {
 
     expect(await post(USERS, key, { email })).toEqual(refusal('conflict_error', USERS));
     const other = freshAddress();
-    const anew = await post(USERS, key, { email: other, full_name: 'Ada' });
-    expect(anew.headers['idempotency-replayed']).toBe(undefined);
-    expect(anew.body).toEqual(user({ email: other, full_name: 'Ada' }));
+    const later = await post(USERS, key, { email: other, full_name: 'Ada' });
+    expect(later.headers['idempotency-replayed']).toBe(undefined);
+    expect(later.body).toEqual(user({ email: other, full_name: 'Ada' }));
     expect(await post(USERS, key, { email })).toEqual(refusal('idempotency_key_reused_error', USERS));
   });
 
@@ -148,7 +148,7 @@ describe('a key', () => {
     const rows = await inDatabase(
       service.database,
       `SELECT octet_length(key) AS key, octet_length(request) AS request, user_ids,
-         idempotency_keys::text ~* 'who-is|lovelace|svc-test|user-' AS tells
+         idempotency_keys::text ~* 'who-is|lovelace|svc-test|user-' AS "isFound"
        FROM idempotency_keys WHERE '${id}' = ANY (user_ids)`,
     );
     const columns = await inDatabase(
@@ -156,7 +156,7 @@ describe('a key', () => {
       "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'idempotency_keys' ORDER BY 1",
     );
 
-    expect(rows).toEqual([{ key: 32, request: 32, user_ids: [id], tells: false }]);
+    expect(rows).toEqual([{ key: 32, request: 32, user_ids: [id], isFound: false }]);
     expect(columns.map(({ name }) => name)).toEqual(['created_at', 'key', 'request', 'user_ids']);
   });
 

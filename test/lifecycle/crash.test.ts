@@ -8,8 +8,8 @@ const brokenBy = (statement: string) => ({
 });
 
 test.each([
-  ['an error that nobody catches', "throw new Error('no mail to ada@example.com')", 'no mail to ***'],
-  ['a rejection that nobody handles', "Promise.reject(new Error('a defect'))", 'a defect'],
+  ['an uncaught error', "throw new Error('no mail to ada@example.com')", 'no mail to ***'],
+  ['an unhandled rejection', "Promise.reject(new Error('a defect'))", 'a defect'],
   ['a value that is thrown and is no error', "throw 'a text'", 'thrown: a text'],
 ])(
   '%s ends the process with exit code 1, and its cause is the last line of the log',

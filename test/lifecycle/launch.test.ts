@@ -167,13 +167,13 @@ describe('npm run dev with other settings', { timeout: 60_000 }, () => {
     const port = await freePort();
     development = await startDevelopment({ SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(port) });
     const { printed } = development;
-    const told = () => printed().match(/(?<=^ {2})waiting for .*(?=\n)/gm) ?? [];
-    await until('what it waits for', () => told().length > 0);
+    const causes = () => printed().match(/(?<=^ {2})waiting for .*(?=\n)/gm) ?? [];
+    await until('what it waits for', () => causes().length > 0);
     await using _server = await startSilentServer(port);
-    await until('another cause', () => told().length > 1);
+    await until('another cause', () => causes().length > 1);
 
     const place = `waiting for PostgreSQL at 127.0.0.1:${port}: not ready:`;
-    expect(told()).toEqual([
+    expect(causes()).toEqual([
       `${place} connect ECONNREFUSED 127.0.0.1:${port}`,
       `${place} PostgreSQL did not answer in time`,
     ]);

@@ -31,7 +31,7 @@ async function endWithThreeHeld(variables: Variables) {
   const held = Array.from({ length: 3 }, () => service.call('GET', users));
   await untilUnderWay(2, service.database);
   const ended = await endedBy('SIGTERM', service);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     held.map(async (request) => {
       const response = await request;
       return { status: response.status, body: await response.json() };
@@ -40,30 +40,30 @@ async function endWithThreeHeld(variables: Variables) {
   // The table is still locked, so only the shutdown can have stopped them.
   await untilUnderWay(0, service.database, 3);
   await lock.release();
-  return { ...ended, answers };
+  return { ...ended, responses };
 }
 
 const { status, body } = refusal('service_unavailable_error', users);
 const threeRefused = Array.from({ length: 3 }, () => ({ status, body }));
 
 test('after SVC_SHUTDOWN_DRAIN_TIMEOUT remaining requests are counted, cancelled, and stopped in PostgreSQL', async () => {
-  const { seconds, answers, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' });
+  const { seconds, responses, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' });
 
   expect(exit).toEqual({ code: 0, signal: null });
   expect(seconds).toBeGreaterThan(0.7);
   expect(seconds).toBeLessThan(2.7);
   expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
   expect(service.errors()).toBe('');
 });
 
 test.each(['0', '-1'])('SVC_SHUTDOWN_DRAIN_TIMEOUT=%s ends the drain at once', async (timeout) => {
-  const { seconds, answers, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: timeout });
+  const { seconds, responses, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: timeout });
 
   expect(exit).toEqual({ code: 0, signal: null });
   expect(seconds).toBeLessThan(2);
   expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
 });
 
 test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 without a request in flight is a clean drain', async () => {
@@ -76,7 +76,7 @@ test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 without a request in flight is a clean drain'
 });
 
 test('a shorter SVC_SHUTDOWN_SERVER_TIMEOUT cancels the requests, and the drain is reported as complete', async () => {
-  const { seconds, answers, ...exit } = await endWithThreeHeld({
+  const { seconds, responses, ...exit } = await endWithThreeHeld({
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '20',
   });
@@ -85,18 +85,18 @@ test('a shorter SVC_SHUTDOWN_SERVER_TIMEOUT cancels the requests, and the drain 
   expect(seconds).toBeGreaterThan(0.7);
   expect(seconds).toBeLessThan(2.7);
   expect(drainEvents(service)).toEqual([drained]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
 });
 
 test('a longer SVC_SHUTDOWN_SERVER_TIMEOUT has no effect', async () => {
-  const { seconds, answers } = await endWithThreeHeld({
+  const { seconds, responses } = await endWithThreeHeld({
     SVC_SHUTDOWN_SERVER_TIMEOUT: '10',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7',
   });
 
   expect(seconds).toBeLessThan(2.7);
   expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
 });
 
 test('SVC_SHUTDOWN_SERVER_TIMEOUT begins with the drain, after the delay', async () => {

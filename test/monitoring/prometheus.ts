@@ -40,12 +40,12 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
   const child = spawn(prometheus, [...options, ...files], { stdio: ['ignore', 'ignore', 'pipe'] });
   const kill = () => void child.kill('SIGKILL');
   process.on('exit', kill);
-  let told = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
-    told += part;
+    output += part;
   });
   const url = `http://127.0.0.1:${port}`;
-  await until(`Prometheus is ready ${told}`, () => responses(`${url}/-/ready`), { seconds: 30 });
+  await until(`Prometheus is ready ${output}`, () => responses(`${url}/-/ready`), { seconds: 30 });
 
   const query = async (expr: string): Promise<readonly Sample[]> => {
     const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);

@@ -88,7 +88,7 @@ const CASES: readonly Case[] = [
   ['UserManagementSlow', 'none does', false, 15, bucketsOf('0+100x20', '0+100x20')],
   [
     'UserManagementSlow',
-    'who waits for changes does',
+    'requests that wait for changes do',
     false,
     15,
     bucketsOf('0+0x20', '0+100x20', '/api/v1/users/changes'),

@@ -82,13 +82,13 @@ test('a reader that recovers gets the number of dropped lines once', async () =>
   lines.flush();
   const dropped = lines.countDropped();
   const kept = 2 * MANY - dropped;
-  const told = `${dropped} dropped(${`${dropped} dropped`.length})`;
-  await until('their number', () => read().includes(told));
+  const report = `${dropped} dropped(${`${dropped} dropped`.length})`;
+  await until('their number', () => read().includes(report));
   lines.write('later');
   await endWhileReading();
 
   expect(dropped).toBeGreaterThan(MANY / 2);
-  expect(read()).toEqual([...inOrder(kept), told, summaryOf('later'), END]);
+  expect(read()).toEqual([...inOrder(kept), report, summaryOf('later'), END]);
 });
 
 test('at the end the reader gets every line', async () => {

@@ -54,10 +54,10 @@ async function expectAllAccountedFor(read: () => string): Promise<void> {
   });
   const events = lines.map((line) => JSON.parse(line));
   const logged = events.filter(({ path }) => path?.startsWith('/x/')).length;
-  const told = events.filter(({ event }) => event === 'log_lines_dropped');
+  const reports = events.filter(({ event }) => event === 'log_lines_dropped');
   // Creating the user is one more line.
   const users = events.filter(({ event }) => event === 'user_created').length;
-  expect(told).toEqual([
+  expect(reports).toEqual([
     {
       timestamp: expect.stringMatching(TIMESTAMP),
       level: 'error',
@@ -66,7 +66,7 @@ async function expectAllAccountedFor(read: () => string): Promise<void> {
     },
   ]);
   expect(logged).toBeGreaterThan(50);
-  expect(told[0].count).toBeGreaterThan(50);
+  expect(reports[0].count).toBeGreaterThan(50);
 }
 
 test('while the reader stalls, the service continues, and lines are dropped and counted', async () => {

@@ -45,13 +45,13 @@ test('while this version migrates and both serve, the responses of the first ver
   }
   const answersOf = async () => {
     const reads = [...known.keys()].map((id) => call('GET', USERS + id));
-    const answers = [
+    const responses = [
       ...(await Promise.all(reads)),
       await call('GET', `${USERS}?limit=50`),
       await call('GET', `${USERS}x`),
     ];
-    return answers.map(({ headers: { 'x-request-id': _, ...headers }, ...answer }) => ({
-      ...answer,
+    return responses.map(({ headers: { 'x-request-id': _, ...headers }, ...response }) => ({
+      ...response,
       headers,
     }));
   };
@@ -167,7 +167,7 @@ test('a million users are migrated while the first version writes, and no write 
 
   process.stdout.write(
     `1,000,000 users: migrated in ${seconds.toFixed(1)} s, beside ${writes} writes of the first version; ` +
-      `longest answer ${longest} ms, longest wait for a lock ${(longestLock * 1000).toFixed(0)} ms\n`,
+      `longest response ${longest} ms, longest wait for a lock ${(longestLock * 1000).toFixed(0)} ms\n`,
   );
   expect(wrong).toEqual([]);
   expect(longestLock).toBeLessThan(1);

@@ -24,24 +24,24 @@ describe.each(ways)('a batch %s with an email that another transaction is writin
   async function meanwhile(mode: Mode, end: 'commit' | 'release') {
     const emails = [freshAddress(), freshAddress(), freshAddress()] as const;
     const writing = await holdEmail(service.database, emails[1]);
-    const answer = batch(emails, mode);
+    const response = batch(emails, mode);
     await untilUnderWay(1, service.database);
     await writing[end]();
-    return { emails, answer: await answer };
+    return { emails, response: await response };
   }
 
   test('is 409 in atomic mode after the other commits, and nothing is stored', async () => {
-    const { emails, answer } = await meanwhile('atomic', 'commit');
+    const { emails, response } = await meanwhile('atomic', 'commit');
 
-    expect(answer).toEqual(refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] }));
+    expect(response).toEqual(refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] }));
     expect((await batch([emails[0], emails[2]], 'atomic')).status).toBe(201);
   });
 
   test('stores the other items in partial mode after the other commits', async () => {
-    const { emails, answer } = await meanwhile('partial', 'commit');
+    const { emails, response } = await meanwhile('partial', 'commit');
     const { body: problem } = refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] });
 
-    expect(answer).toEqual(
+    expect(response).toEqual(
       success(200, [
         { status: 201, user: user({ email: emails[0] }) },
         { status: 409, problem },
@@ -54,13 +54,13 @@ describe.each(ways)('a batch %s with an email that another transaction is writin
     const atomic = await meanwhile('atomic', 'release');
     const partial = await meanwhile('partial', 'release');
 
-    expect(atomic.answer).toEqual(
+    expect(atomic.response).toEqual(
       success(
         201,
         atomic.emails.map((email) => user({ email })),
       ),
     );
-    expect(partial.answer).toEqual(
+    expect(partial.response).toEqual(
       success(
         200,
         partial.emails.map((email) => ({ status: 201, user: user({ email }) })),
@@ -84,12 +84,12 @@ describe.each(ways)('concurrent batches %s of the same emails in any order', (_w
     const emails = local.map((email, index) => (index % 2 === 0 ? email : `\u00e9${email.toUpperCase()}`));
     const orders = [emails, emails.toReversed(), emails.toSorted(), emails.toSorted().toReversed()];
     const held = await holdEmail(service.database, emails[25] ?? '');
-    const answers = orders.map((order) =>
+    const responses = orders.map((order) =>
       service.call('POST', BATCH, { items: order.map((email) => ({ email })), mode }, init()),
     );
     await untilUnderWay(orders.length, service.database);
     await held.release();
-    const outcomes = await Promise.all(answers);
+    const outcomes = await Promise.all(responses);
 
     if (mode === 'atomic') {
       expect(outcomes.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);

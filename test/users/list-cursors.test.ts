@@ -120,8 +120,8 @@ describe('Link leads to the next page', () => {
   });
 
   test('with cursor if skip would exceed its maximum', async () => {
-    const moments = { created_at: 1_767_225_600_123, updated_at: 1_767_225_600_123 };
-    const user = { ...nullFields, ...(all[0] as UserBody), ...moments, version: '1' };
+    const times = { created_at: 1_767_225_600_123, updated_at: 1_767_225_600_123 };
+    const user = { ...nullFields, ...(all[0] as UserBody), ...times, version: '1' };
     const list = listingUsers(statementsRunBy(async () => rowsOf([user, user]) as never));
     const nextAfter = async (skip: string) =>
       new URLSearchParams((await list(UserListQuery.parse({ skip, limit: '1' }))).next);
@@ -191,7 +191,7 @@ describe('a cursor', () => {
     const bounded = { sort: 'created_at', created_before: '2026-01-01T00:00:00.124Z' };
     const after = cursorAfter({ created_at: Date.parse('2027-01-01T00:00:00Z'), id }, bounded);
 
-    const created = (moment: string) => encodeURIComponent(moment);
+    const created = (time: string) => encodeURIComponent(time);
     expect(await list(`cursor=${before}&created_after=${created(selection.created_after)}`)).toEqual(
       success(200, all.slice(3)),
     );
@@ -243,7 +243,7 @@ describe('422 names', () => {
     ['a filter less', 'limit=1&is_active=true&created_after=2026-01-01T00:00:00Z', 'is_active=true'],
     ['a filter more', 'limit=1&is_active=true', 'is_active=true&created_after=2026-01-01T00:00:00Z'],
     [
-      'the same moment in another text',
+      'the same time in another text',
       'limit=1&created_after=2026-01-01T00:00:00Z',
       'created_after=2026-01-01T00:00:00z',
     ],

@@ -44,8 +44,9 @@ async function write(hasEnded: () => boolean): Promise<readonly number[]> {
 }
 
 function nextWrite(turn: number): readonly [method: string, path: string, body?: unknown] {
-  const gone = turn % 3 === 2 ? leaving.splice(Math.floor(Math.random() * leaving.length), 1)[0] : undefined;
-  if (gone !== undefined) return ['DELETE', USERS + gone];
+  const deleted =
+    turn % 3 === 2 ? leaving.splice(Math.floor(Math.random() * leaving.length), 1)[0] : undefined;
+  if (deleted !== undefined) return ['DELETE', USERS + deleted];
   if (turn % 3 === 0) return ['POST', USERS, { email: freshAddress() }];
   const someone = staying[Math.floor(Math.random() * staying.length)] as UserBody;
   return ['PATCH', USERS + someone.id, { full_name: `turn ${turn}`, email: freshAddress() }];

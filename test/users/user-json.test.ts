@@ -15,8 +15,8 @@ test('a time has the text that Date writes', () => {
 
 test('times of minutes with the same place in the cache have different texts', () => {
   const minutes = [0, 256, 512, 1, 257, 0].flatMap((minute) => [minute, minute]);
-  const moments = minutes.map((minute, place) => minute * 60_000 + place);
-  expect(moments.map(isoTime)).toEqual(moments.map((moment) => new Date(moment).toISOString()));
+  const times = minutes.map((minute, place) => minute * 60_000 + place);
+  expect(times.map(isoTime)).toEqual(times.map((time) => new Date(time).toISOString()));
 });
 
 test('the JSON of a user equals that of JSON.stringify byte for byte, for any texts', () => {

@@ -54,7 +54,7 @@ function forgeries(token) {
   };
   return [
     ['a token with another signature', `${head}.${payload}.${otherSignature}`],
-    ['a token with other claims', `${head}.${encoded({ ...claims, sub: 'somebody-else' })}.${signature}`],
+    ['a token with other claims', `${head}.${encoded({ ...claims, sub: 'another-client' })}.${signature}`],
     ['a token that has been prolonged', `${head}.${encoded({ ...claims, exp: 4_000_000_000 })}.${signature}`],
     ['a token without a signature', `${head}.${payload}.`],
     ['a token that says it needs none', `${encoded({ ...header, alg: 'none' })}.${payload}.`],
