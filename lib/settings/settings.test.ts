@@ -283,12 +283,20 @@ test('tracing is on by default in production, and off in development', () => {
 test.each<readonly [string, boolean, Variables]>([
   ['without a receiver', false, {}],
   ['with a receiver', true, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' }],
-  ['with one for traces', true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:4318/v1/traces' }],
-  ['when they shall be exported', true, { OTEL_TRACES_EXPORTER: 'otlp' }],
-  ['when they shall not', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: 'none' }],
+  [
+    'with a receiver of traces',
+    true,
+    { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:4318/v1/traces' },
+  ],
+  ['if OTEL_TRACES_EXPORTER is otlp', true, { OTEL_TRACES_EXPORTER: 'otlp' }],
+  [
+    'if OTEL_TRACES_EXPORTER is none',
+    false,
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: 'none' },
+  ],
   ['as JSON', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
   [
-    'as protobuf for traces alone',
+    'as protobuf for traces only',
     true,
     {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a',

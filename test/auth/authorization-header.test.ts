@@ -24,9 +24,9 @@ describe('a request is 401 with', () => {
 
   test.each([
     ['an empty header', () => ''],
-    ['the scheme alone', () => 'Bearer'],
+    ['only the scheme', () => 'Bearer'],
     ['the scheme and a space', () => 'Bearer '],
-    ['the token alone', () => token],
+    ['only the token', () => token],
     ['Basic', () => `Basic ${token}`],
     ['DPoP', () => `DPoP ${token}`],
     ['Token', () => `Token ${token}`],
@@ -66,7 +66,7 @@ describe('a token in compact form', () => {
     ['four parts', () => `${token}.${parts()[2]}`],
     ['an empty header', () => `.${parts()[1]}.${parts()[2]}`],
     ['an empty payload', () => `${parts()[0]}..${parts()[2]}`],
-    ['dots alone', () => '..'],
+    ['only dots', () => '..'],
     ['a dot at its end', () => `${token}.`],
     ['a dot at its beginning', () => `.${token}`],
     ['padding', () => `${token}==`],

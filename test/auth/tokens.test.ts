@@ -33,14 +33,14 @@ test('one Authorization header with a good token is accepted', async () => {
 
 describe('two Authorization headers are 401', () => {
   test.each([
-    ['the same one twice', () => [`Bearer ${token}`, `Bearer ${token}`]],
-    ['a good one and another', () => [`Bearer ${token}`, 'Bearer no.such.token']],
+    ['with the same token', () => [`Bearer ${token}`, `Bearer ${token}`]],
+    ['a valid one and an invalid one', () => [`Bearer ${token}`, 'Bearer no.such.token']],
     ['another and a good one', () => ['Bearer no.such.token', `Bearer ${token}`]],
-    ['a good one and Basic', () => [`Bearer ${token}`, 'Basic YTpi']],
+    ['a valid one and Basic', () => [`Bearer ${token}`, 'Basic YTpi']],
     ['Basic and a good one', () => ['Basic YTpi', `Bearer ${token}`]],
-    ['a good one and an empty one', () => [`Bearer ${token}`, '']],
-    ['an empty one and a good one', () => ['', `Bearer ${token}`]],
-    ['one in two halves', () => ['Bearer', token]],
+    ['a valid one and an empty one', () => [`Bearer ${token}`, '']],
+    ['an empty one and a valid one', () => ['', `Bearer ${token}`]],
+    ['two halves of one', () => ['Bearer', token]],
   ])('%s', async (_case, values) => {
     const fields = values().map(
       (value, index) => [index === 0 ? 'Authorization' : 'authorization', value] as const,

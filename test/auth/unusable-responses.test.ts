@@ -59,7 +59,7 @@ describe.concurrent('a response that is not a usable key set never replaces the 
     ['a number', saying(() => '42')],
     ['a list', saying(() => `[${JSON.stringify(key.publicJwk)}]`)],
     ['an object without keys', saying(() => '{}')],
-    ['keys that are no list', saying(() => '{"keys":{"0":{}}}')],
+    ['keys that are not a list', saying(() => '{"keys":{"0":{}}}')],
     ['no keys', saying(() => '{"keys":[]}')],
     ['keys of null', saying(() => '{"keys":[null]}')],
     [
@@ -74,9 +74,9 @@ describe.concurrent('a response that is not a usable key set never replaces the 
       'keys that may only sign',
       saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, key_ops: ['sign'] }] })),
     ],
-    ['keys for key agreement alone', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
-    ['weak keys alone', saying(() => JSON.stringify(weakKey()))],
-    ['JSON that breaks off', saying(() => keysOfAttacker().slice(0, -1))],
+    ['only keys for key agreement', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
+    ['only weak keys', saying(() => JSON.stringify(weakKey()))],
+    ['incomplete JSON', saying(() => keysOfAttacker().slice(0, -1))],
     ['more than 256 KiB', saying(() => keysOfAttacker() + ' '.repeat(LIMIT))],
     [
       'more than 256 KiB, compressed to less',

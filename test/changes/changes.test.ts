@@ -66,7 +66,7 @@ describe('the feed of changes', () => {
     expect(seen).toEqual(made);
   });
 
-  test('is CloudEvents if Accept asks for them', async () => {
+  test('is CloudEvents if Accept requests them', async () => {
     const accept = { accept: 'text/html, application/cloudevents-batch+json;q=0.5' };
     expect((await call('GET', CHANGES, undefined, accept)).headers['content-type']).toBe(
       'application/cloudevents-batch+json; charset=utf-8',

@@ -87,7 +87,7 @@ test('a wait beyond a thousand ends at once, until another one disconnects', asy
   const end = `${await endOfFeed(call)}&wait=20`;
   const waiting = crowd(end);
   // Until all thousand wait, one more can still be accepted.
-  const page = await until('one more is answered', () => answeredAtOnce(end));
+  const page = await until('one more has its response', () => endedAtOnce(end));
   expect([page.status, page.body]).toEqual([200, []]);
   const leaver = waiting.shift();
   leaver?.response.catch(() => undefined);
@@ -102,7 +102,7 @@ test('a wait beyond a thousand ends at once, until another one disconnects', asy
   for (const { body } of pages) expect(body).toEqual([change('user.created', ada, 1)]);
 });
 
-async function answeredAtOnce(target: string): Promise<ServiceResponse | undefined> {
+async function endedAtOnce(target: string): Promise<ServiceResponse | undefined> {
   const { response, leave } = ask(target);
   const page = await within(1000, response);
   if (page) return page;

@@ -74,12 +74,12 @@ describe('the container', () => {
     await vi.waitFor(ask, { timeout: 10_000, interval: 200 });
   });
 
-  test('answers /health within 300 ms of its start', async () => {
+  test('serves /health within 300 ms of its start', async () => {
     const program = readFileSync(new URL('start-time.mjs', import.meta.url), 'utf8');
     const options = stage.restricted('plain', { SVC_ENV: 'production', SVC_OTEL_ENABLED: 'true' });
     const words = ['--input-type=module', '--eval', program, '300'];
     const times: number[] = JSON.parse(await docker('run', '--rm', ...options, images.service, ...words));
-    process.stdout.write(`Milliseconds from the start to the first answer: ${times.join(' ')}\n`);
+    process.stdout.write(`Milliseconds from the start to the first response: ${times.join(' ')}\n`);
 
     // The fastest start counts, because the others shared the processor with other programs.
     expect(Math.min(...times)).toBeLessThan(300);
@@ -116,7 +116,7 @@ describe('the container', () => {
     const metered = await stage.startService('plain', { SVC_OTEL_ENABLED: 'true', ...metrics });
     await untilStatus(metered, '/ready', 200);
     const program =
-      "fetch('http://127.0.0.1:9464/metrics').then(async (answer) => process.stdout.write(await answer.text()))";
+      "fetch('http://127.0.0.1:9464/metrics').then(async (response) => process.stdout.write(await response.text()))";
 
     expect(await nodeInside(metered.id, program)).toMatch(/^process_memory_usage\{.*\} \d+$/m);
   });

@@ -30,7 +30,7 @@ async function timeOf(port) {
 function statusOf(port) {
   return new Promise((resolve) => {
     const request = get({ port, path: '/health', agent: false });
-    request.on('response', (answer) => resolve(answer.resume().statusCode));
+    request.on('response', (response) => resolve(response.resume().statusCode));
     request.on('error', resolve);
   });
 }

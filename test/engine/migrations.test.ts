@@ -9,7 +9,7 @@ import { type Migration, migrate } from '../../lib/postgres/index.ts';
 import { createIndexConcurrently } from '../../lib/postgres/migrate/concurrent-index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { hold, holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../stage/locks.ts';
+import { hold, holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -195,7 +195,7 @@ test('a waiting migration stops when it is aborted', async () => {
   const running = runMigrations(settings, stopping.signal);
   await Promise.all([
     expect(running).rejects.toThrow(),
-    untilMigrationsAreAskedFor(database).then(() => stopping.abort()),
+    untilMigrationsWait(database).then(() => stopping.abort()),
   ]);
 });
 

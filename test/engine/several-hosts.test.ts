@@ -105,8 +105,8 @@ describe('the service uses, of several hosts,', () => {
   });
 
   test.each([
-    ['a server does not report it', 'in_hot_standbi\0off'],
-    ['a pooler reports what was so before a failover', 'in_hot_standby\0on\0'],
+    ['a host does not report it', 'in_hot_standbi\0off'],
+    ['a pooler reports the state before a failover', 'in_hot_standby\0on\0'],
   ])('one that reports that it accepts writes, if %s', async (_case, report) => {
     await takesNoWrites(one);
     const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
@@ -191,8 +191,8 @@ describe('when a standby is promoted', () => {
 });
 
 test.each([
-  ['one server', 1],
-  ['a list of servers', 2],
+  ['one host', 1],
+  ['a list of hosts', 2],
 ])(
   'with %s, sessions that end in the packet of their start are 503, and no other session ends',
   async (_case, count) => {

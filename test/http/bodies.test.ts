@@ -212,9 +212,9 @@ describe('422 is the response', () => {
   test.each([
     ['that is empty', ''],
     ['that is white space', ' \n'],
-    ['that is no JSON', '{"email": "a@b", }'],
+    ['that is not JSON', '{"email": "a@b", }'],
     ['in single quotes', "{'email': 'a@b'}"],
-    ['that breaks off', '{"email": "a@b"'],
+    ['that is incomplete', '{"email": "a@b"'],
     ['of two values', '{"email": "a@b"} {}'],
     ['with a byte order mark', '\uFEFF{"email": "a@b"}'],
     ['with NaN in it', '{"email": "a@b", "n": NaN}'],

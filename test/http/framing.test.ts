@@ -48,7 +48,7 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
     ['a TLS handshake', Buffer.from('16030100c8010000c4030300', 'hex')],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['an unknown version', 'GET /health HTTP/9.9\r\nHost: a\r\n\r\n'],
-    ['lines that end with LF alone', 'GET /health HTTP/1.1\nHost: a\n\n'],
+    ['lines that end with a bare LF', 'GET /health HTTP/1.1\nHost: a\n\n'],
     ['a space in the target', 'GET /hea lth HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a control character in the target', 'GET /hea\x01lth HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a byte above 7F in the target', Buffer.from('GET /h\xe9 HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1')],
@@ -73,11 +73,11 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
     ['a length in hexadecimal digits', ['Content-Length: 0x2']],
     ['a length beyond all numbers', ['Content-Length: 99999999999999999999999']],
     ['two lengths', ['Content-Length: 2', 'Content-Length: 3']],
-    ['one length twice', ['Content-Length: 2', 'Content-Length: 2']],
+    ['a repeated length', ['Content-Length: 2', 'Content-Length: 2']],
     ['a list of lengths', ['Content-Length: 2, 2']],
     ['a length and chunks', ['Content-Length: 2', 'Transfer-Encoding: chunked']],
     ['chunks and a length', ['Transfer-Encoding: chunked', 'Content-Length: 2']],
-    ['chunks twice', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked']],
+    ['repeated chunks', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked']],
     ['chunks that are encoded again', ['Transfer-Encoding: chunked, gzip']],
   ])('%s', async (_case, framing) => {
     expect(await send(`${create(...framing)}{}`)).toEqual(refusal('bad_request_error', USERS));
@@ -98,7 +98,7 @@ describe('400 is the response to a body that does not match its head:', () => {
     ['a size that is not a number', ['Transfer-Encoding: chunked'], 'zz\r\n{}\r\n0\r\n\r\n'],
     ['a size too small', ['Transfer-Encoding: chunked'], '1\r\n{}\r\n0\r\n\r\n'],
     ['an infinite size', ['Transfer-Encoding: chunked'], 'ffffffffffffffffff\r\n{}'],
-    ['lines that end with LF alone', ['Transfer-Encoding: chunked'], '2\n{}\n0\n\n'],
+    ['lines that end with a bare LF', ['Transfer-Encoding: chunked'], '2\n{}\n0\n\n'],
     ['an endless extension', ['Transfer-Encoding: chunked'], `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
     ['an encoding that is not chunked', ['Transfer-Encoding: gzip'], '{}'],
     ['an encoding named like it', ['Transfer-Encoding: xchunked'], '2\r\n{}\r\n0\r\n\r\n'],
@@ -132,9 +132,9 @@ describe('400 is the response to a body that does not match its head:', () => {
 describe('the Host header', () => {
   test.each([
     ['missing', []],
-    ['there twice', ['Host: localhost', 'Host: localhost']],
-    ['there twice, once empty', ['Host: localhost', 'Host:']],
-    ['there twice, with another value', ['Host: a.example', 'Host: b.example']],
+    ['repeated', ['Host: localhost', 'Host: localhost']],
+    ['repeated, once empty', ['Host: localhost', 'Host:']],
+    ['repeated with another value', ['Host: a.example', 'Host: b.example']],
   ])('is 400 when it is %s', async (_case, fields) => {
     const head = ['GET /health HTTP/1.1', ...fields, 'Connection: close', '', ''].join('\r\n');
 

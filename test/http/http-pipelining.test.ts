@@ -96,7 +96,7 @@ test('a connection with many waiting requests is not read further, and all have 
   // More than the kernel buffers for both sides.
   expect(socket.writableLength).toBeGreaterThan(5_000_000);
   await lock.release();
-  await until('all are answered', () => answers === 2 * pairs + 1, { seconds: 30 });
+  await until('all have responses', () => answers === 2 * pairs + 1, { seconds: 30 });
 });
 
 test('a client that ends its side after its requests gets all responses', async ({ onTestFinished }) => {

@@ -107,7 +107,7 @@ describe('a method that the parser does not know', () => {
 
   test.each([
     ['no token', 'F(O /health HTTP/1.1'],
-    ['not alone', 'FOO BAR /health HTTP/1.1'],
+    ['followed by another word', 'FOO BAR /health HTTP/1.1'],
     ['two spaces before its target', 'FOO  /health HTTP/1.1'],
     ['without a target', 'FOO HTTP/1.1'],
     ['before a target without a slash', 'FOO health HTTP/1.1'],
@@ -116,7 +116,7 @@ describe('a method that the parser does not know', () => {
     ['before a target longer than a head may be', `FOO /${'x'.repeat(17_000)} HTTP/1.1`],
     ['before another protocol', 'FOO /health RTSP/1.0'],
     ['before another version', 'FOO /health HTTP/2.0'],
-    ['on a line that ends with LF alone', 'FOO /health HTTP/1.1\nA: b'],
+    ['on a line that ends with a bare LF', 'FOO /health HTTP/1.1\nA: b'],
   ])('is not HTTP if it is %s', async (_case, line) => {
     expect(await send(Buffer.from(`${line}\r\nHost: a\r\n\r\n`, 'latin1'))).toEqual(refuseInvalidHttp('/'));
   });

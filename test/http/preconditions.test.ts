@@ -66,7 +66,7 @@ describe('If-Match is not satisfied', () => {
   test.each([
     ['another version', '"2"'],
     ['a weak tag', 'W/"1"'],
-    ['weak tags alone', 'W/"1", W/"2"'],
+    ['only weak tags', 'W/"1", W/"2"'],
     ['a list without it', '"0", "2", "3"'],
     ['no version at all', '"abc"'],
     ['a version with something to it', '"1-gzip"'],
@@ -79,9 +79,9 @@ describe('If-Match is not satisfied', () => {
     ['a tag in single quotation marks', "'1'"],
     ['half a tag', '"1'],
     ['letters beyond ASCII', '"\u00e9"'],
-    ['what only holds a tag', 'x"1"'],
+    ['a text that contains a tag', 'x"1"'],
     ['a tag with something behind it', '"1"x'],
-    ['nothing', ''],
+    ['an empty value', ''],
     ['commas', ',,'],
   ])('by %s: 412, and nothing is written', async (_case, ifMatch) => {
     const given = await createUser();

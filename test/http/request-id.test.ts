@@ -36,17 +36,17 @@ describe('the inbound value', () => {
   test.each([
     ['is empty', ''],
     ['is longer than 128 characters', 'x'.repeat(129)],
-    ['has a space in it', 'a b'],
-    ['has a tab in it', 'a\tb'],
-    ['has a letter beyond ASCII in it', 'caf\xe9'],
-    ['has bytes of UTF-8 in it', Buffer.from('🌍').toString('latin1')],
+    ['contains a space', 'a b'],
+    ['contains a tab', 'a\tb'],
+    ['contains a letter outside of ASCII', 'caf\xe9'],
+    ['contains bytes of UTF-8', Buffer.from('🌍').toString('latin1')],
   ])('is replaced by a UUID version 4 if it %s', async (_case, value) => {
     expect(await idFor(value)).toMatch(UUID_4);
   });
 
   test.each([
     ['two', ['one', 'two']],
-    ['the same twice', ['one', 'one']],
+    ['two equal ones', ['one', 'one']],
     ['one and an empty one', ['one', '']],
     ['an empty one and one', ['', 'one']],
     ['three', ['one', 'two', 'three']],

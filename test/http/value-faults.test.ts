@@ -10,7 +10,7 @@ function detailsFor(schema: z.ZodType, value: unknown): readonly string[] {
 
 describe('a fault has the default detail', () => {
   test.each<readonly [string, z.ZodType, unknown, string]>([
-    ['when the value is missing', z.object({ a: z.string() }), {}, 'must be present'],
+    ['for a missing value', z.object({ a: z.string() }), {}, 'must be present'],
     ['for a string', z.string(), 1, 'must be a string'],
     ['for a number', z.number(), '1', 'must be a number'],
     ['for an integer', z.int(), 1.5, 'must be an integer'],
@@ -19,7 +19,7 @@ describe('a fault has the default detail', () => {
     ['for an object', z.object({}), [], 'must be an object'],
     ['for one of some texts', z.enum(['a', 'b']), 'c', 'must be one of: a, b'],
     ['for one text', z.literal('a'), 'b', 'must be one of: a'],
-    ['for a type of JavaScript alone', z.date(), 'now', 'must be an allowed value'],
+    ['for a type that JSON lacks', z.date(), 'now', 'must be an allowed value'],
     ['for a size', z.array(z.string()).max(1), ['a', 'b'], 'must be an allowed value'],
     ['for a form', z.email(), 'a', 'must be an allowed value'],
     ['for one of some shapes', z.union([z.string(), z.boolean()]), 1, 'must be an allowed value'],

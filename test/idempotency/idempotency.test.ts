@@ -189,7 +189,7 @@ test.each([
   ['for its values', USERS, { email: 'none' }, 422],
   ['for a taken email', USERS, { email: 'TAKEN@example.com' }, 409],
   ['for its items', BATCH, { items: [{ email: 'none' }] }, 422],
-  ['for an email that it has twice', BATCH, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 422],
+  ['for a repeated email', BATCH, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 422],
   ['for taken emails', BATCH, { items: [{ email: freshAddress() }, { email: 'TAKEN@example.com' }] }, 409],
 ])('a request that was refused %s stores nothing', async (_case, path, body, status) => {
   await post(USERS, 'taken', { email: 'taken@example.com' });

@@ -16,7 +16,7 @@ describe('a valid key is', () => {
     ['a comma, in quotes', '"one,two"'],
     ['a quote that does not begin it', 'it"s'],
     ['a single quotation mark', "'"],
-    ['what looks like parameters', 'k;a=1'],
+    ['text like parameters', 'k;a=1'],
   ])('%s', async (_case, key) => {
     const email = freshAddress();
 
@@ -26,8 +26,8 @@ describe('a valid key is', () => {
 
   test.each([
     ['in quotes and without', 'same-1', '"same-1"'],
-    ['with a quote in it, and that escaped', 'sa"me', '"sa\\"me"'],
-    ['with a backslash in it, and that escaped', 'sa\\me', '"sa\\\\me"'],
+    ['with a quote, bare or escaped', 'sa"me', '"sa\\"me"'],
+    ['with a backslash, bare or escaped', 'sa\\me', '"sa\\\\me"'],
     ['with spaces and tabs around it', 'same-2', ' \t same-2\t '],
   ])('the same key %s', async (_case, one, other) => {
     const email = freshAddress();
@@ -45,8 +45,8 @@ describe('a valid key is', () => {
 
 describe('422 names all faults, and an invalid key is', () => {
   test.each([
-    ['nothing', ''],
-    ['nothing in quotes', '""'],
+    ['empty', ''],
+    ['empty quotes', '""'],
     ['256 characters', 'k'.repeat(256)],
     ['256 characters in quotes', `"${'k'.repeat(256)}"`],
     ['a space', 'a b'],
@@ -55,14 +55,14 @@ describe('422 names all faults, and an invalid key is', () => {
     ['a comma at the end', 'a,'],
     ['two strings', '"a", "b"'],
     ['a string that does not end', '"a'],
-    ['a string that goes on', '"a"b'],
+    ['a string with text after it', '"a"b'],
     ['a parameter of a string', '"a";x=1'],
     ['a string with a lone backslash', '"a\\b"'],
     ['one quote', '"'],
     ['a tab', 'a\tb'],
     ['letters beyond ASCII', 'caf\u00e9'],
     ['letters beyond ASCII in quotes', '"caf\u00e9"'],
-    ['a space that is not of ASCII', 'k\u00a0'],
+    ['a space outside of ASCII', 'k\u00a0'],
   ])('%s', async (_case, key) => {
     const errors = ['Idempotency-Key', '#/email'];
 

@@ -36,7 +36,7 @@ interface Operation {
 export function render(folder: string, given: readonly Resource[] = []): readonly Resource[] {
   const { resources = [], components = [], configMapGenerator = [], ...rest } = read(folder);
   const { patches = [], namespace, images = [], ...unknown } = rest;
-  if (Object.keys(unknown).length > 0) throw new Error(`${folder} asks for ${Object.keys(unknown)}`);
+  if (Object.keys(unknown).length > 0) throw new Error(`${folder} contains ${Object.keys(unknown)}`);
 
   let all = [...given, ...resources.flatMap((path) => resourcesAt(join(folder, path)))];
   for (const path of components) all = [...render(join(folder, path), all)];

@@ -41,7 +41,7 @@ describe('an event is accepted', () => {
     ['with pathParameters of a catch-all', { pathParameters: { proxy: `api/v1/users/${ID}` } }],
     ['of a stage with a name', { rawPath: `/prod${USERS}${ID}`, stage: 'prod' }],
     ['of a stage with a name, at a domain of its own', { stage: 'prod' }],
-    ['with a path that something stands before', { rawPath: `/mapped${USERS}${ID}` }, `/mapped${USERS}${ID}`],
+    ['with a base path', { rawPath: `/mapped${USERS}${ID}` }, `/mapped${USERS}${ID}`],
     ['without rawQueryString and isBase64Encoded', { rawQueryString: undefined, isBase64Encoded: undefined }],
     ['without rawPath', { rawPath: undefined }],
   ])('%s', async (_case, { stage: named, ...spoilt }: Record<string, unknown>, instance = USERS + ID) => {
@@ -90,9 +90,9 @@ describe('an incomplete event gets a response', () => {
     ['an empty object', {}],
     ['members that are null', { rawPath: null, headers: null, requestContext: null, body: null }],
     ['an empty request context', { rawPath: '/', headers: {}, requestContext: {} }],
-    ['a path that is no well-formed text', { rawPath: '/\ud800' }],
-    ['a path that is no text', { rawPath: ['/'] }],
-    ['a body that is no text', { body: { email: 'ada@example.com' } }],
+    ['a path that is not well-formed text', { rawPath: '/\ud800' }],
+    ['a path that is not text', { rawPath: ['/'] }],
+    ['a body that is not text', { body: { email: 'ada@example.com' } }],
   ])('%s', async (_case, event) => {
     expect(await call('getUser', event)).toMatchObject({ status: 401 });
     expect(await call('health', event)).toMatchObject({ status: 200, body: { status: 'healthy' } });

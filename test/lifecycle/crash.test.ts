@@ -10,7 +10,7 @@ const brokenBy = (statement: string) => ({
 test.each([
   ['an uncaught error', "throw new Error('no mail to ada@example.com')", 'no mail to ***'],
   ['an unhandled rejection', "Promise.reject(new Error('a defect'))", 'a defect'],
-  ['a value that is thrown and is no error', "throw 'a text'", 'thrown: a text'],
+  ['a thrown value that is not an Error', "throw 'a text'", 'thrown: a text'],
 ])(
   '%s ends the process with exit code 1, and its cause is the last line of the log',
   async (_, statement, message) => {

@@ -191,7 +191,7 @@ describe('npm run dev with other settings', { timeout: 60_000 }, () => {
       { SVC_HOST: 'nowhere.invalid' },
       /^The service cannot listen: .* See SVC_HOST, /m,
     ],
-    ['a setting that is none', { SVC_LOG_LEVEL: 'loud' }, /SVC_LOG_LEVEL/],
+    ['an invalid value', { SVC_LOG_LEVEL: 'loud' }, /SVC_LOG_LEVEL/],
   ])('ends with exit code 1 and names the setting for %s', async (_case, variables, message) => {
     development = await startDevelopment(variables);
 

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
-import { holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../stage/locks.ts';
+import { holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
@@ -72,7 +72,7 @@ test('migrations that wait for another instance do not delay the exit', async ()
   const host = await startBuiltHost(environmentOf(database, issuer));
   cleanUps.push(host.remove);
   await host.untilListening();
-  await untilMigrationsAreAskedFor(database);
+  await untilMigrationsWait(database);
   const { seconds, ...exit } = await endedBy('SIGTERM', host);
 
   expect(exit).toEqual(inOrder);
@@ -87,7 +87,7 @@ test('an identity provider that never responds does not delay the exit', async (
   cleanUps.push(provider.stop);
   const host = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
   await host.untilEvent('database_migrated');
-  await until('the keys are asked for', () => provider.fetches > 0, { every: 5 });
+  await until('the keys are fetched', () => provider.fetches > 0, { every: 5 });
   const { seconds, ...exit } = await endedBy('SIGTERM', host);
 
   expect(provider.fetches).toBe(1);

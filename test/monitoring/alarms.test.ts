@@ -124,7 +124,7 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
     await start();
     const table = await holdUsers(service.database);
     const flood = Array.from({ length: 300 }, () =>
-      service.call('GET', USERS).then((answer) => answer.text()),
+      service.call('GET', USERS).then((response) => response.text()),
     );
     await untilFiring('UserManagementOverloaded');
 

@@ -69,8 +69,8 @@ const CASES: readonly Case[] = [
     15,
     requests('0+50x20', '422', '0+50x20'),
   ],
-  ['UserManagementDefect', 'the first 500 comes', true, 8, requests('0+97x20', '500', '_x8 1 1 1')],
-  ['UserManagementDefect', 'another comes', true, 12, requests('0+97x20', '500', '7+0x9 8 8 8')],
+  ['UserManagementDefect', 'the first 500', true, 8, requests('0+97x20', '500', '_x8 1 1 1')],
+  ['UserManagementDefect', 'another 500', true, 12, requests('0+97x20', '500', '7+0x9 8 8 8')],
   [
     'UserManagementDefect',
     'the last one was half an hour ago',

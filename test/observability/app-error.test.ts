@@ -40,14 +40,14 @@ describe('app_error', () => {
   const email = 'somebody@example.com';
 
   test.each<[string, Parameters<typeof service.call>, number, RegExp]>([
-    ['a path that cannot be decoded', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
+    ['a path that is not percent-encoded UTF-8', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
     ['an unknown path', ['GET', '/nowhere?token=secret'], 404, /path does not exist/],
     ['an unknown user', ['GET', unknown], 404, /no user with this id/],
-    ['a method that the path does not know', ['PUT', users], 405, /supports only these methods: /],
+    ['a method that the path does not support', ['PUT', users], 405, /supports only these methods: /],
     ['a media type that is not JSON', ['POST', users, undefined, { body: 'x' }], 415, /application\/json/],
     ['a body over the limit', ['POST', users, { email, full_name: 'x'.repeat(2000) }], 413, /1024 bytes/],
-    ['values that are not allowed', ['POST', users, { email: 'nobody' }], 422, /not valid/],
-    ['a query value that is not allowed', ['GET', `${users}?limit=0`], 422, /not valid/],
+    ['invalid values', ['POST', users, { email: 'nobody' }], 422, /not valid/],
+    ['an invalid query value', ['GET', `${users}?limit=0`], 422, /not valid/],
   ])('is logged for %s', async (_case, [method, path, ...rest], status, message) => {
     const response = await service.call(method, path, ...rest);
     const requestId = response.headers.get('x-request-id');
@@ -95,7 +95,7 @@ describe('app_error', () => {
   });
 
   test.each([
-    ['what is not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
+    ['bytes that are not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
     ['a request without Host', written('GET /health'), 400, '/health'],
     ['the method CONNECT', written('CONNECT example.com:443', [['Host', 'example.com:443']]), 400, '/'],
     ['headers that are too large', written('GET /health', [['X-Large', 'x'.repeat(20_000)]]), 431, '/health'],

@@ -84,7 +84,7 @@ test.each<readonly [string, PlainAttributes]>([
 test.each([
   ['the first of its trace', undefined],
   ['with a caller', { isRemote: true }],
-  ['with a caller that has a state', { isRemote: true, traceState: new TraceState('vendor=1,other=ab') }],
+  ['with the tracestate of a caller', { isRemote: true, traceState: new TraceState('vendor=1,other=ab') }],
   ['within another', { isRemote: false }],
 ])('a span equals that of the SDK: %s', (_case, parent) => {
   const ids = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };

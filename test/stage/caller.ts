@@ -17,5 +17,5 @@ export function callerOf(url: string, issuer: Issuer) {
 /** Waits until /ready is 200. */
 export async function untilReady(url: string): Promise<void> {
   const isReady = async () => (await fetch(`${url}/ready`).catch(() => undefined))?.ok;
-  await until('/ready answers 200', isReady);
+  await until('/ready is 200', isReady);
 }

@@ -48,7 +48,7 @@ export async function connectTo(url: string) {
     },
     /** The next complete response. A response to HEAD has no content, with any Content-Length. */
     async answer({ toHead = false } = {}): Promise<ServiceResponse> {
-      const { answer, length } = await until(() => firstAnswerIn(received, toHead), 'a whole answer');
+      const { answer, length } = await until(() => firstAnswerIn(received, toHead), 'a complete response');
       received = received.subarray(length);
       return answer;
     },
@@ -86,7 +86,7 @@ export async function lastAnswer(url: string, content: string | Buffer): Promise
   connection.send(content);
   const answer = await connection.answer({ toHead: content.toString().startsWith('HEAD ') });
   const rest = await connection.rest();
-  if (rest !== '') throw new Error(`more came than one answer: ${rest}`);
+  if (rest !== '') throw new Error(`there was more than one response: ${rest}`);
   return answer;
 }
 

@@ -37,10 +37,10 @@ export const holdMigrations = (database: Database) =>
   hold(database, 'SELECT pg_advisory_lock(6083215794301857261)');
 
 /** Waits until an instance waits for the lock of the migrations. */
-export async function untilMigrationsAreAskedFor(database: Database): Promise<void> {
+export async function untilMigrationsWait(database: Database): Promise<void> {
   const client = await connect(database);
   try {
-    await until('the lock of the migrations is asked for', async () => {
+    await until('a session waits for the lock of the migrations', async () => {
       const { rowCount } = await client.query(
         "SELECT FROM pg_stat_activity WHERE datname = $1 AND query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid()",
         [database.name],

@@ -82,7 +82,7 @@ function answersPing(address: object): Promise<boolean> {
       response.resume();
       resolve(true);
     });
-    ping.on('timeout', () => ping.destroy(new Error('no answer')));
+    ping.on('timeout', () => ping.destroy(new Error('no response')));
     ping.on('error', () => resolve(false));
     ping.end();
   });

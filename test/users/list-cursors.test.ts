@@ -235,10 +235,10 @@ describe('a cursor', () => {
 
 describe('422 names', () => {
   test.each([
-    ['filters where there were none', 'limit=1', 'is_active=true'],
+    ['filters for a cursor without filters', 'limit=1', 'is_active=true'],
     ['another sort', 'limit=1', 'sort=-created_at'],
-    ['no filters where there were some', 'limit=1&is_active=true', ''],
-    ['no sort where there was one', 'limit=1&sort=-created_at', ''],
+    ['no filters for a cursor with filters', 'limit=1&is_active=true', ''],
+    ['no sort for a cursor with a sort', 'limit=1&sort=-created_at', ''],
     ['another value', 'limit=1&is_active=true', 'is_active=false'],
     ['a filter less', 'limit=1&is_active=true&created_after=2026-01-01T00:00:00Z', 'is_active=true'],
     ['a filter more', 'limit=1&is_active=true', 'is_active=true&created_after=2026-01-01T00:00:00Z'],
@@ -299,9 +299,9 @@ describe('422 names', () => {
     ['a number', () => '1'],
     ['an id', () => '00000000-0000-0000-0000-000000000001'],
     ['cut off', (cursor) => cursor.slice(0, -1)],
-    ['cut off by a whole group', (cursor) => cursor.slice(0, -4)],
+    ['shorter by a complete group', (cursor) => cursor.slice(0, -4)],
     ['longer', (cursor) => `${cursor}A`],
-    ['longer by a whole group', (cursor) => `${cursor}AAAA`],
+    ['longer by a complete group', (cursor) => `${cursor}AAAA`],
     ['padded', (cursor) => `${cursor}=`],
     ['padded and encoded', (cursor) => `${cursor}%3D`],
     ['with a space before it', (cursor) => `%20${cursor}`],
