@@ -37,7 +37,7 @@ describe('app_error', () => {
 
   const users = '/api/v1/users/';
   const unknown = `${users}${UNKNOWN_ID}`;
-  const email = 'somebody@example.com';
+  const email = 'another@example.com';
 
   test.each<[string, Parameters<typeof service.call>, number, RegExp]>([
     ['a path that is not percent-encoded UTF-8', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
