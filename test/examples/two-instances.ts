@@ -18,7 +18,11 @@ export async function startTwoInstances() {
   const urls = await Promise.all(hosts.map((host) => host.untilListening()));
   await Promise.all(urls.map(untilReady));
   return {
+    url: urls[0] as string,
     ports: urls.map((url) => Number(new URL(url).port)),
+    environment,
+    database,
+    issueToken: issuer.issueToken,
     credentials: { ACCEPT_TOKEN_URL: issuer.tokenEndpoint, ACCEPT_CLIENT_ID: 'acceptance' },
     async stop() {
       await Promise.all([...hosts.map((host) => host.remove()), issuer.stop()]);

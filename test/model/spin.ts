@@ -72,7 +72,7 @@ function resultIn(output: string): Result {
   const isCycle = /acceptance cycle/.test(output);
   const property = figure(/\((\d+)==0\)\) \(at depth/);
   return {
-    states: figure(/(\d+) states, stored/),
+    states: figure(/([\d.]+(?:e\+\d+)?) states, stored/),
     depth: figure(/depth reached (\d+)/),
     seconds: figure(/elapsed time ([\d.e+-]+)/),
     megabytes: figure(/([\d.]+)\s+total actual memory usage/),

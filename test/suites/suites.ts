@@ -66,11 +66,11 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   client: {
     proves:
-      'The client and its examples work in Node.js 24 and 20, Bun and Deno, and so does the command users.',
-    needs: 'jq, psql, and the npm registry for 350 MB of packages',
+      'The client and its examples work in Node.js 24 and 20, Bun and Deno, and so does the command users. Clients by three other generators compile and work.',
+    needs: 'jq, psql, and the npm registry for 500 MB of packages',
     takes: '3 minutes',
     prepare:
-      'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && tsc -p test/client',
+      'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && npm ci --ignore-scripts --prefix test/client/generators && tsc -p test/client',
   },
   monitoring: {
     proves: 'Every alarm fires and clears, with a real Prometheus.',
@@ -79,9 +79,9 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     tests: { testTimeout: 120_000 },
   },
   examples: {
-    proves: 'The examples in infra/examples/ work without a change.',
+    proves: 'The examples in infra/examples/ and the workflows of infra/api.md work without a change.',
     needs: 'nginx and haproxy',
-    takes: '20 seconds',
+    takes: 'a minute',
   },
   restore: {
     proves: 'The commands of infra/postgresql/README.md back up and restore, while users are written.',

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Acceptable, startAcceptable } from '../accept/stage.ts';
+
+const DOCUMENT = join(import.meta.dirname, '../../infra/openapi.json');
+const PROGRAMS = join(import.meta.dirname, 'generators/node_modules/.bin');
+
+/** The service that a generated client calls. */
+type Target = { readonly url: string; readonly token: string };
+
+type Generator = {
+  readonly command: readonly [program: string, ...args: string[]];
+  /** The configuration of a generator that does not take everything as options. */
+  readonly configuration?: (target: Target) => string;
+  /** Creates a user, creates it again, and lists it. Its types are those of the document, and not `any`. */
+  readonly program: (target: Target) => string;
+};
+
+const GENERATORS: Readonly<Record<string, Generator>> = {
+  'hey-api': {
+    command: ['openapi-ts', '-i', DOCUMENT, '-o', 'hey-api', '--no-log-file'],
+    program: ({ url, token }) => `
+import { client } from './hey-api/client.gen.js';
+import { createUser, listUsers } from './hey-api/index.js';
+
+client.setConfig({ baseUrl: '${url}', auth: '${token}' });
+const email = 'hey-api+1@example.com';
+const created = await createUser({ body: { email, full_name: 'Ada' } });
+const again = await createUser({ body: { email } });
+const listed = await listUsers({ query: { email, is_active: true } });
+const ids: string[] = listed.data?.map(({ id }) => id) ?? [];
+// @ts-expect-error The document has no such member.
+void created.data?.name;
+console.log(created.data?.full_name, again.error?.type, ids.length, ids[0] === created.data?.id);`,
+  },
+  orval: {
+    command: ['orval', '--config', 'orval.mjs'],
+    configuration: ({ url }) =>
+      `export default ${JSON.stringify({
+        users: { input: DOCUMENT, output: { target: 'orval-client.ts', client: 'fetch', baseUrl: url } },
+      })};`,
+    program: ({ token }) => `
+import { createUser, listUsers } from './orval-client.js';
+
+const options = { headers: { authorization: 'Bearer ${token}' } };
+const email = 'orval+1@example.com';
+const created = await createUser({ email, full_name: 'Ada' }, options);
+const again = await createUser({ email }, options);
+const listed = await listUsers({ email, is_active: true }, options);
+if (created.status !== 201 || again.status !== 409 || listed.status !== 200) throw new Error('another status');
+const ids: string[] = listed.data.map(({ id }) => id);
+// @ts-expect-error The document has no such member.
+void created.data.name;
+console.log(created.data.full_name, again.data.type, ids.length, ids[0] === created.data.id);`,
+  },
+  'swagger-typescript-api': {
+    command: ['swagger-typescript-api', 'generate', '-p', DOCUMENT, '-o', '.', '--name', 'swagger-client.ts'],
+    program: ({ url, token }) => `
+import { Api, type HttpResponse, type Problem } from './swagger-client.js';
+
+const headers = { authorization: 'Bearer ${token}' };
+const { api } = new Api({ baseUrl: '${url}', securityWorker: () => ({ headers }) });
+const email = 'swagger-typescript-api+1@example.com';
+const created = await api.createUser({ email, full_name: 'Ada' });
+const again = await api.createUser({ email }).catch((refused: HttpResponse<never, Problem>) => refused);
+const listed = await api.listUsers({ email, is_active: true });
+const ids: string[] = listed.data.map(({ id }) => id);
+// @ts-expect-error The document has no such member.
+void created.data.name;
+console.log(created.data.full_name, again.error.type, ids.length, ids[0] === created.data.id);`,
+  },
+};
+
+const TYPESCRIPT = {
+  compilerOptions: {
+    strict: true,
+    module: 'nodenext',
+    target: 'es2022',
+    lib: ['es2023', 'dom', 'dom.iterable'],
+  },
+};
+
+let service: Acceptable;
+let folder: string;
+
+beforeAll(async () => {
+  service = await startAcceptable();
+  folder = mkdtempSync(join(tmpdir(), 'user-management-generators-'));
+  write('package.json', '{ "name": "caller", "private": true, "type": "module" }');
+  write('tsconfig.json', JSON.stringify(TYPESCRIPT));
+  const target = { url: service.url, token: await service.tokens.issueToken({ clientId: 'generators' }) };
+  for (const [name, { command, configuration, program }] of Object.entries(GENERATORS)) {
+    const [file, ...args] = command;
+    if (configuration) write(`${name}.mjs`, configuration(target));
+    write(`${name}-program.ts`, program(target));
+    await run(join(PROGRAMS, file), ...args);
+  }
+});
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await service.stop();
+});
+
+const write = (name: string, content: string) => writeFileSync(join(folder, name), content);
+
+/** Runs a program in the folder with this Node, and returns what it prints. */
+async function run(program: string, ...args: readonly string[]): Promise<string> {
+  const ended = promisify(execFile)(process.execPath, [program, ...args], {
+    cwd: folder,
+    env: { HOME: folder, NO_COLOR: '1' },
+  });
+  return (await ended.catch((error) => Promise.reject(new Error(`${error.stdout}${error.stderr}`)))).stdout;
+}
+
+test('the clients of all generators compile with strict types', async () => {
+  expect(await run(join(PROGRAMS, 'tsc'), '-p', '.')).toBe('');
+});
+
+test.each(Object.keys(GENERATORS))('the client by %s creates and lists a user', async (name) => {
+  expect(await run(`${name}-program.js`)).toBe('Ada urn:svc:error:conflict_error 1 true\n');
+});
