@@ -1,10 +1,10 @@
 import { execve } from 'node:process';
 
-/** What a name after `npm run suite --` or `npm run lab --` stands for. */
+/** The meaning of a name after `npm run suite --` or `npm run lab --`. */
 export type Choice = {
   /** A sentence. */
   readonly proves: string;
-  /** What it needs apart from Node 24 and PostgreSQL, which the project brings. */
+  /** Requirements beyond Node 24 and PostgreSQL, which the project installs. */
   readonly needs?: string;
   /** How long it takes on two cores. */
   readonly takes: string;
@@ -13,8 +13,8 @@ export type Choice = {
 };
 
 /**
- * Replaces this process by the command that the first word of the command line chooses, so that signals reach it. Without
- * such a word, lists what there is.
+ * Replaces this process by the command that the first argument names, so that signals reach it. Without an argument,
+ * lists all names.
  */
 export function runChosen(script: string, choices: Readonly<Record<string, Choice>>): void {
   const [name, ...words] = process.argv.slice(2);
