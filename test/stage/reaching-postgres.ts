@@ -21,6 +21,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/{http/{request-id,check-order,overload},changes/crowd,engine/crowded-executor}.test.ts':
     'about HTTP, tokens and the load that an instance takes',
   'test/{changes,engine}/*plans.test.ts': 'about plans, which a connection of the test’s own asks for',
+  'test/http-rules/**': 'about HTTP messages',
   'test/parity/**': 'about the ways to run; functions have a pooler of their own in the suite lambda',
 };
 
