@@ -12,8 +12,8 @@ export type HttpResponse = {
     readonly statusLine: string;
     /** In milliseconds of the clock. */
     readonly receivedAt: number;
-    /** What came for a second request on the same connection. */
-    readonly afterwards: 'a response' | 'the end' | 'other bytes';
+    /** What came for a second request on the same connection, if one was sent. */
+    readonly afterwards?: 'a response' | 'the end' | 'other bytes';
   };
 };
 

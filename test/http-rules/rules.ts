@@ -133,7 +133,7 @@ export const RULES = {
     source: 'RFC 9112 sections 9.3 and 9.6',
     says: 'A connection persists, unless the response has the connection option close, or the request had it.',
     find: ({ request, response }) => {
-      if (!response.onSocket) return [];
+      if (!response.onSocket?.afterwards) return [];
       const isClosing = [response.fields, request.fields].some((fields) =>
         listOf({ fields }, 'connection').some((option) => option.toLowerCase() === 'close'),
       );
