@@ -63,6 +63,13 @@ runChosen('lab', {
     needs: 'the npm registry, and a quiet machine',
     command: 'node infra/client/prepare.mjs && exec node test/client/import-export.ts',
   },
+  fuzz: {
+    proves:
+      'Requests made from infra/openapi.json, good and bad, alone and in sequences, are answered as the document says.',
+    takes:
+      '10 minutes, or less with -- --cases 10000; -- --seed <n> repeats a run, and -- --only <title> a part of it',
+    command: 'exec node test/fuzz/lab.ts',
+  },
   guard: {
     proves:
       'Counts what each kind of request costs, and writes it to test/benchmark/guard/figures.json. npm test refuses 10 % more.',

@@ -22,6 +22,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
     'test HTTP, tokens and the load of an instance',
   'test/{changes,engine}/*plans.test.ts': 'test plans, on a connection of their own',
   'test/parity/**': 'test host and functions; functions run behind a pooler in the suite lambda',
+  'test/http/rules/**': 'test HTTP messages',
 };
 
 /** The files that reach PostgreSQL, by their imports, except for these. */
