@@ -10,7 +10,7 @@ export default defineConfig(({ mode }) => ({
       '**/node_modules/**',
     ],
     globalSetup: ['test/stage/postgres.ts'],
-    // Processes, not threads: the tests send signals, and end in ways that would take a thread's neighbours along.
+    // Processes, not threads, because a test that sends a signal or ends its process would end other threads, too.
     pool: 'forks',
     maxWorkers: 3,
     testTimeout: 20_000,

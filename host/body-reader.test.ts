@@ -7,7 +7,7 @@ import { BodyReader } from './body-reader.ts';
 test.each([
   ['a part of its body', 'Content-Length: 100\r\n\r\n{"email"'],
   ['all of its body', 'Content-Length: 2\r\n\r\n{}'],
-])('a caller that sends %s and leaves before it is asked for has broken off', async (_case, rest) => {
+])('a body is incomplete if the client sends %s and disconnects before it is read', async (_case, rest) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1');

@@ -16,7 +16,7 @@ async function isWhole(reader: Socket): Promise<boolean> {
     .endsWith(`\r\n\r\n${body}`);
 }
 
-test('answers are waited for until they are sent, also those that are written meanwhile', async () => {
+test('the writer waits until all responses are sent, also those written meanwhile', async () => {
   const responseWriter = new ResponseWriter(new UnflushedResponses(3 * body.length));
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => responses.push(response)).listen(0, '127.0.0.1');
@@ -56,7 +56,7 @@ test.each([
   '\u007f\u0080ÿ',
   `${'x'.repeat(50_000)}田😀`,
   '田'.repeat(70_000),
-])('a body is sent as UTF-8, whatever it holds and however long it is', async (text) => {
+])('a body is sent as UTF-8, with any content and length', async (text) => {
   const responseWriter = new ResponseWriter();
   const server = createServer((_request, response) =>
     responseWriter.write(response, { ...result, body: text }, false),

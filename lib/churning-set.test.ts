@@ -15,7 +15,7 @@ function leftInOldSpace(kind: string): number {
     const all = new ${kind}();
     const first = {};
     all.add(first);
-    // What has lived through two garbage collections is old.
+    // An object that survives two garbage collections is old.
     gc();
     gc();
     all.delete(first);
@@ -29,18 +29,18 @@ function leftInOldSpace(kind: string): number {
     }
     console.log((used() - before) / 1e6);`;
   const options = ['--expose-gc', '--max-semi-space-size=1', '--max-old-space-size=4096'];
-  // Without its own collections of the old space all that was ever moved there can be seen.
+  // Without collections of the old space it contains everything that was ever moved there.
   const words = [...options, '--initial-old-space-size=1000', '--input-type=module', '--eval', program];
   return Number(execFileSync(process.execPath, words, { encoding: 'utf8' }));
 }
 
-describe('a set whose members come and go', () => {
-  test('leaves none of them to the collection of the old space, as a plain Set would', () => {
+describe('a set with changing members', () => {
+  test('leaves no member to the collection of the old space, as a plain Set would', () => {
     expect(leftInOldSpace('Set')).toBeGreaterThan(50);
     expect(leftInOldSpace('ChurningSet')).toBeLessThan(5);
   });
 
-  test('has those that are in it, in the order in which they came, however many have come and gone', () => {
+  test('has its members in the order of insertion, after any number of changes', () => {
     const all = new ChurningSet<number>();
     const expected = new Set<number>();
     for (let n = 0; n < 5000; n += 1) {
@@ -61,7 +61,7 @@ describe('a set whose members come and go', () => {
     expect([...all]).toEqual(['one']);
   });
 
-  test('goes on with those that are left when one is deleted in a loop over it', () => {
+  test('continues with the remaining members after a deletion during iteration', () => {
     const all = new ChurningSet<number>();
     for (let n = 0; n < 10; n += 1) all.add(n);
     const seen: number[] = [];
@@ -73,7 +73,7 @@ describe('a set whose members come and go', () => {
     expect(seen).toEqual([0, 2, 4, 6, 8]);
   });
 
-  test('is empty when it is cleared', () => {
+  test('is empty after clear()', () => {
     const all = new ChurningSet<number>();
     all.add(1);
     all.clear();

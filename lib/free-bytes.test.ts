@@ -3,7 +3,7 @@ import { freeBytes } from './free-bytes.ts';
 
 const MEGABYTE = 1_000_000;
 
-test('the memory of bytes is given back at once', () => {
+test('the memory of a buffer is freed at once', () => {
   const bytes = Buffer.alloc(50 * MEGABYTE, 'x');
   const before = process.memoryUsage().arrayBuffers;
   freeBytes(bytes);
@@ -11,7 +11,7 @@ test('the memory of bytes is given back at once', () => {
   expect(before - process.memoryUsage().arrayBuffers).toBeGreaterThan(40 * MEGABYTE);
 });
 
-test('but not where other bytes share it', () => {
+test('the memory of a buffer is not freed if it is shared', () => {
   const shared = Buffer.alloc(2 * MEGABYTE, 'x');
   freeBytes(shared.subarray(MEGABYTE));
   const short = [Buffer.from('one'), Buffer.from('two')] as const;

@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => void server.close().closeAllConnections());
 
-/** A client that has sent its request, and reads nothing yet; and the response to it. */
+/** A client that has sent its request and does not read, and the response to it. */
 async function ask(requests = REQUEST): Promise<readonly [Socket, ServerResponse]> {
   const socket = connect(port, '127.0.0.1').pause();
   socket.on('error', () => {});
@@ -46,7 +46,7 @@ function answer(response: ServerResponse, text = body): ServerResponse {
   return response;
 }
 
-/** What comes on a connection until it ends with this. */
+/** The bytes that a connection receives until they end with this text. */
 async function readUntil(socket: Socket, end: string): Promise<string> {
   const chunks: Buffer[] = [];
   let last = '';
@@ -58,7 +58,7 @@ async function readUntil(socket: Socket, end: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-test('when clients hold twice too much, the one is cut off who was answered first', async () => {
+test('when clients hold twice the limit, the connection with the earliest response is closed', async () => {
   const asked = [await ask(), await ask(), await ask(), await ask()];
   const destroyed = asked.map(([, response]) => answer(response)).map((response) => response.destroyed);
 
@@ -66,7 +66,7 @@ test('when clients hold twice too much, the one is cut off who was answered firs
   for (const [socket] of asked) socket.destroy();
 });
 
-test('when they hold too much, those are cut off who do not read, until what is left is not too much', async () => {
+test('when clients hold more than the limit, connections that do not read are closed until the rest is within the limit', async () => {
   const asked = [await ask(), await ask()];
   await Promise.race(asked.map(([, response]) => once(answer(response), 'close')));
 
@@ -76,25 +76,25 @@ test('when they hold too much, those are cut off who do not read, until what is 
   for (const [socket] of asked) socket.destroy();
 });
 
-test('a client who does not read is cut off by itself, too', async () => {
+test('a single client that does not read is disconnected, too', async () => {
   const [socket, response] = await ask();
   const cut = once(answer(response), 'close');
   const begun = performance.now();
   await cut;
 
   expect(response.writableFinished).toBe(false);
-  // Others would be waited for, for ten seconds.
+  // With others the wait would be ten seconds.
   expect(performance.now() - begun).toBeGreaterThan(5000);
   socket.destroy();
 });
 
-test('a client who reads again is waited for, however long its next answer takes to make', async () => {
+test('a client that reads again stays connected, also if its next response takes long', async () => {
   const [socket, first] = await ask(REQUEST.repeat(2));
   answer(first);
   const received = readUntil(socket, 'the next');
   const second = await nextResponse();
   await once(first, 'close');
-  // Longer than any of those may last who do not read.
+  // Longer than a client that does not read stays connected.
   await sleep(1000);
   answer(second, 'the next');
 

@@ -12,11 +12,11 @@ const places = [
   { position: Number.MAX_SAFE_INTEGER, identity: '9f86d081', userId: USER },
 ];
 
-test.each(places)('the cursor of %j leads back to it', (place) => {
+test.each(places)('the cursor of %j encodes this place', (place) => {
   expect(placeIn(changeCursor(place))).toEqual(place);
 });
 
-test.each(places)('what is left of the cursor of %j, cut at either end, is no cursor', (place) => {
+test.each(places)('a truncated cursor of %j is not a cursor', (place) => {
   const cursor = changeCursor(place);
   for (let length = 1; length < cursor.length; length += 1)
     expect([cursor.slice(0, -length), cursor.slice(length)].map(placeIn)).toEqual([undefined, undefined]);
@@ -26,11 +26,11 @@ test.each([
   ['.0', { position: 0, userId: undefined }],
   ['.16', { position: 16, userId: undefined }],
   [`${PLAIN}.9007199254740991`, { position: Number.MAX_SAFE_INTEGER, userId: USER }],
-])('a cursor of earlier versions is the place that it was: %s', (text, place) => {
+])('a cursor of earlier versions encodes its place: %s', (text, place) => {
   expect(placeIn(encode(text))).toEqual({ ...place, identity: undefined });
 });
 
-describe('is no cursor', () => {
+describe('a cursor must not be', () => {
   test.each([
     '',
     '.',
@@ -60,7 +60,7 @@ describe('is no cursor', () => {
     `9f86d081.${PLAIN}.16..`,
     `${PLAIN}.9f86d081.16.`,
     '..16.',
-  ])('what encodes %j', (text) => {
+  ])('the encoding of %j', (text) => {
     expect(placeIn(encode(text))).toBeUndefined();
   });
 

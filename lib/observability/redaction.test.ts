@@ -49,7 +49,10 @@ const around = fc.constantFrom(
   'é',
 );
 
-/** How often each character is percent-encoded, in turn; one that cannot stand in a path is encoded once at least. */
+/**
+ * How often each character is percent-encoded, in turn. A character that is not allowed in a path is encoded at least
+ * once.
+ */
 const encodings = fc.infiniteStream(fc.integer({ min: 0, max: 3 }));
 
 function encoded(text: string, times: Iterable<number>): string {
@@ -85,7 +88,7 @@ describe('redactedPath', () => {
     expect(redactedPath(path)).toBe('/api/v1/users/***');
   });
 
-  test('masks the segment of a token or an address, whatever stands around it and however it is encoded', () => {
+  test('masks the segment of a token or an email, beside any text and in any encoding', () => {
     fc.assert(
       fc.property(secret, around, around, encodings, (hidden, before, after, times) => {
         const segment = encoded(before + hidden + after, times);
@@ -96,14 +99,14 @@ describe('redactedPath', () => {
     );
   });
 
-  test('a path of more than 2048 characters with an address in it is masked whole', () => {
+  test('masks a path of more than 2048 characters with an email completely', () => {
     const orders = '/orders'.repeat(300);
 
     expect(redactedPath(orders)).toBe(orders);
     expect(redactedPath(`${orders}/ada%40example.com`)).toBe('***');
   });
 
-  test('leaves every other path as it is', () => {
+  test('does not change any other path', () => {
     const segment = fc.oneof(fc.uuid(), fc.stringMatching(/^[\w~!$'()*+,;=:-]{0,30}(\.\w{1,9})?$/));
     const plain = fc
       .array(segment.filter((text) => !text.includes('eyJ')))
@@ -121,7 +124,7 @@ describe('redactedPath', () => {
 });
 
 describe('redactedText', () => {
-  test('masks the words of a User-Agent with a token or an address in them, and leaves the others', () => {
+  test('masks the words of a User-Agent that contain a token or an email, and no others', () => {
     fc.assert(
       fc.property(secret, around, around, encodings, (hidden, before, after, times) => {
         const word = encoded(before + hidden + after, times);
@@ -132,13 +135,13 @@ describe('redactedText', () => {
     );
   });
 
-  test('finds what Node has read as Latin-1 and was sent as UTF-8', () => {
+  test('masks UTF-8 that Node read as Latin-1', () => {
     const sent = Buffer.from('billing/1.0 ada\uff20example.com').toString('latin1');
 
     expect(redactedText(sent)).toBe('billing/1.0 ***');
   });
 
-  test('leaves the names of browsers and clients as they are', () => {
+  test('does not change the names of browsers and clients', () => {
     for (const agent of [
       'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
       'curl/8.14.1',
@@ -152,7 +155,7 @@ describe('redactedText', () => {
 });
 
 describe('redactedMessage', () => {
-  test('masks the words with a token or an address in them', () => {
+  test('masks the words that contain a token or an email', () => {
     fc.assert(
       fc.property(
         secret.filter((text) => AS_IN_MESSAGES.test(text)),
@@ -169,16 +172,16 @@ describe('redactedMessage', () => {
     "Cannot find package '@middy/core' imported from /app/node_modules/@middy/util/index.js",
     'column "email" of relation "users" does not exist',
     'connect ECONNREFUSED 127.0.0.1:5432',
-  ])('leaves %s as it is', (message) => {
+  ])('does not change %s', (message) => {
     expect(redactedMessage(message)).toBe(message);
   });
 });
 
-/** Tokens whose header has no white space before its first member: others are found in paths and headers alone. */
+/** Tokens without white space before the first member of the header. Others are masked only in paths and headers. */
 const AS_IN_MESSAGES = /@|\uff20|\ufe6b|eyJ/;
 
 describe('redactedCause', () => {
-  test('masks message and stack, of inner causes too, and keeps the frames', () => {
+  test('masks message and stack, also of inner causes, and keeps the frames', () => {
     const inner = new Error('no mail to ada@example.com');
     const cause = redactedCause(new TypeError('token eyJhbGciOiJSUzI1NiJ9 refused', { cause: inner }));
 
@@ -194,7 +197,7 @@ describe('redactedCause', () => {
     });
   });
 
-  test('of several errors without a message of their own tells those of each, masked', () => {
+  test('has the masked messages of all errors of an aggregate without a message', () => {
     const errors = [new Error('connect ECONNREFUSED ::1:5432'), new Error('no mail to ada@example.com')];
 
     expect(redactedCause(new AggregateError(errors))).toEqual({
@@ -206,7 +209,7 @@ describe('redactedCause', () => {
     });
   });
 
-  test.each(['22P02', '23514', 'P0001'])('tells nothing of what PostgreSQL says with %s', (code) => {
+  test.each(['22P02', '23514', 'P0001'])('has no message of PostgreSQL for %s', (code) => {
     const error = Object.assign(new Error('Ada Lovelace\n    at Marylebone'), {
       code,
       name: 'error',
@@ -219,7 +222,7 @@ describe('redactedCause', () => {
     expect(JSON.stringify(cause)).not.toMatch(/Ada|Marylebone/);
   });
 
-  test('tells nothing of a message that has changed since the stack was taken', () => {
+  test('has no message that has changed since the stack was captured', () => {
     const error = new Error('of ada@example.com');
     expect(error.stack).toContain('ada@example.com');
     error.message = 'of somebody';
@@ -229,12 +232,12 @@ describe('redactedCause', () => {
 });
 
 describe('maskedEmail', () => {
-  test('leaves the first character and what stands after the @', () => {
+  test('has the first character and the part after the @', () => {
     expect(maskedEmail('ada@example.com')).toBe('a***@example.com');
   });
 });
 
-// What took the square of its length would not come to an end in time.
+// With quadratic costs these would not end in time.
 test.each([
   ['one run', 'x'],
   ['runs of a token', 'xxxxxxxxxx.'],
@@ -247,7 +250,7 @@ test.each([
   ['segments', '/%40'],
   ['words', ' @'],
   ['scopes of packages', '@x/'],
-])('a megabyte of %s takes no longer than in proportion', (_what, part) => {
+])('a megabyte of %s takes proportionally long at most', (_what, part) => {
   const text = part.repeat(1_000_000 / part.length);
 
   for (const redacted of [redactedPath(text), redactedText(text), redactedMessage(text)]) {

@@ -6,7 +6,7 @@ import { requestContexts } from './request-contexts.ts';
 const contexts = requestContexts();
 const KEY = createContextKey('tenant');
 
-/** Runs as a request whose caller has sent `tenant`, and which has a span with this id. */
+/** Runs as a request with the header `tenant` and a span with this id. */
 function asRequest<Result>(spanId: string, tenant: string, serve: () => Result): Result {
   return withinRequest({ requestId: spanId, answeredBy: Number.POSITIVE_INFINITY }, () => {
     const request = currentRequest();
@@ -23,7 +23,7 @@ test('outside of requests the context is empty', () => {
   expect(contexts.active()).toBe(ROOT_CONTEXT);
 });
 
-test("within a request it has the request's span and what the caller has sent, also after waiting", async () => {
+test("within a request it has the request's span and its headers, also after waiting", async () => {
   const both = [FIRST, SECOND].map((id) =>
     asRequest(id, `of ${id}`, async () => {
       await new Promise(setImmediate);
@@ -38,7 +38,7 @@ test("within a request it has the request's span and what the caller has sent, a
   expect(contexts.active()).toBe(ROOT_CONTEXT);
 });
 
-test('a context that is entered goes before that of the request, and is left again', async () => {
+test('an entered context replaces that of the request until it is left', async () => {
   const entered = ROOT_CONTEXT.setValue(KEY, 'entered');
   await asRequest(FIRST, 'sent', async () => {
     await contexts.with(entered, async () => {
@@ -49,7 +49,7 @@ test('a context that is entered goes before that of the request, and is left aga
   });
 });
 
-test('a request that is served within a context has its own', () => {
+test('a request that is served within a context has a context of its own', () => {
   const outer = ROOT_CONTEXT.setValue(KEY, 'outer');
 
   contexts.with(outer, () => {
@@ -58,7 +58,7 @@ test('a request that is served within a context has its own', () => {
   });
 });
 
-test('a function runs in the context that it is bound to, with what it is given', () => {
+test('a function runs in the context to which it is bound, with its arguments', () => {
   const entered = ROOT_CONTEXT.setValue(KEY, 'bound');
   const bound = contexts.bind(entered, (given: string) => [given, contexts.active().getValue(KEY)]);
 

@@ -11,7 +11,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 
 const read = (variables: Variables = {}) => readSettings({ ...REQUIRED, ...variables });
 
-/** What the refusal of these variables says. */
+/** The message of the refusal of these variables. */
 function refusalOf(variables: Variables): string {
   try {
     readSettings(variables);
@@ -27,7 +27,7 @@ const TOKENS = (settings: Settings) => settings.oauth;
 const POSTGRES = (settings: Settings) => settings.postgres;
 const SHUTDOWN = (settings: Settings) => settings.shutdown;
 
-/** Each setting: where it is read, what it accepts and as what, and what it refuses. */
+/** Each setting: its place in the result, accepted values with their results, and refused values. */
 const SETTINGS: readonly (readonly [
   name: string,
   of: (settings: Settings) => unknown,
@@ -237,7 +237,7 @@ const SETTINGS: readonly (readonly [
   ],
 ];
 
-test('the defaults', () => {
+test('every optional setting has its default', () => {
   expect(read()).toMatchObject({
     environment: 'development',
     logLevel: 'info',
@@ -283,12 +283,20 @@ test('tracing is on by default in production, and off in development', () => {
 test.each<readonly [string, boolean, Variables]>([
   ['without a receiver', false, {}],
   ['with a receiver', true, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' }],
-  ['with one for traces', true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:4318/v1/traces' }],
-  ['when they shall be exported', true, { OTEL_TRACES_EXPORTER: 'otlp' }],
-  ['when they shall not', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: 'none' }],
+  [
+    'with a receiver of traces',
+    true,
+    { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:4318/v1/traces' },
+  ],
+  ['if OTEL_TRACES_EXPORTER is otlp', true, { OTEL_TRACES_EXPORTER: 'otlp' }],
+  [
+    'if OTEL_TRACES_EXPORTER is none',
+    false,
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: 'none' },
+  ],
   ['as JSON', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
   [
-    'as protobuf for traces alone',
+    'as protobuf for traces only',
     true,
     {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a',
@@ -296,7 +304,7 @@ test.each<readonly [string, boolean, Variables]>([
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
     },
   ],
-])('whether spans leave as protobuf: %s, %s', (_case, expected, variables) => {
+])('spans are sent as protobuf or not: %s, %s', (_case, expected, variables) => {
   expect(read(variables).otel.exportsProtobuf).toBe(expected);
 });
 
@@ -314,7 +322,7 @@ describe.each(SETTINGS)('%s', (name, of, accepts, refuses) => {
     });
   }
 
-  test('counts as unset when it is empty', () => {
+  test('is unset if it is empty', () => {
     if (name in REQUIRED) expect(refusalOf({ ...REQUIRED, [name]: '' })).toContain(name);
     else expect(read({ [name]: '' })).toEqual(read());
   });
@@ -324,7 +332,7 @@ describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
   const servers = (hosts: string, ports: string) =>
     read({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }).postgres.servers;
 
-  test('name as many servers as there are hosts, with one port for all of them or one each', () => {
+  test('name as many hosts as given, with one port for all of them or one each', () => {
     expect(servers('a,b', '5433')).toEqual([
       { host: 'a', port: 5433 },
       { host: 'b', port: 5433 },
@@ -340,7 +348,7 @@ describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
     ['a', '1,2'],
     ['a,b', '1,2,3'],
     ['a,b,c', '1,2'],
-  ])('are refused where %j has the ports %j, and so is every other fault', (hosts, ports) => {
+  ])('are refused if %j has the ports %j, beside every other fault', (hosts, ports) => {
     const variables = { SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports, SVC_LOG_LEVEL: 'loud' };
 
     expect(refusalOf({ ...REQUIRED, ...variables })).toBe(
@@ -349,7 +357,7 @@ describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
     );
   });
 
-  test.each([',', 'a,', 'a,,b', ' '])('are refused where a host is missing: %j', (hosts) => {
+  test.each([',', 'a,', 'a,,b', ' '])('are refused if a host is missing: %j', (hosts) => {
     expect(refusalOf({ ...REQUIRED, SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: '1,2,3' })).toBe(
       'The settings are not valid.\n  SVC_POSTGRES_HOST is not valid: it accepts a host, or several separated by commas',
     );
@@ -357,7 +365,7 @@ describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
 });
 
 describe('a required setting', () => {
-  test.each(Object.keys(REQUIRED))('is named when it is missing: %s', (name) => {
+  test.each(Object.keys(REQUIRED))('is named if it is missing: %s', (name) => {
     const message = refusalOf({ ...REQUIRED, [name]: undefined });
 
     expect(message).toMatch(new RegExp(`${name} .*required.*accepts .+`));
@@ -369,7 +377,7 @@ describe('the refusal', () => {
   const wrong = SETTINGS.filter(([, , , refuses]) => refuses.length > 0).map(([name]) => name);
   const secret = 'hunter2-hunter2';
 
-  test('names every offending setting, what it accepts, and no other', () => {
+  test('names exactly the invalid settings, with their accepted values', () => {
     const message = refusalOf({
       ...Object.fromEntries(wrong.map((name) => [name, `${secret}:`])),
       SVC_OAUTH_ISSUER: undefined,
@@ -380,7 +388,7 @@ describe('the refusal', () => {
     expect(named.sort()).toEqual([...wrong, 'SVC_OAUTH_ISSUER', 'SVC_OAUTH_AUDIENCE'].sort());
   });
 
-  test('prints no value, and so no secret', () => {
+  test('contains no value, and so no secret', () => {
     const all = SETTINGS.map(([name]) => [name, `${secret}:`]);
 
     expect(refusalOf(Object.fromEntries(all))).not.toContain(secret);
@@ -396,7 +404,7 @@ describe('the refusal', () => {
     ['SVC_OAUTH_JWKS_REFRESH', ['5', '3600']],
     ['SVC_OAUTH_CLOCK_TOLERANCE', ['0', '300']],
     ['SVC_CHANGES_RETENTION', ['1', '3650', 'changes can no longer be turned off']],
-  ])('says what %s accepts', (name, words) => {
+  ])('describes the accepted values of %s', (name, words) => {
     const message = refusalOf({ ...REQUIRED, [name]: ':' });
 
     for (const word of words) expect(message).toContain(word);
@@ -414,24 +422,24 @@ test.each([
     ['/run/secrets/password', 'http://localhost:2773/x'],
     ['file:///run/x', 'ftp://x'],
   ],
-])('%s accepts %j, and not %j', (name, accepted, refused) => {
+])('%s accepts %j, but not %j', (name, accepted, refused) => {
   for (const value of accepted) expect(read({ [name]: value }).unknown).toEqual([]);
   for (const value of refused) expect(refusalOf({ ...REQUIRED, [name]: value })).toContain(name);
 });
 
 describe('an unknown SVC_ name', () => {
-  test('is told, and stops nothing', () => {
+  test('is reported, and does not prevent the start', () => {
     const variables = { SVC_LOGLEVEL: 'debug', SVC_: 'x', SVC_POSTGRES_PASSWROD: 'x', svc_env: 'production' };
 
     expect(read(variables).unknown.toSorted()).toEqual(['SVC_', 'SVC_LOGLEVEL', 'SVC_POSTGRES_PASSWROD']);
   });
 
-  test('is nothing of ours without SVC_, or when it is empty', () => {
+  test('is ignored without SVC_, or if it is empty', () => {
     expect(read({ PATH: '/bin', NODE_ENV: 'x', MY_SVC_ENV: 'x', SVC_TYPO: '' }).unknown).toEqual([]);
   });
 });
 
-describe('SVC_REQUEST_ID_HEADER is no field', () => {
+describe('SVC_REQUEST_ID_HEADER must not be a header', () => {
   const lists = {
     'of RFC 9110': [
       ...['*', 'Accept', 'Accept-Charset', 'Accept-Encoding', 'Accept-Language', 'Accept-Ranges', 'Allow'],
@@ -485,7 +493,7 @@ describe('SVC_REQUEST_ID_HEADER is no field', () => {
     'Hosts',
     'x-amzn-trace-id',
     '-',
-  ])('which %s is not', (name) => {
+  ])('that is %s', (name) => {
     expect(REQUEST_ID(read({ SVC_REQUEST_ID_HEADER: name }))).toBe(name);
   });
 });

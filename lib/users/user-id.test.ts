@@ -7,10 +7,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** The moment in an id, in milliseconds since 1970 (RFC 9562 section 5.7). */
+/** The time in an id, in milliseconds since 1970 (RFC 9562 section 5.7). */
 const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
 
-test('ids are UUIDs of version 7, each greater than the one before it', () => {
+test('ids are UUIDs of version 7, each greater than the previous one', () => {
   const before = Date.now();
   const ids = Array.from({ length: 5000 }, newUserId);
   const after = Date.now();
@@ -22,7 +22,7 @@ test('ids are UUIDs of version 7, each greater than the one before it', () => {
   expect(timeOf(ids.at(-1) ?? '')).toBeLessThanOrEqual(after);
 });
 
-test('ids go on growing when the clock is set back', () => {
+test('ids continue to grow after the clock is set back', () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   vi.setSystemTime(new Date('2036-01-01T00:00:00Z'));
   const before = newUserId();
@@ -33,7 +33,7 @@ test('ids go on growing when the clock is set back', () => {
   expect(ids.map(timeOf)).toEqual(ids.map(() => Date.parse('2036-01-01T00:00:00Z')));
 });
 
-test('the random bits of no two ids are alike', () => {
+test('no two ids have the same random bits', () => {
   const endOf = (id: string) => id.slice(-12);
 
   expect(new Set(Array.from({ length: 1000 }, () => endOf(newUserId()))).size).toBe(1000);

@@ -1,4 +1,4 @@
-// npm run accept -- <url>: black-box checks of a running deployment, wherever it is. See README.md beside this file.
+// npm run accept -- <url>: black-box checks of a running deployment. See README.md beside this file.
 import { environmentHelp, optionsOf, USAGE, UsageError } from './options.mjs';
 import { createReport } from './report.mjs';
 import { run } from './run.mjs';

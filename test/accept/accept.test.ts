@@ -18,8 +18,8 @@ const verdict = (report: string) =>
     .at(-1)
     ?.replace(/ in [\d.]+ s\./, '');
 
-describe('a deployment that holds', () => {
-  test('is told so with exit code 0, and nothing is left in it', async () => {
+describe('a correct deployment', () => {
+  test('passes with exit code 0, and no test users remain', async () => {
     const { code, report } = await accept([service.url, '--profile', 'full'], service.credentials);
 
     expect(report).toMatch(/\d+ held, 0 did not, 0 skipped, in [\d.]+ s\. The deployment holds\.\n$/);
@@ -27,7 +27,7 @@ describe('a deployment that holds', () => {
     expect(await service.users()).toEqual(service.others);
   });
 
-  test('holds where deletion requires a role of its own', async () => {
+  test('passes if deletion requires a role of its own', async () => {
     const strict = await startAcceptable({ SVC_OAUTH_DELETE_ROLE: 'users.delete' });
     const { code, report } = await accept([strict.url, '--profile', 'full'], {
       ...strict.credentials,
@@ -41,7 +41,7 @@ describe('a deployment that holds', () => {
     expect(code).toBe(0);
   });
 
-  test('is only read unless told otherwise', async () => {
+  test('is only read by default', async () => {
     const front = await startBreaking(service.url, {});
     const { code, report } = await accept([front.url], service.credentials);
     await front.stop();
@@ -50,7 +50,7 @@ describe('a deployment that holds', () => {
     expect(new Set(front.seen.map(({ method }) => method))).toEqual(new Set(['GET', 'HEAD', 'OPTIONS']));
   });
 
-  test('may be checked with a token that is given', async () => {
+  test('can be checked with a given token', async () => {
     const token = await service.tokens.issueToken({ clientId: 'given' });
     const { code, report } = await accept([service.url, '--profile=full'], { ACCEPT_TOKEN: token });
 
@@ -58,7 +58,7 @@ describe('a deployment that holds', () => {
     expect(code, report).toBe(0);
   });
 
-  test('may have other settings, and may be mounted under a path', async () => {
+  test('can have other settings, and a base path', async () => {
     const other = await startAcceptable({
       SVC_REQUIRE_IF_MATCH: 'true',
       SVC_REQUEST_ID_HEADER: 'X-Correlation-ID',
@@ -80,7 +80,7 @@ describe('a deployment that holds', () => {
     expect(report).toContain('✓ without `If-Match` it is 428');
   });
 
-  test('npm run dev is one', { timeout: 60_000 }, async () => {
+  test('is npm run dev', { timeout: 60_000 }, async () => {
     const development = await startDevelopment();
     const banner = await development.untilBanner();
     const [, url = ''] = /ready on (\S+)/.exec(banner) ?? [];
@@ -95,8 +95,8 @@ describe('a deployment that holds', () => {
   });
 });
 
-describe('what cannot be judged ends with exit code 2, since', () => {
-  test('nothing answers there', async () => {
+describe('a check without a result ends with exit code 2 if', () => {
+  test('the deployment does not respond', async () => {
     const { code, report } = await accept(['http://127.0.0.1:1', '--profile', 'full'], service.credentials);
 
     expect([code, verdict(report)]).toEqual([
@@ -114,7 +114,7 @@ describe('what cannot be judged ends with exit code 2, since', () => {
     ]);
   });
 
-  test('the token endpoint refuses, and its secret is not shown', async () => {
+  test('the token endpoint refuses, and its secret is not printed', async () => {
     const wrong = { ...service.credentials, ACCEPT_SCOPE: 'nothing', ACCEPT_CLIENT_SECRET: 'hunter2' };
     const { code, report } = await accept([service.url], wrong);
 
@@ -125,7 +125,7 @@ describe('what cannot be judged ends with exit code 2, since', () => {
     expect(report).not.toContain('hunter2');
   });
 
-  test.each(['no-token', 'a.b.c'])('the token is none: %s', async (token) => {
+  test.each(['no-token', 'a.b.c'])('the token is invalid: %s', async (token) => {
     const { code, report } = await accept([service.url], { ACCEPT_TOKEN: token });
 
     expect([code, verdict(report)]).toEqual([
@@ -156,7 +156,7 @@ describe('what cannot be judged ends with exit code 2, since', () => {
     [['http://a', 'http://b'], 'Exactly one URL has to be given.'],
     [['http://a', '--profile', 'all'], '--profile is one of read-only, full.'],
     [['http://a', '--fast'], 'Unknown option --fast.'],
-  ])('the words %j are not understood', async (words, message) => {
+  ])('the arguments %j are invalid', async (words, message) => {
     const { code, report } = await accept(words);
 
     expect([code, report.split('\n')[0]]).toEqual([2, message]);

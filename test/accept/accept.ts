@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** How a run of the acceptance checks ended, and what it said. */
+/** The exit code and the output of a run of the acceptance checks. */
 export type Acceptance = { readonly code: number | null; readonly report: string; readonly failed: string[] };
 
-/** Runs them as `npm run accept -- ...` does, with no other environment than `variables`. */
+/** Runs the checks as `npm run accept -- ...` does, with exactly this environment. */
 export async function accept(
   words: readonly string[],
   variables: Readonly<Record<string, string>> = {},

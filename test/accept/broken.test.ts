@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-describe.concurrent('a deployment is found to be broken where', () => {
+describe.concurrent('the checks report a deployment in which', () => {
   test.each(FAULTS)('$title', async (fault) => {
     const front = await startBreaking(service.url, fault);
     const profile = fault.isSeenReading ? 'read-only' : 'full';
@@ -23,6 +23,6 @@ describe.concurrent('a deployment is found to be broken where', () => {
   });
 });
 
-test('a broken deployment is left with the users that it had, as they were', async () => {
+test('the existing users of a broken deployment stay unchanged', async () => {
   expect(await service.users()).toEqual(service.others);
 });

@@ -1,22 +1,22 @@
 import { Mismatch } from './expect.mjs';
 
-/** In milliseconds; also what waits for changes is answered before. */
+/** In milliseconds. A request that waits for changes ends earlier, too. */
 const TIMEOUT = 30_000;
 
-/** Nothing that could be judged: unreachable, or no token to be had. */
+/** No result is possible: the deployment is unreachable, or there is no token. */
 export class CannotJudge extends Error {}
 
-/** Something listens there and speaks, though not as it should. */
+/** The deployment responds, but not correctly. */
 const SPOKEN = /^(ECONNRESET|EPIPE|HPE_\w+|UND_ERR_(SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT|RES\w+))$/;
 
-/** Whether nothing listens there, or nothing that this machine can or will speak to. */
+/** Whether nothing listens there, or this machine cannot connect. */
 export function isUnreachable(error) {
   return error instanceof TypeError && !SPOKEN.test(error.cause?.code ?? '');
 }
 
 /**
- * Sends requests to the deployment, and gives answers read whole: `request` (for the report), `path`, `status`,
- * `headers` (lower case), `body` (parsed when it is JSON, else a text) and `sentId`, the request ID sent.
+ * Sends requests to the deployment, and returns complete responses: `request` (for the report), `path`, `status`,
+ * `headers` (lower case), `body` (parsed if it is JSON, otherwise text) and `sentId`, the request ID of the request.
  */
 export function createCall({ base, requestIdHeader, interrupted }) {
   return async function call(method, target, { token, headers = {}, json, body } = {}) {
@@ -25,7 +25,7 @@ export function createCall({ base, requestIdHeader, interrupted }) {
     if (token) fields.set('authorization', `Bearer ${token}`);
     if (json !== undefined && !fields.has('content-type')) fields.set('content-type', 'application/json');
     const content = json === undefined ? body : new TextEncoder().encode(JSON.stringify(json));
-    // A link already has the path that the service is mounted under, when the service knows of it.
+    // A link already has the base path, if the service knows it.
     const isWhole = base.prefix !== '' && target.startsWith(`${base.prefix}/`);
     const path = isWhole ? target : base.prefix + target;
     const response = await fetch(base.origin + path, {

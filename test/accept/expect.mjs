@@ -1,4 +1,4 @@
-/** What was expected did not come: one line for each difference. */
+/** A response differs from the expected one: one line per difference. */
 export class Mismatch extends Error {
   constructor(differences) {
     super(differences.join('; '));
@@ -6,14 +6,15 @@ export class Mismatch extends Error {
   }
 }
 
-/** @throws {Mismatch} with `text`, unless `condition` holds */
+/** @throws {Mismatch} with `text`, unless `condition` is true */
 export function demand(condition, text) {
   if (!condition) throw new Mismatch([text]);
 }
 
 /**
- * The differences of a value from what is expected: a regular expression for a text, a function for anything that it
- * tells true of, `undefined` for what must not be there, an object for exactly these members, else the value itself.
+ * The differences of a value from the expected one: a regular expression for a text, a function for any value that it
+ * accepts, `undefined` for a member that must be absent, an object for exactly these members, otherwise the value
+ * itself.
  */
 export function differences(value, expected, place = 'it') {
   if (expected instanceof RegExp)
@@ -28,12 +29,12 @@ export function differences(value, expected, place = 'it') {
   return Object.is(value, expected) ? [] : [differs(value, expected, place)];
 }
 
-/** Anything that `test` is true of; `says` describes it. */
+/** Any value that `test` accepts. `says` describes it. */
 export function anything(says, test) {
   return Object.assign(test, { says });
 }
 
-/** @throws {Mismatch} unless the two are the same */
+/** @throws {Mismatch} unless the two are equal */
 export function same(value, expected, place) {
   const found = differences(value, expected, place);
   if (found.length > 0) throw new Mismatch(found);

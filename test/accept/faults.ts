@@ -1,9 +1,9 @@
 import type { RawAnswer, RawRequest } from '../stage/raw-request.ts';
 
-/** A way in which a deployment is not what it should be: what a proxy in front of a good one does. */
+/** A fault of a deployment: what a proxy in front of a correct one changes. */
 export type Fault = {
   readonly title: string;
-  /** Also seen by who only reads. */
+  /** Also visible to checks that only read. */
   readonly isSeenReading?: true;
   readonly onRequest?: (request: RawRequest) => RawRequest;
   readonly onAnswer?: (
@@ -39,13 +39,13 @@ const changed =
   (answer, request) =>
     where(answer, request) ? withLength({ ...answer, ...change(answer, request) }) : answer;
 
-/** The length is that of the body, where there is one to be told. */
+/** The Content-Length is that of the body, if the response has one. */
 function withLength(answer: RawAnswer): RawAnswer {
   const { 'content-length': length, ...headers } = answer.headers;
-  const isTold = length !== undefined && answer.body !== '';
+  const hasLength = length !== undefined && answer.body !== '';
   return {
     ...answer,
-    headers: isTold
+    headers: hasLength
       ? { ...headers, 'content-length': String(Buffer.byteLength(answer.body)) }
       : answer.headers,
   };
@@ -56,7 +56,7 @@ const withHeader = (where: Where, name: string, value?: string) =>
     headers: value === undefined ? others : { ...others, [name]: value },
   }));
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the body is
+// biome-ignore lint/suspicious/noExplicitAny: the body can have any shape
 type Body = any;
 const withBody = (where: Where, change: (body: Body) => Body) =>
   changed(where, (answer) => {
@@ -94,13 +94,13 @@ const faultOfProblem = (change: (problem: Body) => Body) =>
 const USERS = /^\/api\/v1\/users/;
 const CHANGES = /\/changes/;
 
-/** Every one of them has to be found. */
+/** The checks must report every one of them. */
 export const FAULTS: readonly Fault[] = [
-  { title: 'every answer takes its connection with it', isSeenReading: true, onAnswer: () => 'reset' },
+  { title: 'every response closes its connection', isSeenReading: true, onAnswer: () => 'reset' },
   { title: 'everything is 500', isSeenReading: true, onAnswer: withStatus(always, 500) },
   { title: 'everything is 200', isSeenReading: true, onAnswer: withStatus(always, 200) },
   {
-    title: 'everything is answered as HTML',
+    title: 'every response is HTML',
     isSeenReading: true,
     onAnswer: withHeader(always, 'content-type', 'text/html'),
   },
@@ -110,7 +110,7 @@ export const FAULTS: readonly Fault[] = [
     onAnswer: withHeader(always, 'x-request-id'),
   },
   {
-    title: 'the request ID is another',
+    title: 'the request ID is a different one',
     isSeenReading: true,
     onAnswer: withHeader(always, 'x-request-id', '5d2f3c1e-8f0a-4c1b-9d3e-2a1b4c5d6e7f'),
   },
@@ -119,7 +119,7 @@ export const FAULTS: readonly Fault[] = [
     isSeenReading: true,
     onAnswer: withHeader(({ status }) => status >= 400, 'x-request-id'),
   },
-  { title: 'the request ID is not handed on', isSeenReading: true, onRequest: without('x-request-id') },
+  { title: 'the request ID is not forwarded', isSeenReading: true, onRequest: without('x-request-id') },
   {
     title: 'X-Content-Type-Options is dropped',
     isSeenReading: true,
@@ -148,7 +148,7 @@ export const FAULTS: readonly Fault[] = [
   },
   { title: '/ready is 503', isSeenReading: true, onAnswer: withStatus(path(/^\/ready/), 503) },
   {
-    title: '/ready tells more',
+    title: '/ready has a further member',
     isSeenReading: true,
     onAnswer: withBody(path(/^\/ready/), (body) => ({ ...body, database: 'up' })),
   },
@@ -210,12 +210,12 @@ export const FAULTS: readonly Fault[] = [
   { title: '405 has no Allow', isSeenReading: true, onAnswer: withHeader(status(405), 'allow') },
   { title: '422 is 400', isSeenReading: true, onAnswer: withStatus(status(422), 400) },
   {
-    title: '422 tells one fault alone',
+    title: '422 names one fault only',
     isSeenReading: true,
     onAnswer: withBody(status(422), (body) => ({ ...body, errors: body.errors?.slice(0, 1) })),
   },
   {
-    title: '422 does not tell where',
+    title: '422 does not name the place',
     isSeenReading: true,
     onAnswer: withBody(status(422), ({ errors: _, ...body }) => body),
   },
@@ -262,7 +262,7 @@ export const FAULTS: readonly Fault[] = [
   { title: 'Accept-Patch is dropped', isSeenReading: true, onAnswer: withHeader(always, 'accept-patch') },
   { title: 'HEAD is 404', isSeenReading: true, onAnswer: withStatus(method('HEAD'), 404) },
   {
-    title: 'OPTIONS is answered for browsers',
+    title: 'OPTIONS responds to browsers',
     isSeenReading: true,
     onAnswer: changed(method('OPTIONS'), () => ({
       status: 200,
@@ -270,7 +270,7 @@ export const FAULTS: readonly Fault[] = [
     })),
   },
   {
-    title: 'a slash at the end is 404',
+    title: 'a trailing slash is 404',
     isSeenReading: true,
     onAnswer: withStatus(path(/^\/[^?]*[^/]\/(\?|$)/), 404),
   },
@@ -292,7 +292,7 @@ export const FAULTS: readonly Fault[] = [
     ),
   },
   {
-    title: 'users have one field more',
+    title: 'users have a further field',
     isSeenReading: true,
     onAnswer: withBody(
       ok,
@@ -332,7 +332,7 @@ export const FAULTS: readonly Fault[] = [
     ),
   },
   {
-    title: 'emails are answered in lower case',
+    title: 'emails are returned in lower case',
     onAnswer: withBody(
       ok,
       user((one) => ({ ...one, email: one.email.toLowerCase() })),
@@ -350,7 +350,7 @@ export const FAULTS: readonly Fault[] = [
     ),
   },
   {
-    title: 'the list is the other way around',
+    title: 'the list is in reverse order',
     isSeenReading: true,
     onAnswer: withBody(both(ok, path(/^\/api\/v1\/users\/?(\?|$)/)), (body) =>
       Array.isArray(body) ? body.toReversed() : body,
@@ -364,7 +364,7 @@ export const FAULTS: readonly Fault[] = [
     }),
   ),
   {
-    title: 'a refused list is the whole one',
+    title: 'an invalid list query returns the whole list',
     isSeenReading: true,
     onAnswer: changed(both(status(422), path(/\?/)), () => ({ status: 200, headers: {}, body: '[]' })),
   },
@@ -435,7 +435,7 @@ export const FAULTS: readonly Fault[] = [
     onRequest: withSentBody((body) => (body.items ? { ...body, mode: 'atomic' } : body)),
   },
   {
-    title: 'a batch comes in another order',
+    title: 'a batch is returned in another order',
     onAnswer: withBody(both(status(201), path(/batch/)), (body) => body.toReversed()),
   },
   {
@@ -445,7 +445,7 @@ export const FAULTS: readonly Fault[] = [
   { title: 'there are no changes', isSeenReading: true, onAnswer: withStatus(path(CHANGES), 404) },
   { title: 'the feed is always empty', onAnswer: withBody(both(ok, path(CHANGES)), () => []) },
   {
-    title: 'the feed tells everything twice',
+    title: 'the feed repeats every change',
     onAnswer: withBody(both(ok, path(CHANGES)), (body) => [...body, ...body]),
   },
   {
@@ -455,7 +455,7 @@ export const FAULTS: readonly Fault[] = [
     ),
   },
   {
-    title: 'the feed skips one of a page',
+    title: 'the feed skips a change per page',
     onAnswer: withBody(both(ok, path(/users\/changes\?.*limit=2/)), (body) => body.slice(1)),
   },
   {
@@ -466,14 +466,14 @@ export const FAULTS: readonly Fault[] = [
     ),
   },
   {
-    title: 'the feed does not tell what changed',
+    title: 'the feed does not name the changed fields',
     onAnswer: withBody(both(ok, path(CHANGES)), (body) =>
       body.map((one: Body) => ({ ...one, data: { ...one.data, changed: [] } })),
     ),
   },
   { title: 'exclude_actor is ignored', onRequest: withoutParameter('exclude_actor') },
   {
-    title: 'one token serves all',
+    title: 'the first accepted token authorizes later requests',
     isSeenReading: true,
     onRequest: oneTokenForAll(),
   },
@@ -486,7 +486,7 @@ export const FAULTS: readonly Fault[] = [
         : request,
   },
   {
-    title: 'a token in the query is taken',
+    title: 'a token in the query is accepted',
     isSeenReading: true,
     onRequest: (request) => {
       const token = /access_token=([^&]+)/.exec(request.target)?.[1];
@@ -496,17 +496,17 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    title: 'the token is shown',
+    title: 'the token is in a response',
     isSeenReading: true,
     onAnswer: (answer, request) => ({
       ...answer,
       headers: { ...answer.headers, 'x-debug': fieldOf(request, 'authorization') ?? '' },
     }),
   },
-  { title: 'every third answer is 502', isSeenReading: true, onAnswer: everyThird() },
+  { title: 'every third response is 502', isSeenReading: true, onAnswer: everyThird() },
 ];
 
-/** As behind a balancer that keeps a dead instance in rotation. */
+/** Like a balancer that keeps a dead instance in rotation. */
 function everyThird(): NonNullable<Fault['onAnswer']> {
   let count = 0;
   return (answer) => {
@@ -517,7 +517,7 @@ function everyThird(): NonNullable<Fault['onAnswer']> {
   };
 }
 
-/** The first token that is seen opens every door after it. */
+/** The first accepted token opens every later request. */
 function oneTokenForAll(): NonNullable<Fault['onRequest']> {
   let first: string | undefined;
   return (request) => {

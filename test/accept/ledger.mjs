@@ -3,15 +3,16 @@ import { randomBytes } from 'node:crypto';
 const USERS = '/api/v1/users/';
 
 /**
- * The email addresses that this run has made up. Whatever the answers said, the users with these addresses are deleted
- * at the end: no other user is ever changed or deleted.
+ * The email addresses of this run. After any responses, the users with these addresses are deleted at the end. No
+ * other
+ * user is ever changed or deleted.
  */
 export function createLedger(call) {
   const run = randomBytes(5).toString('hex');
   const addresses = [];
 
   return {
-    /** An address that nobody has; `form` gives it another form. */
+    /** An unused address. `form` gives it another form. */
     address(form = (unique) => `${unique}@example.com`) {
       const address = form(`accept-${run}-${addresses.length}`);
       addresses.push(address);
@@ -29,7 +30,7 @@ export function createLedger(call) {
     },
   };
 
-  /** Whether there is no user with this address any more; looked at once more after each deletion. */
+  /** Whether no user has this address any more. Repeated after each deletion. */
   async function remove(address) {
     for (let attempts = 0; attempts < 3; attempts += 1) {
       try {
@@ -44,5 +45,5 @@ export function createLedger(call) {
   }
 }
 
-/** A service that lists more than it was asked for must not lose the users of others. */
+/** A service that lists other users than requested must not lose them. */
 const isSame = (one, other) => typeof one === 'string' && one.toLowerCase() === other.toLowerCase();

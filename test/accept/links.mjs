@@ -1,6 +1,6 @@
 import { demand } from './expect.mjs';
 
-/** The target of the link to the next page, or undefined. @throws {Mismatch} when the header is not such a link */
+/** The target of the link to the next page, or undefined. @throws {Mismatch} if the header is not such a link */
 export function nextOf({ request, headers: { link } }) {
   if (link === undefined) return undefined;
   const [, target] = /^<(\/[^>]*)>; rel="next"$/.exec(link) ?? [];
@@ -8,7 +8,7 @@ export function nextOf({ request, headers: { link } }) {
   return target;
 }
 
-/** Compares things that another caller may change in between: what fails twice and once more does not hold. */
+/** Compares values that another caller can change in between. The check fails only at its third failure. */
 export async function steadily(compare) {
   for (let attempts = 1; ; attempts += 1) {
     try {

@@ -1,4 +1,4 @@
-/** The command line or the environment cannot be understood. */
+/** The command line or the environment is invalid. */
 export class UsageError extends Error {}
 
 export const USAGE = 'npm run accept -- <url> [--profile read-only|full]';
@@ -20,7 +20,7 @@ Exit code: 0 when all held, 1 when something did not, 2 when it could not be jud
 const PROFILES = ['read-only', 'full'];
 
 /**
- * What the command line and the environment ask for.
+ * The options of the command line and the environment.
  *
  * @throws {UsageError}
  */

@@ -21,7 +21,7 @@ export function createReport(write, { isColoured = false } = {}) {
 
   return {
     counts,
-    /** The titles of what did not hold. */
+    /** The titles of the failed checks. */
     failures,
     line: (text) => write(`${text}\n`),
     group(title) {

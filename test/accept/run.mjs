@@ -1,4 +1,3 @@
-import { createAnswers, users } from './answers.mjs';
 import { CannotJudge, createCall, isUnreachable } from './call.mjs';
 import { changes } from './checks/changes.mjs';
 import { documentation } from './checks/documentation.mjs';
@@ -6,16 +5,17 @@ import { list } from './checks/list.mjs';
 import { probes } from './checks/probes.mjs';
 import { read } from './checks/read.mjs';
 import { readRoles, writeRoles } from './checks/roles.mjs';
-import { strangers } from './checks/strangers.mjs';
 import { tokens } from './checks/tokens.mjs';
+import { unauthenticated } from './checks/unauthenticated.mjs';
 import { writes } from './checks/writes.mjs';
 import { differences, Mismatch, same } from './expect.mjs';
 import { createLedger } from './ledger.mjs';
+import { createAnswers, users } from './responses.mjs';
 import { claimsOf, hasRole, tokenSource } from './token.mjs';
 
 const NO_TOKEN = 'there is no token: see ACCEPT_TOKEN and ACCEPT_TOKEN_URL';
 
-/** Runs the checks of a profile, tells the report of each, and gives the exit code. */
+/** Runs the checks of a profile, prints the report of each, and returns the exit code. */
 export async function run(options, report) {
   const { base, profile, credentials } = options;
   report.line(`${base.origin}${base.prefix}, profile ${profile}`);
@@ -27,7 +27,7 @@ export async function run(options, report) {
     await probes(checks);
     await documentation(checks);
     report.group('Callers without a token');
-    await strangers(checks);
+    await unauthenticated(checks);
     await withToken(checks, report, tokenSource(credentials));
   } catch (error) {
     if (!(error instanceof CannotJudge) && !options.interrupted?.aborted) throw error;
@@ -41,7 +41,7 @@ export async function run(options, report) {
   return report.counts.failed > 0 ? 1 : 0;
 }
 
-/** @throws {CannotJudge} when nothing can be asked at all */
+/** @throws {CannotJudge} if the deployment cannot be called */
 async function ask(call) {
   await call('GET', '/health').catch((error) => {
     if (isUnreachable(error))
@@ -80,7 +80,8 @@ async function readAll(known, report) {
 }
 
 /**
- * Whether the service takes the token. One that does not is broken, unless the token is: expired, no JWT, or without
+ * Whether the service accepts the token. If it does not, it is broken, unless the token is expired, not a JWT, or
+ * without
  * the role.
  *
  * @throws {CannotJudge}
@@ -91,7 +92,7 @@ async function isAccepted({ check, call, token, succeeds, refuses }) {
   if (status === 401 && !(claims?.exp > Date.now() / 1000))
     throw new CannotJudge('the token is refused, and is expired or no JWT');
   if (status === 403 && !hasRole(token, 'users.read')) {
-    await check('a token without the role is refused as it should be', async () =>
+    await check('a token without the role is refused correctly', async () =>
       refuses(await call('GET', '/api/v1/users/?limit=1'), 'forbidden_error', {
         headers: { 'www-authenticate': 'Bearer error="insufficient_scope", scope="users.read"' },
       }),
@@ -104,7 +105,7 @@ async function isAccepted({ check, call, token, succeeds, refuses }) {
   return isHeld === true;
 }
 
-/** Users are there before any are read, so that nothing has to be skipped; they are deleted whatever happens. */
+/** Users are created before the reads, so that no check is skipped. They are deleted in any case. */
 async function withWrites(known, report) {
   const { call, token } = known;
   if (!hasRole(token, 'users.write')) {
@@ -117,7 +118,7 @@ async function withWrites(known, report) {
     const { status } = await call('DELETE', '/api/v1/users/00000000-0000-0000-0000-000000000000');
     if (status === 403) throw new CannotJudge('the token lacks users.delete');
   }
-  // To clean up, also when it is interrupted.
+  // Deletes the users also after an interruption.
   const ledger = createLedger(withTokenOf(createCall({ ...known, interrupted: undefined }), token));
   try {
     await writeRoles(known, report);
@@ -131,7 +132,7 @@ async function withWrites(known, report) {
   }
 }
 
-/** `check` tells whether a callback held, and gives its value; `skip` why it was not called. */
+/** `check` reports whether a callback succeeded, and returns its value. `skip` reports why it was not called. */
 function checksFor(report, interrupted) {
   return {
     async check(title, holds) {

@@ -6,11 +6,11 @@ import { type RawRequest, sendTo } from '../stage/raw-request.ts';
 import { startService } from '../stage/service.ts';
 import type { Fault } from './faults.ts';
 
-/** A service that the checks can be run against. */
+/** A service for the checks. */
 export type Acceptable = Awaited<ReturnType<typeof startAcceptable>>;
 
 /**
- * A service with three users of somebody else, one of them without a name, whose tokens come from an issuer
+ * A service with three users of another caller, one of them without a name, whose tokens come from an issuer
  * with a token endpoint.
  */
 export async function startAcceptable(variables: Variables = {}) {
@@ -23,7 +23,7 @@ export async function startAcceptable(variables: Variables = {}) {
     SVC_OAUTH_ROLES_CLAIM: 'aud',
     ...variables,
   });
-  const token = await issuer.issueToken({ clientId: 'somebody' });
+  const token = await issuer.issueToken({ clientId: 'other' });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const all = `${service.url}/api/v1/users/`;
   for (const [name, full_name] of [['ada', 'ADA'], ['grace', 'GRACE'], ['mary']]) {
@@ -42,7 +42,7 @@ export async function startAcceptable(variables: Variables = {}) {
       ACCEPT_CLIENT_SECRET: 'not looked at',
     },
     users,
-    /** The users that are there before any check. */
+    /** The users that exist before any check. */
     others: await users(),
     async stop() {
       await Promise.all([service.stop(), issuer.stop()]);
@@ -50,7 +50,7 @@ export async function startAcceptable(variables: Variables = {}) {
   };
 }
 
-/** A proxy in front of a service, which makes it a broken one; `seen` is what it was sent. */
+/** A proxy in front of a service, which breaks it. `seen` has the requests that it received. */
 export async function startBreaking(
   url: string,
   { onRequest = (request) => request, onAnswer = (answer) => answer }: Partial<Fault>,

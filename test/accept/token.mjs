@@ -1,8 +1,9 @@
 import { CannotJudge } from './call.mjs';
 
 /**
- * Where tokens come from: `get()` gives the one that all checks use, `narrowed(role)` one with this role alone, or
- * undefined where that cannot be had.
+ * The source of tokens: `get()` returns the token of all checks, `narrowed(role)` one with this role only, or
+ * undefined if
+ * the source cannot issue it.
  *
  * @throws {CannotJudge} from `get`
  */
@@ -25,7 +26,7 @@ const ROLES = ['users.read', 'users.write', 'users.delete', 'api.superuser'];
 
 const isNarrow = (token, role) => ROLES.every((other) => other === role || !namesRole(token, other));
 
-/** Whether the token has the role by any of its claims; false of what cannot be read. */
+/** Whether any claim of the token has the role. False if the token cannot be read. */
 export const hasRole = (token, role) => namesRole(token, role) || namesRole(token, 'api.superuser');
 
 function namesRole(token, role) {
@@ -38,7 +39,7 @@ function namesRole(token, role) {
 
 const wordsOf = (text) => text.split(' ').filter(Boolean);
 
-/** The claims of a token, unverified; undefined when it is no signed JWT. */
+/** The claims of a token, unverified. Undefined if it is not a signed JWT. */
 export function claimsOf(token) {
   try {
     const [, payload, signature] = token.split('.');
@@ -48,7 +49,7 @@ export function claimsOf(token) {
   }
 }
 
-/** By HTTP Basic, as every server must support (RFC 6749 section 2.3.1); those that do not are asked by the body. */
+/** By HTTP Basic, which every server must support (RFC 6749 section 2.3.1). For others the body has the credentials. */
 async function fetchToken(credentials, scope) {
   const form = { grant_type: 'client_credentials', ...(scope && { scope }) };
   const { clientId, clientSecret } = credentials;
@@ -75,7 +76,7 @@ async function post({ tokenUrl }, form, headers = {}) {
   }
 }
 
-/** Neither the token nor what the provider says of the secret is shown. */
+/** Neither the token nor the provider's text about the secret is printed. */
 function tokenIn({ ok, status, text }) {
   let answer = {};
   try {

@@ -24,7 +24,7 @@ let narrow: Gate;
 let keys: readonly IssuerKey[];
 let second: IssuerKey;
 
-// The keys are there before the service first asks for them.
+// The keys exist before the service first fetches them.
 beforeAll(async () => {
   gate = await startGate();
   narrow = await startGate({ SVC_OAUTH_ALGORITHMS: 'ES256, EdDSA' });
@@ -36,7 +36,7 @@ afterAll(() => Promise.all([gate.stop(), narrow.stop()]));
 
 const keyOf = (alg: string): IssuerKey => keys.find((key) => key.alg === alg) as IssuerKey;
 
-describe('by default a token may be signed with', () => {
+describe('by default a token can be signed with', () => {
   test.each(ALGORITHMS)('%s', async (alg) => {
     const key = keyOf(alg);
     const token = await gate.issuer.sign({}, {}, { key });
@@ -47,13 +47,13 @@ describe('by default a token may be signed with', () => {
   });
 });
 
-test('without a kid each key of the algorithm is tried', async () => {
+test('a token without a kid is verified with each key of its algorithm', async () => {
   for (const key of [keyOf('ES256'), second]) {
     await gate.expectAccepted(await gate.issuer.sign({ jti: key.kid }, withoutKid, { key }));
   }
 });
 
-test('SVC_OAUTH_ALGORITHMS leaves out what it does not name', async () => {
+test('SVC_OAUTH_ALGORITHMS excludes the algorithms that it does not name', async () => {
   const elliptic = await narrow.issuer.addKey('ES256');
   const edwards = await narrow.issuer.addKey('EdDSA');
   const [rsa] = narrow.issuer.keys;
@@ -66,8 +66,8 @@ test('SVC_OAUTH_ALGORITHMS leaves out what it does not name', async () => {
 type Algorithms = NonNullable<Parameters<typeof startVerifier>[0]>['algorithms'];
 
 /**
- * How tokens of one key are judged, each with another `alg` in its header, when the provider shows the key so, beside
- * one that is always good.
+ * The statuses of tokens of one key, each with another `alg` in its header. The provider serves this key as `shown`,
+ * beside one that is always good.
  */
 async function judgedBy(
   algorithms: NonNullable<Algorithms>,
@@ -88,22 +88,22 @@ async function judgedBy(
   return statuses;
 }
 
-/** The same key, for Web Crypto to sign another algorithm with. */
+/** The same key, with which Web Crypto can sign another algorithm. */
 async function signer(key: IssuerKey, alg: string): Promise<Pick<IssuerKey, 'privateKey'>> {
   const jwk = { ...(await exportJWK(key.privateKey)), alg };
   return { privateKey: (await importJWK(jwk, alg)) as IssuerKey['privateKey'] };
 }
 
-describe('each key serves one algorithm', () => {
+describe('a key verifies only tokens of', () => {
   const RSA = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
   const unnamed = { alg: undefined } as unknown as Partial<JWK>;
   const only = (alg: string) => RSA.map((name) => (name === alg ? 200 : 401));
 
-  test.each(RSA)('its own: %s', async (alg) => {
+  test.each(RSA)('its own algorithm: %s', async (alg) => {
     expect(await judgedBy(ALGORITHMS, { made: 'RS256', shown: { alg } }, RSA)).toEqual(only(alg));
   });
 
-  test('where the provider names none, the first accepted one that fits', async () => {
+  test('the first accepted algorithm that fits, if the provider names none', async () => {
     const shown = { made: 'RS256', shown: unnamed };
 
     expect(await judgedBy(ALGORITHMS, shown, RSA)).toEqual(only('RS256'));
@@ -111,13 +111,13 @@ describe('each key serves one algorithm', () => {
   });
 
   test.each(['ES256', 'ES384', 'ES512', 'EdDSA'])(
-    'where the provider names none, %s by its curve',
+    'the algorithm of its curve, if the provider names none: %s',
     async (alg) => {
       expect(await judgedBy(ALGORITHMS, { made: alg, shown: unnamed }, [alg])).toEqual([200]);
     },
   );
 
-  test('and is ignored when that is not accepted', async () => {
+  test('no algorithm if its own is not accepted', async () => {
     const accepted = ['RS256', 'ES384'] as const;
 
     expect(await judgedBy(accepted, { made: 'RS256', shown: { alg: 'PS256' } }, RSA)).toEqual(only('none'));
@@ -126,7 +126,7 @@ describe('each key serves one algorithm', () => {
   });
 });
 
-describe('Ed25519 is EdDSA by its other name', () => {
+describe('Ed25519 is another name of EdDSA', () => {
   test.each<[string, Partial<JWK>]>([
     ['a key for EdDSA', { alg: 'EdDSA' }],
     ['a key for Ed25519', { alg: 'Ed25519' }],
@@ -138,7 +138,7 @@ describe('Ed25519 is EdDSA by its other name', () => {
     expect(await judgedBy(['ES384'], key, ['EdDSA', 'Ed25519'])).toEqual([401, 401]);
   });
 
-  test('which Ed448 is not', async () => {
+  test('but Ed448 is not', async () => {
     const key = { made: 'EdDSA', shown: { crv: 'Ed448' } };
 
     expect(await judgedBy(['EdDSA', 'ES384'], key, ['EdDSA', 'Ed25519'])).toEqual([401, 401]);

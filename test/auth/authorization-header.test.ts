@@ -11,22 +11,22 @@ beforeAll(async () => {
 
 afterAll(() => gate.stop());
 
-describe('the scheme Bearer in any case, spaces, the token', () => {
+describe('a token after the scheme Bearer, in any case and with any number of spaces', () => {
   test.each(['Bearer ', 'bearer ', 'BEARER ', 'bEaReR ', 'Bearer   '])('%j is accepted', async (prefix) => {
     expect(await gate.judge(prefix + token)).toMatchObject({ status: 200, body: [] });
   });
 });
 
-describe('anything else is 401', () => {
-  test('no header', async () => {
+describe('a request is 401 with', () => {
+  test('no Authorization header', async () => {
     expect(await gate.judge()).toEqual(gate.refusal);
   });
 
   test.each([
     ['an empty header', () => ''],
-    ['the scheme alone', () => 'Bearer'],
+    ['only the scheme', () => 'Bearer'],
     ['the scheme and a space', () => 'Bearer '],
-    ['the token alone', () => token],
+    ['only the token', () => token],
     ['Basic', () => `Basic ${token}`],
     ['DPoP', () => `DPoP ${token}`],
     ['Token', () => `Token ${token}`],
@@ -56,7 +56,7 @@ describe('anything else is 401', () => {
   });
 });
 
-describe('the compact form is checked strictly', () => {
+describe('a token in compact form', () => {
   const parts = () => token.split('.') as [string, string, string];
 
   test.each([
@@ -66,7 +66,7 @@ describe('the compact form is checked strictly', () => {
     ['four parts', () => `${token}.${parts()[2]}`],
     ['an empty header', () => `.${parts()[1]}.${parts()[2]}`],
     ['an empty payload', () => `${parts()[0]}..${parts()[2]}`],
-    ['dots alone', () => '..'],
+    ['only dots', () => '..'],
     ['a dot at its end', () => `${token}.`],
     ['a dot at its beginning', () => `.${token}`],
     ['padding', () => `${token}==`],
@@ -77,12 +77,12 @@ describe('the compact form is checked strictly', () => {
     ['a line feed in it', () => token.replace('.', '\n.')],
     ['a length that base64 cannot have', () => `${token}AAA`],
     ['five parts, as an encrypted token has', () => `${token}.AAAA.AAAA`],
-  ])('%s is 401', async (_case, malformed) => {
+  ])('is 401 if it has %s', async (_case, malformed) => {
     await gate.expectRefused(malformed());
   });
 
-  test('the alphabet of base64 in place of that of base64url is 401', async () => {
-    // A signature has 342 characters: some token among these has both.
+  test('is 401 in base64 instead of base64url', async () => {
+    // A signature has 342 characters, so one of these tokens contains both.
     for (let tries = 0; tries < 50; tries += 1) {
       const candidate = await gate.issuer.sign({ jti: String(tries) });
       if (!/-.*_|_.*-/.test(candidate)) continue;
@@ -95,7 +95,7 @@ describe('the compact form is checked strictly', () => {
     expect.unreachable('no token had both characters');
   });
 
-  test('of all texts that decode to the same bytes one is the token', async () => {
+  test('is accepted in only one of the texts that decode to the same bytes', async () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const bytes = Buffer.from(parts()[2], 'base64url');
     const twins = [...alphabet]
@@ -107,7 +107,7 @@ describe('the compact form is checked strictly', () => {
     for (const twin of twins.filter((text) => text !== token)) await gate.expectRefused(twin);
   });
 
-  test('a token of a million characters is 401', async () => {
+  test('is 401 with a million characters', async () => {
     await gate.expectRefused(`${'A'.repeat(1_000_000)}.${parts()[1]}.${parts()[2]}`);
     await gate.expectRefused('.'.repeat(1_000_000));
   });

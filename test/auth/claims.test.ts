@@ -13,14 +13,14 @@ afterAll(() => gate.stop());
 const now = () => Math.floor(Date.now() / 1000);
 const signed = (claims: Record<string, unknown>, header = {}) => gate.issuer.sign(claims, header);
 
-/** A good signature over a header and a payload that no library would write. */
+/** A good signature of a header and a payload that no library would write. */
 function signedRaw(change: (json: { header: string; claims: string }) => { header: string; claims: string }) {
   const { key, header, claims } = goodParts(gate);
   const changed = change({ header: JSON.stringify(header), claims: JSON.stringify(claims) });
   return forged(changed.header, changed.claims, rs256(key));
 }
 
-test('a token with all that it needs, and nothing else, is accepted', async () => {
+test('a token with exactly the required claims is accepted', async () => {
   const { issuer, audience } = gate.issuer;
   const least = { iss: issuer, aud: audience, sub: 'svc', roles: ['users.read'], iat: undefined };
 
@@ -54,13 +54,13 @@ describe('exp', () => {
     await gate.expectRefused(await signed({ exp: exp() as number }));
   });
 
-  test('beyond all numbers is 401', async () => {
+  test('of an infinite number is 401', async () => {
     const claims = (text: string) => text.replace(/"exp":\d+/, '"exp":1e400');
 
     await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
   });
 
-  test.concurrent('ends a token that had been accepted before', async () => {
+  test.concurrent('ends a token that was accepted before', async () => {
     const token = await signed({ exp: now() + 2 });
     await gate.expectAccepted(token);
     await new Promise((resolve) => setTimeout(resolve, 2100));
@@ -80,7 +80,7 @@ describe('nbf', () => {
 
   test.each([
     ['in the future', () => now() + 60],
-    ['in a moment', () => now() + 5],
+    ['in five seconds', () => now() + 5],
     ['a text', () => String(now() - 60)],
     ['null', () => null],
   ])('%s is 401', async (_case, nbf) => {
@@ -195,7 +195,7 @@ describe('typ', () => {
   });
 });
 
-describe('cnf, which binds a token to a key or a certificate, is 401 whatever its value', () => {
+describe('any cnf, which binds a token to a key or a certificate, is 401', () => {
   test.each([
     [{ jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' }],
     [{ 'x5t#S256': 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2' }],
@@ -210,14 +210,14 @@ describe('cnf, which binds a token to a key or a certificate, is 401 whatever it
     await gate.expectRefused(await signed({ cnf }));
   });
 
-  test('given twice', async () => {
+  test('repeated', async () => {
     const claims = (text: string) => text.replace('{', '{"cnf":{"jkt":"x"},"cnf":null,');
 
     await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
   });
 });
 
-describe('a payload that is no JSON object is 401', () => {
+describe('a payload that is not a JSON object is 401', () => {
   test.each([
     ['a text', '"claims"'],
     ['an array', '[]'],
@@ -237,7 +237,7 @@ describe('a payload that is no JSON object is 401', () => {
     await gate.expectRefused(forged(header, bytes, rs256(key)));
   });
 
-  test('another token, nested', async () => {
+  test('another token', async () => {
     const { key, header } = goodParts(gate);
     const inner = await signed({});
 
@@ -245,7 +245,7 @@ describe('a payload that is no JSON object is 401', () => {
   });
 });
 
-describe('SVC_OAUTH_CLOCK_TOLERANCE', () => {
+describe('SVC_OAUTH_CLOCK_TOLERANCE applies to', () => {
   let tolerant: Gate;
 
   beforeAll(async () => {
@@ -254,17 +254,17 @@ describe('SVC_OAUTH_CLOCK_TOLERANCE', () => {
 
   afterAll(() => tolerant.stop());
 
-  test('is for exp', async () => {
+  test('exp', async () => {
     await tolerant.expectAccepted(await tolerant.issuer.sign({ exp: now() - 20 }));
     await tolerant.expectRefused(await tolerant.issuer.sign({ exp: now() - 31 }));
   });
 
-  test('is for nbf', async () => {
+  test('nbf', async () => {
     await tolerant.expectAccepted(await tolerant.issuer.sign({ nbf: now() + 20 }));
     await tolerant.expectRefused(await tolerant.issuer.sign({ nbf: now() + 60 }));
   });
 
-  test.concurrent('holds for a token that was accepted before', async () => {
+  test.concurrent('a token that was accepted before', async () => {
     const token = await tolerant.issuer.sign({ exp: now() - 28 });
     await tolerant.expectAccepted(token);
     await tolerant.expectAccepted(token);
@@ -274,13 +274,13 @@ describe('SVC_OAUTH_CLOCK_TOLERANCE', () => {
   });
 });
 
-test('of a caller whose token is refused the answer says nothing, and the log why, without the token', async () => {
+test('the response to a refused token gives no reason, and the log has the reason without the token', async () => {
   const token = await signed({ aud: 'another-service', sub: 'svc-elsewhere' });
   const from = gate.lines.length;
 
-  const answer = await gate.judge(`Bearer ${token}`);
+  const response = await gate.judge(`Bearer ${token}`);
 
-  expect(answer).toEqual(gate.refusal);
+  expect(response).toEqual(gate.refusal);
   const [line, ...others] = gate.lines.slice(from);
   expect(others).toEqual([]);
   expect(line).toMatchObject({ event: 'app_error', status_code: 401, message: expect.stringMatching(/aud/) });

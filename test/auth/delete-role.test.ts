@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { forbidden, refusal, type UserBody } from '../stage/answers.ts';
 import { BATCH, USERS } from '../stage/keyed.ts';
+import { forbidden, refusal, type UserBody } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -47,7 +47,7 @@ describe('with SVC_OAUTH_DELETE_ROLE=users.delete', () => {
     expect((await call('DELETE', USERS + id, undefined, await as(service, role))).status).toBe(204);
   });
 
-  test('users.delete alone gives no other right', async () => {
+  test('users.delete gives no other right', async () => {
     const init = await as(service, 'users.delete');
     const { id } = await createUser();
     for (const [method, path, role] of [
@@ -64,7 +64,7 @@ describe('with SVC_OAUTH_DELETE_ROLE=users.delete', () => {
       );
   });
 
-  test("the instance's OpenAPI document names the role that applies", async () => {
+  test("the instance's OpenAPI document names the role", async () => {
     const { roles, description, challenge, scopes } = await documentOf(service);
 
     expect(roles).toEqual([[{ oauth2: ['users.delete'] }], [{ oauth2: ['users.write'] }]]);
@@ -74,11 +74,11 @@ describe('with SVC_OAUTH_DELETE_ROLE=users.delete', () => {
   });
 });
 
-describe('without it', () => {
+describe('without SVC_OAUTH_DELETE_ROLE', () => {
   const service = serviceUnderTest(() => ({ SVC_ENV: 'development' }));
   const { call, createUser } = service;
 
-  test('users.write deletes, and users.delete alone is 403', async () => {
+  test('users.write deletes, and users.delete is 403', async () => {
     const { id }: UserBody = await createUser();
 
     expect(await call('DELETE', USERS + id, undefined, await as(service, 'users.delete'))).toEqual(

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Gate, startGate } from '../stage/gate.ts';
 
-// Tokens of the shape that the providers' documentation shows, signed by the tests' own issuer. What they need and lack
-// stands in infra/identity-providers/README.md.
+// Tokens in the form of the providers' documentation, signed by the tests' own issuer. What they need and lack is in
+// infra/identity-providers/README.md.
 let gate: Gate | undefined;
 
 afterEach(() => gate?.stop());
 
-/** A gate with this SVC_OAUTH_ROLES_CLAIM; a claim or header parameter of `undefined` is left out of a token. */
+/** A gate with this SVC_OAUTH_ROLES_CLAIM. A claim or header parameter of `undefined` is left out of a token. */
 async function gateFor(rolesClaim: string) {
   gate = await startGate({ SVC_OAUTH_ROLES_CLAIM: rolesClaim });
   const { issuer } = gate;
@@ -24,7 +24,7 @@ async function gateFor(rolesClaim: string) {
   };
 }
 
-/** What Keycloak 26 writes for a service account; the audience comes from a client role or a mapper. */
+/** The claims that Keycloak 26 writes for a service account. The audience comes from a client role or a mapper. */
 const keycloak = {
   jti: 'trrtcc:5a5e5f6e-3a36-4b0d-9d5e-6c2b5a0a8d11',
   sub: 'fdd939f4-bcd1-4e26-aa97-d236cd2ada8e',
@@ -47,7 +47,7 @@ const keycloak = {
 
 describe('Keycloak', () => {
   test.each(['realm_access.roles', 'resource_access.user-management-service.roles'])(
-    'gives roles by the claim %s',
+    'has roles in the claim %s',
     async (rolesClaim) => {
       const { sign, issuer, expectAccepted, expectForbidden } = await gateFor(rolesClaim);
       const others = {
@@ -61,7 +61,7 @@ describe('Keycloak', () => {
     },
   );
 
-  test('needs an audience and the client scope basic: without them it is 401', async () => {
+  test('requires an audience and the client scope basic, and is 401 without them', async () => {
     const { sign, expectRefused } = await gateFor('realm_access.roles');
 
     await expectRefused(await sign({ ...keycloak, aud: 'account' }));
@@ -69,7 +69,7 @@ describe('Keycloak', () => {
     await expectRefused(await sign({ ...keycloak, sub: undefined }));
   });
 
-  test('shows a key for encryption beside those for signatures', async () => {
+  test('serves a key for encryption beside those for signatures', async () => {
     const { sign, issuer, publish, expectAccepted } = await gateFor('realm_access.roles');
     const signing = issuer.keys.map(({ publicJwk }) => publicJwk);
     publish([{ ...signing[0], kid: 'encryption', alg: 'RSA-OAEP', use: 'enc' }, ...signing]);
@@ -78,7 +78,7 @@ describe('Keycloak', () => {
   });
 });
 
-test.each(['scope', 'permissions'])('Auth0 gives roles by the claim %s', async (rolesClaim) => {
+test.each(['scope', 'permissions'])('Auth0 has roles in the claim %s', async (rolesClaim) => {
   const { sign, expectAccepted, expectForbidden } = await gateFor(rolesClaim);
   const claims = {
     sub: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx@clients',
@@ -92,7 +92,7 @@ test.each(['scope', 'permissions'])('Auth0 gives roles by the claim %s', async (
   await expectForbidden(await sign({ ...claims, scope: undefined, permissions: [] }));
 });
 
-test('Entra ID gives app roles, by keys that name no algorithm', async () => {
+test('Entra ID has app roles, and keys that name no algorithm', async () => {
   const { sign, issuer, publish, expectAccepted, expectForbidden } = await gateFor('roles');
   const claims = { azp: '1d3f', idtyp: 'app', oid: '9c0d', tid: 'fa15', ver: '2.0', sub: '9c0d' };
   publish(issuer.keys.map(({ publicJwk }) => ({ ...publicJwk, alg: undefined })));
@@ -101,7 +101,7 @@ test('Entra ID gives app roles, by keys that name no algorithm', async () => {
   await expectForbidden(await sign(claims));
 });
 
-test('Okta gives scopes, and no typ; what it writes for its own API is 401', async () => {
+test('Okta has scopes and no typ, and a token for its own API is 401', async () => {
   const { sign, expectAccepted, expectRefused } = await gateFor('scp');
   const claims = { ver: 1, cid: '0oa1', scp: ['users.read'], sub: '0oa1' };
 
@@ -109,7 +109,7 @@ test('Okta gives scopes, and no typ; what it writes for its own API is 401', asy
   await expectRefused(await sign(claims, { typ: 'application/okta-internal-at+jwt' }));
 });
 
-test('Cognito gives no aud, and scopes that are no roles; the trigger of the page adds both', async () => {
+test('Cognito has no aud, and scopes that are not roles; the documented trigger adds both', async () => {
   const { sign, issuer, expectAccepted, expectForbidden, expectRefused } = await gateFor('roles');
   const scopes = ['user-management-service/users.read', 'billing/users.write'];
   const claims = { sub: '1example', client_id: '1example', token_use: 'access', scope: scopes.join(' ') };
@@ -121,7 +121,7 @@ test('Cognito gives no aud, and scopes that are no roles; the trigger of the pag
   await expectAccepted(await sign({ ...claims, ...added }));
 });
 
-/** The claims that the trigger of the page adds to an access token. */
+/** The claims that the documented trigger adds to an access token. */
 async function triggered(event: object): Promise<Record<string, unknown>> {
   const program = /```js\n(.*?)```/s.exec(readFileSync('infra/identity-providers/README.md', 'utf8'))?.[1];
   const { handler } = await import(`data:text/javascript,${encodeURIComponent(program ?? '')}`);

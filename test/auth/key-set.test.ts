@@ -13,9 +13,9 @@ async function start(onTestFinished: TestContext['onTestFinished'], options?: Op
 
 const unknownKey = (index: number) => ({ kid: `unknown-${index}` });
 
-// Side by side: some of them wait for the rest of two seconds between two fetches.
+// Concurrently, because some of them wait for up to two seconds between two fetches.
 describe.concurrent('the keys', () => {
-  test('are not fetched before the service starts or the first token comes', async ({
+  test('are not fetched before the service starts or the first token arrives', async ({
     expect,
     onTestFinished,
   }) => {
@@ -34,7 +34,7 @@ describe.concurrent('the keys', () => {
     expect(issuer.fetches).toBeGreaterThanOrEqual(4);
   });
 
-  test('are fetched once, however many tokens wait for them', async ({ expect, onTestFinished }) => {
+  test('are fetched once for any number of waiting tokens', async ({ expect, onTestFinished }) => {
     const { issuer, judge } = await start(onTestFinished);
     const tokens = await Promise.all(
       Array.from({ length: 50 }, (_, index) => issuer.sign({ jti: `${index}` })),
@@ -51,18 +51,18 @@ describe.concurrent('the keys', () => {
   });
 });
 
-describe.concurrent('rotation', () => {
+describe.concurrent('after a rotation', () => {
   test('a new key is accepted within 2 seconds of its first use', async ({ expect, onTestFinished }) => {
     const { issuer, judge, untilJudged } = await start(onTestFinished);
     await judge(await issuer.sign());
     await issuer.addKey('ES256');
 
-    // Two seconds, and what a busy machine adds.
+    // Two seconds, plus a margin for a busy machine.
     expect(await untilJudged(await issuer.sign(), 200)).toBeLessThan(3500);
     expect(issuer.fetches).toBe(2);
   });
 
-  test('a new key is accepted at its first use when the last fetch is 2 seconds old', async ({
+  test('a new key is accepted at its first use if the last fetch is 2 seconds old', async ({
     expect,
     onTestFinished,
   }) => {
@@ -90,7 +90,7 @@ describe.concurrent('rotation', () => {
     expect(await judge(await issuer.sign())).toBe(200);
   });
 
-  test('of two keys whose tokens were accepted before, the one that is removed is refused and the other is not', async ({
+  test('of two keys whose tokens were accepted before, only the removed one is refused', async ({
     expect,
     onTestFinished,
   }) => {
@@ -109,7 +109,7 @@ describe.concurrent('rotation', () => {
     expect(await judge(ofRemoved)).toBe(401);
   });
 
-  test('a removed key is refused as soon as a token of the new one has come', async ({
+  test('a removed key is refused as soon as a token of the new key arrives', async ({
     expect,
     onTestFinished,
   }) => {
@@ -123,7 +123,7 @@ describe.concurrent('rotation', () => {
     expect(await judge(token)).toBe(401);
   });
 
-  test('another key under an old kid takes its place', async ({ expect, onTestFinished }) => {
+  test('another key with an old kid replaces the old key', async ({ expect, onTestFinished }) => {
     const { issuer, keySet, judge, untilJudged } = await start(onTestFinished, { refreshEvery: 500 });
     keySet.start();
     const [old] = issuer.keys as [IssuerKey];
@@ -137,7 +137,7 @@ describe.concurrent('rotation', () => {
     expect(await judge(token)).toBe(401);
   });
 
-  test('a process that was frozen fetches before it judges, when a refresh is overdue', async ({
+  test('a process that was frozen fetches overdue keys before it verifies a token', async ({
     expect,
     onTestFinished,
   }) => {
@@ -154,10 +154,7 @@ describe.concurrent('rotation', () => {
 });
 
 describe.concurrent('when the clock is set back by an hour', () => {
-  test('the keys are refreshed all the same, and a removed key is refused', async ({
-    expect,
-    onTestFinished,
-  }) => {
+  test('the keys are refreshed, and a removed key is refused', async ({ expect, onTestFinished }) => {
     let back = 0;
     const now = () => Date.now() - back;
     const { issuer, keySet, judge, untilJudged } = await start(onTestFinished, { refreshEvery: 3000, now });
@@ -165,14 +162,14 @@ describe.concurrent('when the clock is set back by an hour', () => {
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
     back = 3_600_000;
-    // Also when a token of an unknown key has come in between.
+    // Also if a token of an unknown key has arrived in between.
     expect(await judge(await issuer.sign({}, unknownKey(1)))).toBe(401);
     await issuer.rotate('ES256');
 
     expect(await untilJudged(token, 401)).toBeLessThan(6000);
   });
 
-  test('a new key is accepted within two seconds or so', async ({ expect, onTestFinished }) => {
+  test('a new key is accepted within about two seconds', async ({ expect, onTestFinished }) => {
     let back = 0;
     const { issuer, judge, untilJudged } = await start(onTestFinished, { now: () => Date.now() - back });
     await judge(await issuer.sign());
@@ -183,11 +180,8 @@ describe.concurrent('when the clock is set back by an hour', () => {
   });
 });
 
-describe.concurrent('a storm of unknown keys', () => {
-  test('makes the service fetch at most once per 2 seconds, and refuses them all', async ({
-    expect,
-    onTestFinished,
-  }) => {
+describe.concurrent('many tokens with unknown keys', () => {
+  test('cause at most one fetch per 2 seconds, and are all refused', async ({ expect, onTestFinished }) => {
     const { issuer, judge } = await start(onTestFinished);
     const good = await issuer.sign();
     await judge(good);

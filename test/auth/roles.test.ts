@@ -3,7 +3,7 @@ import { type Gate, startGate } from '../stage/gate.ts';
 
 const gates = new Map<string, Gate>();
 
-/** One gate for each claim name. */
+/** One gate per claim name. */
 async function gateFor(claim: string): Promise<Gate> {
   const gate = gates.get(claim) ?? (await startGate({ SVC_OAUTH_ROLES_CLAIM: claim }));
   gates.set(claim, gate);
@@ -25,7 +25,7 @@ describe('the roles claim', () => {
     ['users.write users.read'],
     ['  users.read   orders.read '],
     ['api.superuser'],
-  ])('gives the role: %j', async (roles) => {
+  ])('grants the role: %j', async (roles) => {
     const gate = await gateFor('roles');
     await gate.expectAccepted(await tokenWith(gate, { roles }));
   });
@@ -53,12 +53,12 @@ describe('the roles claim', () => {
     [['users.read', 42]],
     [['users.read', null]],
     [[{ name: 'users.read' }]],
-  ])('gives no role: %j, and the caller is 403', async (roles) => {
+  ])('grants no role: %j, and the caller is 403', async (roles) => {
     const gate = await gateFor('roles');
     await gate.expectForbidden(await tokenWith(gate, { roles }));
   });
 
-  test('is not looked for under another name', async () => {
+  test('has no other name', async () => {
     const gate = await gateFor('roles');
     const claims = { scope: 'users.read', Roles: ['users.read'], realm_access: { roles: ['users.read'] } };
 
@@ -67,14 +67,14 @@ describe('the roles claim', () => {
 });
 
 describe('SVC_OAUTH_ROLES_CLAIM', () => {
-  test('may be scope', async () => {
+  test('can be scope', async () => {
     const gate = await gateFor('scope');
 
     await gate.expectAccepted(await tokenWith(gate, { scope: 'openid users.read' }));
     await gate.expectForbidden(await tokenWith(gate, { roles: ['users.read'] }));
   });
 
-  test('may be aud, where the local issuer puts the roles', async () => {
+  test('can be aud, which has the roles in tokens of the local issuer', async () => {
     const gate = await gateFor('aud');
     const { audience } = gate.issuer;
 
@@ -84,14 +84,14 @@ describe('SVC_OAUTH_ROLES_CLAIM', () => {
     await gate.expectRefused(await tokenWith(gate, { aud: ['users.read'] }));
   });
 
-  test('may be a URL, which is a name like any other', async () => {
+  test('can be a URL, which is an ordinary name', async () => {
     const name = 'https://example.com/roles';
     const gate = await gateFor(name);
 
     await gate.expectAccepted(await tokenWith(gate, { [name]: ['users.read'] }));
   });
 
-  test('with dots names an own member, and only without one the nested member', async () => {
+  test('with dots names a member with this name if there is one, and otherwise the nested member', async () => {
     const gate = await gateFor('realm_access.roles');
     const exact = (roles: unknown) => ({ 'realm_access.roles': roles });
     const nested = (roles: unknown) => ({ realm_access: { roles } });
@@ -112,13 +112,13 @@ describe('SVC_OAUTH_ROLES_CLAIM', () => {
     [{}],
     [{ roles: { roles: 'users.read' } }],
     [42],
-  ])('with dots gives no roles where there is no such member: %j', async (realm_access) => {
+  ])('with dots grants no roles if the member does not exist: %j', async (realm_access) => {
     const gate = await gateFor('realm_access.roles');
     await gate.expectForbidden(await tokenWith(gate, { realm_access }));
   });
 
   test.each(['constructor', '__proto__', 'toString', 'constructor.name', '__proto__.roles'])(
-    'is an own member of the payload, never an inherited one: %s',
+    'names an own member of the payload, never an inherited one: %s',
     async (claim) => {
       const gate = await gateFor(claim);
       await gate.expectForbidden(await tokenWith(gate, { roles: ['users.read'] }));
@@ -126,14 +126,14 @@ describe('SVC_OAUTH_ROLES_CLAIM', () => {
   );
 });
 
-test('a role that is lacking is 403, with the role in the challenge', async () => {
+test('a missing role is 403, and the challenge names it', async () => {
   const gate = await gateFor('roles');
   const { headers } = await gate.judge(`Bearer ${await tokenWith(gate, { roles: ['users.write'] })}`);
 
   expect(headers['www-authenticate']).toBe('Bearer error="insufficient_scope", scope="users.read"');
 });
 
-describe('why a caller is 403 is in the log: the role, the claim and the roles found', () => {
+describe('the log has the reason of a 403: the role, the claim and the roles found', () => {
   test.each([
     [
       'roles',

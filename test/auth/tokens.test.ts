@@ -2,9 +2,9 @@ import { closeSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { answerOf, probe, refusal } from '../stage/answers.ts';
 import { lastAnswer, written } from '../stage/connection.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { probe, readResponse, refusal } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -33,14 +33,14 @@ test('one Authorization header with a good token is accepted', async () => {
 
 describe('two Authorization headers are 401', () => {
   test.each([
-    ['the same one twice', () => [`Bearer ${token}`, `Bearer ${token}`]],
-    ['a good one and another', () => [`Bearer ${token}`, 'Bearer no.such.token']],
+    ['with the same token', () => [`Bearer ${token}`, `Bearer ${token}`]],
+    ['a valid one and an invalid one', () => [`Bearer ${token}`, 'Bearer no.such.token']],
     ['another and a good one', () => ['Bearer no.such.token', `Bearer ${token}`]],
-    ['a good one and Basic', () => [`Bearer ${token}`, 'Basic YTpi']],
+    ['a valid one and Basic', () => [`Bearer ${token}`, 'Basic YTpi']],
     ['Basic and a good one', () => ['Basic YTpi', `Bearer ${token}`]],
-    ['a good one and an empty one', () => [`Bearer ${token}`, '']],
-    ['an empty one and a good one', () => ['', `Bearer ${token}`]],
-    ['one in two halves', () => ['Bearer', token]],
+    ['a valid one and an empty one', () => [`Bearer ${token}`, '']],
+    ['an empty one and a valid one', () => ['', `Bearer ${token}`]],
+    ['two halves of one', () => ['Bearer', token]],
   ])('%s', async (_case, values) => {
     const fields = values().map(
       (value, index) => [index === 0 ? 'Authorization' : 'authorization', value] as const,
@@ -50,7 +50,7 @@ describe('two Authorization headers are 401', () => {
   });
 });
 
-describe('a token is not looked at', () => {
+describe('a token is ignored', () => {
   test.each(['access_token', 'token', 'authorization', 'Authorization'])(
     'in the query, as %s',
     async (name) => {
@@ -80,7 +80,7 @@ describe('a token is not looked at', () => {
   });
 });
 
-test('every refused token is 401 with the same answer, whatever was wrong with it', async () => {
+test('every refused token is 401 with the same response', async () => {
   const { sign } = service.issuer;
   const refused = await Promise.all([
     sign({ exp: 1 }),
@@ -99,23 +99,23 @@ test('every refused token is 401 with the same answer, whatever was wrong with i
   }
 });
 
-// These two wait for seconds, and so side by side.
+// These two wait for seconds, so they run concurrently.
 test.concurrent('the service follows the rotation of keys', async ({ expect }) => {
   const { issuer, call, stop } = await startService();
   const before = { headers: { authorization: `Bearer ${await issuer.sign()}` } };
   expect((await call('GET', USERS, undefined, before)).status).toBe(200);
   await issuer.rotate('ES256');
 
-  // Two seconds, and what a busy machine adds.
+  // Two seconds, plus a margin for a busy machine.
   const isAccepted = async () => (await call('GET', USERS)).status === 200;
   await until('the new key is accepted', isAccepted, { seconds: 3.5 });
-  const answer = await answerOf(await call('GET', USERS, undefined, before));
+  const response = await readResponse(await call('GET', USERS, undefined, before));
   await stop();
 
-  expect(answer).toEqual(refusal('unauthorized_error', USERS));
+  expect(response).toEqual(refusal('unauthorized_error', USERS));
 });
 
-test.concurrent('the service starts while the identity provider is away, and recovers by itself', async ({
+test.concurrent('the service starts while the identity provider is unavailable, and recovers by itself', async ({
   expect,
 }) => {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
@@ -123,15 +123,15 @@ test.concurrent('the service starts while the identity provider is away, and rec
   await issuer.stop();
   const log = openSync('/dev/null', 'w');
   const host = await startHost(readSettings(environmentOf(database, issuer)), { logTo: log });
-  const ask = async (path: string) => answerOf(await fetch(`${host.url}${path}`, { headers }));
+  const ask = async (path: string) => readResponse(await fetch(`${host.url}${path}`, { headers }));
 
-  // The identity provider is no part of /ready.
+  // /ready does not depend on the identity provider.
   await until('/ready is 200', async () => (await ask('/ready')).status === 200);
   expect(await ask('/ready')).toEqual(probe('ready'));
   expect(await ask('/health')).toEqual(probe('healthy'));
   expect(await ask(USERS)).toEqual(refusal('service_unavailable_error', USERS));
   const unformed = await fetch(`${host.url}${USERS}`, { headers: { authorization: 'Bearer no.such.token' } });
-  expect(await answerOf(unformed)).toEqual(refusal('unauthorized_error', USERS));
+  expect(await readResponse(unformed)).toEqual(refusal('unauthorized_error', USERS));
 
   await issuer.restart();
   await until('the token is accepted', async () => (await ask(USERS)).status === 200, { seconds: 15 });

@@ -7,7 +7,7 @@ import { startVerifier } from '../stage/keys.ts';
 
 type Pair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
 
-/** How a token under the key `odd` is judged when the key server shows these keys beside the good one. */
+/** The status of a token under the kid `odd` when the key server serves these keys beside the good one. */
 async function judged(keys: readonly object[], sign: (input: string) => Uint8Array, header: object) {
   const { issuer, judge, stop } = await startVerifier();
   const good = issuer.keys.map(({ publicJwk }) => publicJwk);
@@ -15,7 +15,7 @@ async function judged(keys: readonly object[], sign: (input: string) => Uint8Arr
   const parts = goodParts({ issuer });
 
   const status = await judge(forged({ ...parts.header, kid: 'odd', ...header }, parts.claims, sign));
-  // Whatever stands beside it: the good key is in use.
+  // The good key is always in use.
   expect(await judge(await issuer.sign())).toBe(200);
   await stop();
   return status;
@@ -32,7 +32,7 @@ const shown = ({ publicKey }: Pair, more: object = {}): JWK => ({
   ...more,
 });
 
-describe('in the JWKS a key is trusted', () => {
+describe('a key of the JWKS is trusted', () => {
   const pair = rsa(2048);
 
   test.each([
@@ -42,13 +42,13 @@ describe('in the JWKS a key is trusted', () => {
     ['without use', { use: undefined }],
     ['whose key_ops name verify', { key_ops: ['verify'] }],
     ['whose key_ops name verify beside others', { key_ops: ['encrypt', 'sign', 'verify', 'urn:example:x'] }],
-    ['with members that nobody knows', { x5t: 'AAAA', 'urn:example:x': [1] }],
+    ['with unknown members', { x5t: 'AAAA', 'urn:example:x': [1] }],
   ])('%s', async (_case, more) => {
     expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(200);
   });
 });
 
-describe('in the JWKS a key is ignored', () => {
+describe('a key of the JWKS is ignored', () => {
   const pair = rsa(2048);
   const secret = Buffer.alloc(32, 7);
 
@@ -64,7 +64,7 @@ describe('in the JWKS a key is ignored', () => {
     expect(await judged([shown(weak)], rs256(weak.privateKey), {})).toBe(401);
   });
 
-  test('of RSA with 1024 bits and zeros before them', async () => {
+  test('of RSA with 1024 bits and leading zeros', async () => {
     const weak = rsa(1024);
     const n = Buffer.concat([Buffer.alloc(128), Buffer.from(String(shown(weak).n), 'base64url')]);
 
@@ -80,7 +80,7 @@ describe('in the JWKS a key is ignored', () => {
   test.each([
     ['modulus', 'n', 16_385],
     ['exponent', 'e', 65],
-  ])('of RSA with a %s that OpenSSL does not verify with', async (_case, member, bits) => {
+  ])('of RSA with a %s that OpenSSL does not accept', async (_case, member, bits) => {
     const value = Buffer.alloc(Math.ceil(bits / 8), 255);
     value[0] = 1;
     const keyWith = (odd: Buffer) => ({ keys: [shown(pair, { [member]: odd.toString('base64url') })] });
@@ -89,7 +89,7 @@ describe('in the JWKS a key is ignored', () => {
     expect(await importUsableKeys(keyWith(value.subarray(1)), ['RS256'])).toHaveLength(1);
   });
 
-  test('that is symmetric', async () => {
+  test('if it is symmetric', async () => {
     const keys = [
       { kty: 'oct', k: secret.toString('base64url'), kid: 'odd', alg: 'HS256', use: 'sig' },
       { kty: 'oct', k: secret.toString('base64url'), kid: 'odd', use: 'sig' },
@@ -99,14 +99,14 @@ describe('in the JWKS a key is ignored', () => {
     expect(await judged(keys, hmac('HS256', secret), {})).toBe(401);
   });
 
-  test('that is private', async () => {
+  test('if it is private', async () => {
     const key = { ...shown(pair), ...(pair.privateKey.export({ format: 'jwk' }) as JWK) };
 
     expect(await judged([key], rs256(pair.privateKey), {})).toBe(401);
     expect(await judged([{ ...shown(pair), d: 'AQAB' }], rs256(pair.privateKey), {})).toBe(401);
   });
 
-  test('for encryption', async () => {
+  test('if it is for encryption', async () => {
     expect(await judged([shown(pair, { use: 'enc' })], rs256(pair.privateKey), {})).toBe(401);
   });
 
@@ -127,11 +127,11 @@ describe('in the JWKS a key is ignored', () => {
     expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(401);
   });
 
-  test.each([[null], [42], ['key'], [[]], [{}]])('that is %j', async (key) => {
+  test.each([[null], [42], ['key'], [[]], [{}]])('if it is %j', async (key) => {
     expect(await judged([key as object], rs256(pair.privateKey), {})).toBe(401);
   });
 
-  test('that is no point of its curve', async () => {
+  test('if it is not a point of its curve', async () => {
     const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { x } = elliptic.publicKey.export({ format: 'jwk' });
     const key = { kty: 'EC', crv: 'P-256', x, y: x, kid: 'odd', alg: 'ES256', use: 'sig' };
@@ -139,7 +139,7 @@ describe('in the JWKS a key is ignored', () => {
     expect(await judged([key], () => Buffer.alloc(64, 1), { alg: 'ES256' })).toBe(401);
   });
 
-  test('of a curve that its algorithm does not have', async () => {
+  test('of a curve that does not belong to its algorithm', async () => {
     const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-384' });
     const key = { ...elliptic.publicKey.export({ format: 'jwk' }), kid: 'odd', alg: 'ES256', use: 'sig' };
 

@@ -17,7 +17,10 @@ beforeAll(async () => {
 
 afterAll(() => verifier.stop());
 
-/** Texts like a signature: each other character at its ends, shorter and longer ones, the bytes in another order. */
+/**
+ * Texts similar to a signature: with other characters at the ends, shorter, longer, or with the bytes in another
+ * order.
+ */
 function mutantsOf(signature: string): readonly string[] {
   const ends = [0, 1, 2, 3, -4, -3, -2, -1].map((at) => (at + signature.length) % signature.length);
   const bytes = Buffer.from(signature, 'base64url');
@@ -42,7 +45,7 @@ function mutantsOf(signature: string): readonly string[] {
   ];
 }
 
-describe('of all texts like a signature only the signature itself is accepted', () => {
+describe('only the signature itself is accepted among similar texts', () => {
   test.each(ALGORITHMS)('%s', { timeout: 60_000 }, async (alg) => {
     const key = keys.find((one) => one.alg === alg) as IssuerKey;
     const others = keys.filter((one) => one !== key);
@@ -63,7 +66,7 @@ describe('of all texts like a signature only the signature itself is accepted', 
   });
 });
 
-describe('of all payloads those with the right claims are accepted', () => {
+describe('exactly the payloads with valid claims are accepted', () => {
   const now = Math.floor(Date.now() / 1000);
   const dates = [undefined, null, now - 3600, now + 3600, now + 3600.5, -1, 0, 2e11, '1', []] as const;
   const date = fc.constantFrom<unknown>(...dates);
@@ -78,7 +81,7 @@ describe('of all payloads those with the right claims are accepted', () => {
     return iss === verifier.issuer.issuer && isAudience && isCurrent && hasDates && sub !== undefined;
   }
 
-  test('whatever they are', { timeout: 60_000 }, async () => {
+  test('among random payloads', { timeout: 60_000 }, async () => {
     const key = keys.find(({ alg }) => alg === 'RS256') as IssuerKey;
     const { issuer, audience } = verifier.issuer;
     const claims = fc.record(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { updatedFields } from '../../lib/users/fields.ts';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
+import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 
@@ -16,10 +16,10 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  answerOf(await service.call(method, path, body, { headers }));
+  readResponse(await service.call(method, path, body, { headers }));
 
-describe('the changes', () => {
-  test('tell of every create, update and delete, in their order', async () => {
+describe('the feed of changes', () => {
+  test('has every create, update and delete, in their order', async () => {
     const end = await endOfFeed(call);
     const email = freshAddress();
     const ada = (await call('POST', USERS, { email })).body as UserBody;
@@ -43,7 +43,7 @@ describe('the changes', () => {
     expect((await call('GET', `${USERS}${ada.id.toUpperCase()}/changes`)).body).toEqual(expected);
   });
 
-  test('of a batch are in the order of its items', async () => {
+  test('has those of a batch in the order of its items', async () => {
     const end = await endOfFeed(call);
     const items = ['z', 'b', 'a'].map((name) => ({ email: `${name}.${freshAddress()}` }));
     const users = (await call('POST', `${USERS}batch`, { items })).body as UserBody[];
@@ -51,7 +51,7 @@ describe('the changes', () => {
     expect((await call('GET', end)).body).toEqual(users.map((user) => change('user.created', user, 1)));
   });
 
-  test('are read page by page, none twice and none left out', async () => {
+  test('is read page by page, with each change once', async () => {
     const end = await endOfFeed(call);
     const made: string[] = [];
     for (let count = 0; count < 10; count += 1) {
@@ -66,7 +66,7 @@ describe('the changes', () => {
     expect(seen).toEqual(made);
   });
 
-  test('are CloudEvents where Accept asks for them', async () => {
+  test('is CloudEvents if Accept requests them', async () => {
     const accept = { accept: 'text/html, application/cloudevents-batch+json;q=0.5' };
     expect((await call('GET', CHANGES, undefined, accept)).headers['content-type']).toBe(
       'application/cloudevents-batch+json; charset=utf-8',
@@ -77,7 +77,7 @@ describe('the changes', () => {
     );
   });
 
-  test('leave out those of one actor', async () => {
+  test('leaves out the changes of exclude_actor', async () => {
     const end = await endOfFeed(call);
     const authorization = `Bearer ${await service.issuer.sign({ sub: 'another one' })}`;
     await call('POST', USERS, { email: freshAddress() });
@@ -89,7 +89,7 @@ describe('the changes', () => {
     expect(nextOf(rest)).toContain('exclude_actor=');
   });
 
-  test('of somebody unknown are 404', async () => {
+  test('of an unknown user is 404', async () => {
     const path = `${USERS}11111111-1111-1111-1111-111111111111/changes`;
     expect(await call('GET', path)).toEqual(refusal('not_found_error', path));
   });
@@ -103,8 +103,8 @@ test.each([
   expect(await call('GET', `${CHANGES}?${query}`)).toEqual(refusal('validation_error', CHANGES, { errors }));
 });
 
-describe('with wait', () => {
-  test('news is told as soon as it comes', async () => {
+describe('with wait,', () => {
+  test('a change ends the wait at once', async () => {
     const end = await endOfFeed(call);
     const waiting = [1, 2, 3].map(() => call('GET', `${end}&wait=20`));
     const ada = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
@@ -115,14 +115,14 @@ describe('with wait', () => {
     }
   });
 
-  test('without news the answer is empty at the end', async () => {
+  test('the response is empty at the end of the wait', async () => {
     const end = await endOfFeed(call);
     expect((await call('GET', `${end}&wait=1`)).body).toEqual([]);
     expect((await call('GET', `${CHANGES}?cursor=now&wait=1`)).body).toEqual([]);
   });
 });
 
-test('a field that this version does not know is left out of `changed`', async () => {
+test('`changed` leaves out a field that this version does not know', async () => {
   const end = await endOfFeed(call);
   const ada = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
   const database = service.database;

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
+import { readResponse } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-/** So many changes are in the feed, all of one actor. */
+/** Number of changes in the feed, all of one actor. */
 const MANY = 200_000;
 
-/** In milliseconds: within this time every reader has a change, and the end of every wait. */
+/** In milliseconds. Within this time a reader has a change or the end of its wait. */
 const SOON = 500;
 
 const service = serviceUnderTest();
@@ -17,7 +17,7 @@ const { createUser } = service;
 
 let administrator: Awaited<ReturnType<typeof administer>>;
 
-/** As that actor would write them, and readers would number them. */
+/** Writes changes as that actor would write them and readers would number them. */
 const leaveChanges = (count: number) =>
   administrator.query(`
     WITH head AS (SELECT position FROM user_changes_head), written AS (
@@ -33,10 +33,10 @@ beforeAll(async () => {
 
 afterAll(() => administrator.end());
 
-/** An instance that has just been started. */
+/** Starts another instance. */
 async function startFresh() {
   const fresh = await startService({}, service);
-  return { stop: fresh.stop, get: async (path: string) => answerOf(await fresh.call('GET', path)) };
+  return { stop: fresh.stop, get: async (path: string) => readResponse(await fresh.call('GET', path)) };
 }
 
 async function timed<Value>(done: Promise<Value>) {
@@ -44,7 +44,7 @@ async function timed<Value>(done: Promise<Value>) {
   return { value: await done, milliseconds: performance.now() - begun };
 }
 
-test('a reader far behind an instance that has just been started delays nobody', async () => {
+test('a reader far behind does not delay others in an instance that has just started', async () => {
   const end = await endOfFeed(service.call);
   const fresh = await startFresh();
   const far = Array.from({ length: 3 }, () => fresh.get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`));
@@ -75,7 +75,7 @@ test('every wait ends on time beside a reader far behind', async () => {
   await fresh.stop();
 });
 
-test('many readers far behind, each elsewhere, are all answered on time', async () => {
+test('many readers far behind at different positions all have their responses on time', async () => {
   const fresh = await startFresh();
   const cursors = Array.from({ length: 150 }, (_, n) => Buffer.from(`.${n * 1200}`).toString('base64url'));
   const pages = await Promise.all(
@@ -89,7 +89,7 @@ test('many readers far behind, each elsewhere, are all answered on time', async 
   await fresh.stop();
 });
 
-test('readers who fall behind while they wait delay none who come at the head', async () => {
+test('readers that fall behind while they wait do not delay readers at the head', async () => {
   const fresh = await startFresh();
   const end = await endOfFeed((_method, path) => fresh.get(path));
   const behind = Array.from({ length: 20 }, () => fresh.get(`${end}&exclude_actor=busy&wait=20`));

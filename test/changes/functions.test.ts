@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listChanges } from '../../handlers/users/changes.ts';
 import { listUserChanges } from '../../handlers/users/user-changes.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
-import { type Answer, answerOfResult, refusal, success } from '../stage/answers.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { refusal, responseFromResult, type ServiceResponse, success } from '../stage/responses.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
@@ -17,37 +17,37 @@ afterAll(() => stage.stop());
 
 const readEnd = () => stage.call(listChanges, 'listChanges-end');
 
-/** Calls the function with a link, and with so many milliseconds left. */
-async function follow(handler: Handler, link: string, left: number): Promise<Answer> {
+/** Calls the function with a link and this many milliseconds of remaining time. */
+async function follow(handler: Handler, link: string, left: number): Promise<ServiceResponse> {
   const event = await eventOf('listChanges', { token: await stage.issuer.sign() });
   const rawQueryString = link.split('?')[1] ?? '';
   const until = performance.now() + left;
   const getRemainingTimeInMillis = () => until - performance.now();
-  return answerOfResult(await handler({ ...event, rawQueryString }, { getRemainingTimeInMillis }));
+  return responseFromResult(await handler({ ...event, rawQueryString }, { getRemainingTimeInMillis }));
 }
 
 test('listChanges returns the changes of all users, as CloudEvents where Accept names them', async () => {
   const given = await stage.createUser();
-  const answer = await stage.call(listChanges, 'listChanges');
+  const response = await stage.call(listChanges, 'listChanges');
 
-  expect(answer).toEqual(
+  expect(response).toEqual(
     success(200, [change('user.created', given, 1)], {
       'content-type': 'application/cloudevents-batch+json; charset=utf-8',
-      link: `<${nextOf(answer)}>; rel="next"`,
+      link: `<${nextOf(response)}>; rel="next"`,
     }),
   );
 });
 
 test('listUserChanges returns the changes of one user', async () => {
   const given = await stage.createUser();
-  const answer = await stage.call(listUserChanges, 'listUserChanges', { id: given.id });
+  const response = await stage.call(listUserChanges, 'listUserChanges', { id: given.id });
 
-  expect(answer).toEqual(
-    success(200, [change('user.created', given, 1)], { link: `<${nextOf(answer)}>; rel="next"` }),
+  expect(response).toEqual(
+    success(200, [change('user.created', given, 1)], { link: `<${nextOf(response)}>; rel="next"` }),
   );
 });
 
-test('a wait is answered before the time of the function is up, and with news as soon as that comes', async () => {
+test('a wait ends before the time limit of the function, and at once when a change comes', async () => {
   const handler = listChanges.bind(stage.service);
   const end = `${nextOf(await readEnd())}&wait=20`;
   const without = await follow(handler, end, 2000);
@@ -58,15 +58,15 @@ test('a wait is answered before the time of the function is up, and with news as
   expect((await waiting).body).toEqual([change('user.created', given, 1)]);
 });
 
-test('what exclude_actor leaves in is told at once, though the request would wait', async () => {
+test('changes that exclude_actor does not exclude are returned at once, also with a wait', async () => {
   const given = await stage.createUser();
-  const answer = await stage.call(listChanges, 'listChanges-wait');
+  const response = await stage.call(listChanges, 'listChanges-wait');
 
-  expect((answer.body as unknown[]).at(-1)).toEqual(change('user.created', given, 1));
-  expect(nextOf(answer)).toMatch(/\?cursor=[^&]+&limit=100&exclude_actor=billing&wait=5$/);
+  expect((response.body as unknown[]).at(-1)).toEqual(change('user.created', given, 1));
+  expect(nextOf(response)).toMatch(/\?cursor=[^&]+&limit=100&exclude_actor=billing&wait=5$/);
 });
 
-test('with no time to wait the news that is there is told', async () => {
+test('without time to wait, changes that are there are returned', async () => {
   const handler = listChanges.bind(stage.service);
   const end = `${nextOf(await readEnd())}&wait=20`;
   const given = await stage.createUser();
@@ -77,19 +77,19 @@ test('with no time to wait the news that is there is told', async () => {
 test.each([
   ['422-changes-query', listChanges, ['cursor', 'exclude_actor', 'wait', 'limit'], CHANGES],
   ['422-changes-of-user', listUserChanges, ['user_id', 'cursor', 'limit'], '/api/v1/users/42/changes'],
-])('all faults are told at once: %s', async (name, endpoint, errors, instance) => {
+])('422 names all faults: %s', async (name, endpoint, errors, instance) => {
   expect(await stage.call(endpoint, `refusals/${name}`)).toEqual(
     refusal('validation_error', instance, { errors }),
   );
 });
 
-test('neither a user nor a change of it is 404', async () => {
+test('an id without a user and without changes is 404', async () => {
   expect(await stage.call(listUserChanges, 'refusals/404-no-changes')).toEqual(
     refusal('not_found_error', '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70/changes'),
   );
 });
 
-test('a cursor of changes that are not kept is 410', async () => {
+test('a cursor of expired changes is 410', async () => {
   expect(await stage.call(listChanges, 'refusals/410-cursor-expired')).toEqual(
     refusal('cursor_expired_error', CHANGES),
   );

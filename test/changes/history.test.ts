@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import {
   CHANGES,
   type ChangeBody,
@@ -12,6 +11,7 @@ import {
   nextOf,
   untilPolling,
 } from '../stage/changes.ts';
+import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -23,12 +23,12 @@ const get = (path: string) => call('GET', path);
 const of = ({ id }: Pick<UserBody, 'id'>) => `/api/v1/users/${id}/changes`;
 const expired = (path: string) => refusal('cursor_expired_error', path.replace(/\?.*/, ''));
 
-/** The cursor of a position as earlier versions wrote it. */
+/** The cursor of a position in the form of earlier versions. */
 const earlierCursor = (position: number | string) => Buffer.from(`.${position}`).toString('base64url');
 
 const head = async () => Number((await query('SELECT position FROM user_changes_head'))[0]?.position);
 
-/** As a restored backup, or a failover: all that was written behind the position is gone, and was never numbered. */
+/** Removes everything after the position, as a restored backup or a failover does, as if it had never been numbered. */
 const lose = (position: number) =>
   query(
     `DELETE FROM users USING user_changes WHERE id = user_id AND position > ${position}`,
@@ -45,8 +45,8 @@ beforeAll(async () => {
 
 afterAll(() => administrator.end());
 
-describe('where history was lost, and as much was written since,', () => {
-  test('a cursor in the lost part is 410 on every path, however much was written', async () => {
+describe('after history was lost and as many changes were written again,', () => {
+  test('a cursor in the lost part is 410 on every path, after any number of new changes', async () => {
     const ada = await createUser();
     const kept = await endOfFeed(call);
     const position = await head();
@@ -83,12 +83,12 @@ describe('where history was lost, and as much was written since,', () => {
     expect(lost[0]?.id).not.toBe(written[0]?.id);
   });
 
-  test('a reader who waits meanwhile gets 410', async () => {
+  test('a reader that waits gets 410', async () => {
     await createUser();
     const end = await endOfFeed(call);
     const waiting = ['', '&exclude_actor=x', '&limit=1'].map((more) => get(`${end}&wait=20${more}`));
     await untilPolling(administrator);
-    // In one statement, as a poll sees it after a failover: in the place of the lost change there is another.
+    // In one statement, as a poll sees it after a failover: another change has the position of the lost one.
     await query(
       'UPDATE user_changes SET user_id = gen_random_uuid(), identity = identity # 1 WHERE position = (SELECT position FROM user_changes_head)',
     );
@@ -96,7 +96,7 @@ describe('where history was lost, and as much was written since,', () => {
     for (const page of await Promise.all(waiting)) expect(page).toEqual(expired(CHANGES));
   });
 
-  test('a change that is numbered again keeps its id, and its cursors', async () => {
+  test('a change that is numbered again keeps its id and its cursors', async () => {
     const end = await endOfFeed(call);
     await createUser();
     const first = await get(end);
@@ -112,14 +112,14 @@ describe('where history was lost, and as much was written since,', () => {
   });
 });
 
-describe('a cursor behind the last change that was deleted', () => {
+describe('the cursor of the last change that was deleted', () => {
   const deleteAll = async () => {
     await query("UPDATE user_changes SET time = now() - interval '31 days'");
     await maintain(readSettings(environmentOf(service.database, service.issuer)));
     expect(await query('SELECT FROM user_changes')).toEqual([]);
   };
 
-  test('is valid, and one before it is 410', async () => {
+  test('is valid, and a cursor before it is 410', async () => {
     const before = await endOfFeed(call);
     const ada = await createUser();
     const end = await endOfFeed(call);
@@ -137,7 +137,7 @@ describe('a cursor behind the last change that was deleted', () => {
     expect((await get(earlier)).body).toEqual([change('user.created', grace, 1)]);
   });
 
-  test('is 410 where another change had its position', async () => {
+  test('is 410 if another change had its position', async () => {
     const position = await head();
     await createUser();
     const end = await endOfFeed(call);
@@ -151,7 +151,7 @@ describe('a cursor behind the last change that was deleted', () => {
     expect((await get(other)).status).toBe(200);
   });
 
-  test('is valid where an earlier version deleted it, which keeps its position alone', async () => {
+  test('is valid if an earlier version deleted it and stored only its position', async () => {
     await createUser();
     const end = await endOfFeed(call);
     await query(
@@ -167,7 +167,7 @@ describe('a cursor behind the last change that was deleted', () => {
 });
 
 describe('a cursor in the form of earlier versions', () => {
-  test('is followed, and the link has the present form', async () => {
+  test('is accepted, and the link has the present form', async () => {
     const end = await endOfFeed(call);
     const position = await head();
     const atTheHead = await get(`${CHANGES}?cursor=${earlierCursor(position)}`);
@@ -179,7 +179,7 @@ describe('a cursor in the form of earlier versions', () => {
     expect(cursorIn(nextOf(page))).toBe(cursorIn(await endOfFeed(call)));
   });
 
-  test('of a user is followed, and the link has the present form', async () => {
+  test('of one user is accepted, and the link has the present form', async () => {
     const ada = await createUser();
     await createUser();
     const text = `${ada.id.replaceAll('-', '')}.${(await head()) - 1}`;
@@ -195,7 +195,7 @@ describe('a cursor in the form of earlier versions', () => {
     expect(cursorIn(nextOf(await waiting))).toBe(cursorIn(await endOfFeed(call)));
   });
 
-  test('is 410 beyond the head, and before what is kept', async () => {
+  test('is 410 beyond the head and before the retained changes', async () => {
     await query('UPDATE user_changes_head SET expired = greatest(expired, 3)');
 
     expect(await get(`${CHANGES}?cursor=${earlierCursor((await head()) + 1)}`)).toEqual(expired(CHANGES));
@@ -203,7 +203,7 @@ describe('a cursor in the form of earlier versions', () => {
   });
 });
 
-test('a cursor behind the hole that an earlier version left names that hole', async () => {
+test('a cursor after the gap that an earlier version left contains that gap', async () => {
   await query('UPDATE user_changes_head SET is_interrupted = true');
   const end = await endOfFeed(call);
   const position = await head();
@@ -213,7 +213,7 @@ test('a cursor behind the hole that an earlier version left names that hole', as
   expect(await get(end)).toEqual(expired(CHANGES));
 });
 
-test('a page that ends on a change that was left out has a cursor that is valid behind it', async () => {
+test('a page that ends with an excluded change has a cursor that is valid after it', async () => {
   const end = await endOfFeed(call);
   const authorization = `Bearer ${await service.issuer.sign({ sub: 'busy' })}`;
   await call('POST', '/api/v1/users/', { email: freshAddress() }, { headers: { authorization } });
@@ -223,7 +223,7 @@ test('a page that ends on a change that was left out has a cursor that is valid 
   expect(cursorIn(nextOf(page))).toBe(cursorIn(await endOfFeed(call)));
 });
 
-test('before the migration of this version the changes are 503, and users are written', async () => {
+test('before the migration of this version, changes are 503 and users can be written', async () => {
   const end = await endOfFeed(call);
   await query('ALTER TABLE user_changes_head RENAME COLUMN late TO later');
   const ada = await createUser();

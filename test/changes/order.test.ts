@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { CHANGES, type ChangeBody, change, endOfFeed, nextOf, readOn } from '../stage/changes.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -21,8 +21,8 @@ afterAll(() => administrator.end());
 
 const of = ({ id }: Pick<UserBody, 'id'>) => `${USERS}${id}/changes`;
 
-/** Changes as writers leave them that have committed: `count` of somebody, and the last of a user of that id. */
-async function leaveUnnumbered(count: number, last: string, actor = 'somebody') {
+/** Changes as committed writers leave them: `count` of one actor, and the last one of a user with that id. */
+async function leaveUnnumbered(count: number, last: string, actor = 'other') {
   await administrator.query(`
     INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
     SELECT CASE n WHEN ${count} THEN '${last}'::uuid ELSE gen_random_uuid() END,
@@ -32,7 +32,7 @@ async function leaveUnnumbered(count: number, last: string, actor = 'somebody') 
 }
 
 describe('a writer that commits late', () => {
-  /** Whoever writes a user whose name begins with "late" commits once nobody holds this lock. */
+  /** A transaction that writes a user whose name begins with "late" commits when this lock is free. */
   const LOCK = 4711;
 
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe('a writer that commits late', () => {
     `);
   });
 
-  test('is not skipped, though others have been read meanwhile, and stands where it was committed', async () => {
+  test('is not skipped while others are read, and has its place by the time of its commit', async () => {
     const end = await endOfFeed(call);
     const lock = await hold(service.database, `SELECT pg_advisory_xact_lock(${LOCK})`);
     const late = createUser({ full_name: 'late' });
@@ -59,13 +59,13 @@ describe('a writer that commits late', () => {
     expect((await call('GET', nextOf(before))).body).toEqual([change('user.created', user, 1)]);
   });
 
-  test('holds back only whoever changes the same user, whose versions stay in their order', async () => {
+  test('holds back only changes of the same user, whose versions stay in order', async () => {
     const end = await endOfFeed(call);
     const ada = await createUser();
     const lock = await hold(service.database, `SELECT pg_advisory_xact_lock(${LOCK})`);
     const second = call('PATCH', USERS + ada.id, { full_name: 'late' });
     await untilUnderWay(1, service.database, 10, 100);
-    // Whoever waits takes turns with the others: which of the two is first is not said.
+    // Waiting transactions take turns. The order of the two is not specified.
     const third = call('PATCH', USERS + ada.id, { full_name: 'later' });
     await untilUnderWay(2, service.database);
     const grace = await createUser();
@@ -82,7 +82,7 @@ describe('a writer that commits late', () => {
   });
 });
 
-test('readers beside writers see every change once, in the order of positions and of each version', async () => {
+test('readers beside writers get every change once, in the order of positions and of versions', async () => {
   const end = await endOfFeed(call);
   let isWriting = true;
   const writer = async () => {
@@ -118,7 +118,7 @@ test('readers beside writers see every change once, in the order of positions an
   }
 });
 
-test('a copy made by cursor=now, a walk and the changes from there equals the users', async () => {
+test('a copy from cursor=now, a list walk and the changes after it equals the users', async () => {
   const writers = Promise.all(
     Array.from({ length: 4 }, async () => {
       for (let round = 0; round < 15; round += 1) {
@@ -152,8 +152,8 @@ test('a copy made by cursor=now, a walk and the changes from there equals the us
   expect([...copy.values()].sort(byId)).toEqual([...users].sort(byId));
 });
 
-describe('where more changes wait for a position than one step gives', () => {
-  test('each of those who read at once has the last', async () => {
+describe('if more changes wait for a position than one step numbers,', () => {
+  test('concurrent readers all get the last change', async () => {
     const id = randomUUID();
     await leaveUnnumbered(12_000, id);
     const pages = await Promise.all(Array.from({ length: 8 }, () => call('GET', of({ id }))));
@@ -161,7 +161,7 @@ describe('where more changes wait for a position than one step gives', () => {
     for (const page of pages) expect(page.body).toEqual([change('user.created', { id }, 1)]);
   });
 
-  test('each of those who ask for the end at once is behind the last', async () => {
+  test('cursor=now is after the last change for concurrent requests', async () => {
     await leaveUnnumbered(12_000, randomUUID());
     const ends = await Promise.all(Array.from({ length: 8 }, () => endOfFeed(call)));
 
@@ -170,7 +170,7 @@ describe('where more changes wait for a position than one step gives', () => {
   });
 });
 
-test('pages may be empty where exclude_actor leaves out much, and their links go on', async () => {
+test('pages may be empty if exclude_actor leaves out much, and their links lead to later pages', async () => {
   const end = await endOfFeed(call);
   const id = randomUUID();
   await leaveUnnumbered(7000, id, 'busy');
@@ -184,7 +184,7 @@ test('pages may be empty where exclude_actor leaves out much, and their links go
 
 const byId = (a: unknown, b: unknown) => ((a as UserBody).id < (b as UserBody).id ? -1 : 1);
 
-describe('where the default isolation is serializable, and a pooler takes no settings of a session', () => {
+describe('with serializable as the default isolation, and a pooler that takes no session settings,', () => {
   const strict = serviceUnderTest(() => ({ SVC_POSTGRES_POOLER: 'transaction' }));
 
   beforeAll(async () => {
@@ -194,13 +194,13 @@ describe('where the default isolation is serializable, and a pooler takes no set
     );
     await root.end();
     const inDatabase = await administer(strict.database.name);
-    // So that connections are opened anew.
+    // So that connections are opened again.
     await inDatabase.terminate(strict.database.name);
     await inDatabase.end();
     await strict.call('GET', CHANGES);
   });
 
-  test('all who read and write at once are answered', async () => {
+  test('concurrent reads and writes all succeed', async () => {
     const end = await endOfFeed(strict.call);
     const made = Array.from({ length: 5 }, async () => {
       const ids: string[] = [];

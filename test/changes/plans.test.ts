@@ -11,7 +11,7 @@ import { environmentOf } from '../stage/service.ts';
 import { statementSentBy } from '../stage/statements.ts';
 
 const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
-/** So many users and changes; each hundredth change is one of the first user, every other one of "busy". */
+/** Number of users and of changes. Each hundredth change is of the first user, every second one of the actor "busy". */
 const MANY = 100_000;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -54,33 +54,33 @@ const reading = (given: Partial<Reading>) =>
 
 const POSITION = 'user_changes_pkey';
 const USER = 'user_changes_user_id_position_idx';
-/** A single row; and what is empty, but for the moment. */
+/** The head, which is a single row, and the changes without a position, which are few. */
 const SMALL = ['user_changes_head', 'user_changes_unnumbered'];
 const FIRST_USER = 'cfcd2084-95d5-65ef-66e7-dff9f98764da';
 
-describe.each(['known', 'named'] as const)('of 100,000 changes, with values that are %s,', (kind) => {
+describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,', (kind) => {
   test.each<readonly [string, Partial<Reading>, readonly string[], number]>([
-    ['a look with nothing new reads a handful of pages', { after: MANY }, [POSITION], 8],
+    ['a poll without new changes reads a handful of pages', { after: MANY }, [POSITION], 8],
     ['cursor=now reads a handful of pages', { limit: 0 }, [], 8],
-    ['a reader who is ten behind reads a handful of pages', { after: MANY - 10 }, [POSITION], 8],
-    ['the first page costs what it holds', {}, [POSITION], 12],
-    ['a page in the middle costs what it holds', { after: 50_000 }, [POSITION], 12],
-    ['the largest page costs what it holds', { after: 50_000, limit: 1000 }, [POSITION], 40],
+    ['a reader that is ten changes behind reads a handful of pages', { after: MANY - 10 }, [POSITION], 8],
+    ['the first page reads what it contains', {}, [POSITION], 12],
+    ['a page in the middle reads what it contains', { after: 50_000 }, [POSITION], 12],
+    ['the largest page reads what it contains', { after: 50_000, limit: 1000 }, [POSITION], 40],
     [
-      'a page without a busy actor costs what lies between',
+      'a page without a busy actor reads the changes up to its end',
       { after: 50_000, excludeActor: 'busy' },
       [POSITION],
       12,
     ],
     [
-      'a page without everybody ends after 2,000 positions',
+      'a page without the only actor ends after 2,000 positions',
       { after: 50_000, excludeActor: 'calm' },
       [POSITION],
       60,
     ],
-    ['a page of one user looks up that user', { userId: FIRST_USER }, [USER], 130],
+    ['a page of one user reads the changes of that user', { userId: FIRST_USER }, [USER], 130],
     [
-      'the end of the changes of one user costs next to nothing',
+      'the end of the changes of one user reads a handful of pages',
       { userId: FIRST_USER, after: MANY },
       [USER],
       20,
@@ -93,7 +93,7 @@ describe.each(['known', 'named'] as const)('of 100,000 changes, with values that
     expect(cost.pages).toBeLessThanOrEqual(most);
   });
 
-  test('numbering with nothing to number, and a step of maintenance with nothing too old, read a handful of pages', async () => {
+  test('numbering without new changes and cleanup without expired changes read a handful of pages', async () => {
     const number = await statementSentBy((statements) => numberingChanges(statements)());
     const expire = await statementSentBy((statements) => expiringChanges(statements)(30)());
 
@@ -101,7 +101,7 @@ describe.each(['known', 'named'] as const)('of 100,000 changes, with values that
     const cost = await plans[kind](expire);
     expect(cost.indexes).toContain(POSITION);
     expect(cost.wholeTables.filter((table) => !SMALL.includes(table))).toEqual([]);
-    // A thousand of the oldest are looked at.
+    // It reads a thousand of the oldest changes.
     expect(cost.pages).toBeLessThanOrEqual(60);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { options, refusal, success, type UserBody } from '../stage/answers.ts';
 import { CHANGES, cursorIn, endOfFeed, nextOf } from '../stage/changes.ts';
+import { options, refusal, success, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -10,7 +10,7 @@ const of = ({ id }: Pick<UserBody, 'id'>) => `/api/v1/users/${id}/changes`;
 const link = (target: string) => ({ link: `<${target}>; rel="next"` });
 
 describe('the link to the next page', () => {
-  test('keeps the parameters that are known, with defaults, and drops others', async () => {
+  test('has the known parameters with their defaults, and no others', async () => {
     const query = 'cursor=now&exclude_actor=a%26b%20%C3%A9&wait=1&limit=7&order=name';
     const cursor = cursorIn(await endOfFeed(call));
     const kept = `cursor=${cursor}&limit=7&exclude_actor=a%26b+%C3%A9&wait=1`;
@@ -18,13 +18,13 @@ describe('the link to the next page', () => {
     expect(await call('GET', `${CHANGES}?${query}`)).toEqual(success(200, [], link(`${CHANGES}?${kept}`)));
   });
 
-  test('keeps no limit=0, and no actor or wait that was not asked for', async () => {
+  test('has no limit=0, and no exclude_actor or wait that the request does not have', async () => {
     const next = await endOfFeed(call);
 
     expect(next).toBe(`${CHANGES}?cursor=${cursorIn(next)}`);
   });
 
-  test('of a user names its path in lower case, and keeps the limit', async () => {
+  test('of one user has the path in lower case, and keeps the limit', async () => {
     const ada = await createUser();
     const page = await call('GET', `${of({ id: ada.id.toUpperCase() })}?limit=5`);
 
@@ -33,14 +33,14 @@ describe('the link to the next page', () => {
     expect(await call('GET', `${next}`)).toEqual(success(200, [], link(next)));
   });
 
-  test('is there on an empty page, too, and leads to itself', async () => {
+  test("is present on an empty page, too, and is then the request's own", async () => {
     const end = `${await endOfFeed(call)}&limit=100`;
 
     expect(await call('GET', end)).toEqual(success(200, [], link(end)));
   });
 });
 
-test('limit=0 with cursor=now is the end of the feed, and no change', async () => {
+test('limit=0 with cursor=now returns the end of the feed, and no change', async () => {
   await createUser();
   const page = await call('GET', `${CHANGES}?limit=0&cursor=now`);
   await createUser();
@@ -49,7 +49,7 @@ test('limit=0 with cursor=now is the end of the feed, and no change', async () =
   expect((await call('GET', nextOf(page))).body).toHaveLength(1);
 });
 
-test('cursor=now is the end of the feed, whatever the limit', async () => {
+test('cursor=now is the end of the feed with any limit', async () => {
   await createUser();
   const page = await call('GET', `${CHANGES}?limit=5&cursor=now`);
 
@@ -81,14 +81,14 @@ test('limit=0 never waits', async () => {
 });
 
 describe('the two paths', () => {
-  test.each(['', '/'])('are the same resource with %j at their end', async (slash) => {
+  test.each(['', '/'])('are the same resources with %j at the end', async (slash) => {
     const ada = await createUser();
 
     expect((await call('GET', `${CHANGES}${slash}?limit=1`)).status).toBe(200);
     expect((await call('GET', `${of(ada)}${slash}`)).body).toHaveLength(1);
   });
 
-  test('have no other method than GET', async () => {
+  test('support only GET and HEAD', async () => {
     const headers = { allow: 'GET, HEAD, OPTIONS' };
     for (const path of [CHANGES, of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' })]) {
       for (const method of ['POST', 'PATCH', 'DELETE', 'PUT'])
@@ -103,7 +103,7 @@ describe('the two paths', () => {
     expect((await call('GET', `${CHANGES}?cursor=now`, undefined, { headers })).status).toBe(200);
   });
 
-  test('need users.read', async () => {
+  test('require users.read', async () => {
     const authorization = `Bearer ${await service.issuer.tokenFor('users.write')}`;
     const ada = await createUser();
     for (const path of [CHANGES, of(ada)])
@@ -112,7 +112,7 @@ describe('the two paths', () => {
 });
 
 describe('a cursor', () => {
-  test('of the changes of all, of another user and of the list is refused by those of a user, and the reverse', async () => {
+  test('belongs to its path: one of all changes, of another user or of the list is 422', async () => {
     const [ada, grace] = [await createUser(), await createUser()];
     const ofAll = cursorIn(await endOfFeed(call));
     const ofAda = cursorIn(nextOf(await call('GET', of(ada))));
@@ -130,7 +130,7 @@ describe('a cursor', () => {
       );
   });
 
-  test('of another user is told together with all else that is wrong', async () => {
+  test('of another user is named together with all other faults', async () => {
     const [ada, grace] = [await createUser(), await createUser()];
     const cursor = cursorIn(nextOf(await call('GET', of(ada))));
 
@@ -139,16 +139,16 @@ describe('a cursor', () => {
     );
   });
 
-  test('of another user goes before the question whether there is such a user', async () => {
+  test('of another user is 422 before an unknown user is 404', async () => {
     const cursor = cursorIn(nextOf(await call('GET', of(await createUser()))));
-    const nobody = of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' });
+    const unknown = of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' });
 
-    expect(await call('GET', `${nobody}?cursor=${cursor}`)).toEqual(
-      refusal('validation_error', nobody, { errors: ['cursor'] }),
+    expect(await call('GET', `${unknown}?cursor=${cursor}`)).toEqual(
+      refusal('validation_error', unknown, { errors: ['cursor'] }),
     );
   });
 
-  test('may come with another limit', async () => {
+  test('may be sent with another limit', async () => {
     const end = await endOfFeed(call);
     await createUser();
     await createUser();
@@ -158,7 +158,7 @@ describe('a cursor', () => {
   });
 });
 
-describe('what the query holds that is not allowed is 422, all of it at once:', () => {
+describe('422 names all faults of the query:', () => {
   test.each([
     ['cursor=x', ['cursor']],
     ['limit=0', ['limit']],
@@ -177,7 +177,7 @@ describe('what the query holds that is not allowed is 422, all of it at once:', 
     );
   });
 
-  test('of a user, the path included', async () => {
+  test('also the user id in the path', async () => {
     const path = '/api/v1/users/42/changes';
 
     expect(await call('GET', `${path}?cursor=x&limit=x`)).toEqual(
@@ -185,7 +185,7 @@ describe('what the query holds that is not allowed is 422, all of it at once:', 
     );
   });
 
-  test('wait and exclude_actor are nothing to the changes of a user', async () => {
+  test('wait and exclude_actor are ignored for the changes of one user', async () => {
     const ada = await createUser();
 
     expect((await call('GET', `${of(ada)}?wait=x&exclude_actor=`)).status).toBe(200);
@@ -213,7 +213,7 @@ describe('Accept', () => {
     }
   });
 
-  test('changes nothing about a refusal', async () => {
+  test('does not change a refusal', async () => {
     const headers = { accept: TYPE };
 
     expect(await call('GET', `${CHANGES}?limit=x`, undefined, { headers })).toEqual(

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { maintain as maintainDatabase } from '../../lib/cleanup.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, nextOf } from '../stage/changes.ts';
+import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -19,10 +19,10 @@ const get = (path: string) => call('GET', path);
 const createUser = async (headers: Record<string, string> = {}) =>
   (await call('POST', USERS, { email: freshAddress() }, { headers })).body as UserBody;
 
-/** As an instance does from time to time. */
+/** As an instance does regularly. */
 const maintain = () => maintainDatabase(readSettings(environmentOf(service.database, service.issuer)));
 
-test('changes older than the retention are deleted, and a cursor from before them is 410', async () => {
+test('changes older than the retention are deleted, and an older cursor is 410', async () => {
   const beginning = nextOf(await get(`${CHANGES}?limit=1&cursor=now`));
   const [old, young] = [await createUser(), await createUser()];
   const ofOld = nextOf(await get(`${USERS}${old.id}/changes`));
@@ -38,8 +38,8 @@ test('changes older than the retention are deleted, and a cursor from before the
   expect((await get(`${USERS}${old.id}/changes`)).body).toEqual([]);
 });
 
-describe('a change whose time is wrong', () => {
-  /** Changes of users that do not exist, with times so many days ago, in this order; resolves with the users' ids. */
+describe('a change with a wrong time', () => {
+  /** Stores changes of unknown users with times this many days ago, in this order. Resolves with the users' ids. */
   async function leaveChanges(daysAgo: readonly number[]): Promise<readonly string[]> {
     const ids = daysAgo.map(() => randomUUID());
     const rows = daysAgo.map((days, n) => `('${ids[n]}'::uuid, ${days}, ${n})`);
@@ -63,14 +63,14 @@ describe('a change whose time is wrong', () => {
 
   beforeEach(() => query("UPDATE user_changes SET time = now() - interval '40 days'"));
 
-  test('because it lies in the future keeps no older change from being deleted', async () => {
+  test('in the future does not keep older changes', async () => {
     const [, , , young, later] = await leaveChanges([40, -400, 35, 5, -1]);
     await maintain();
 
     expect(await kept()).toEqual([young, later]);
   });
 
-  test('because it lies in the future is kept where nothing older comes after it', async () => {
+  test('in the future is kept if no older change follows it', async () => {
     const [, first, second, young] = await leaveChanges([40, -1, -2, 5, 40]);
     const [last] = (await kept()).slice(-1);
     await maintain();
@@ -78,7 +78,7 @@ describe('a change whose time is wrong', () => {
     expect(await kept()).toEqual([first, second, young, last]);
   });
 
-  test('because it lies in the future stops no step, however many there are', async () => {
+  test('in the future does not stop a cleanup step, also if many have one', async () => {
     const daysAgo = [40, ...Array.from({ length: 2500 }, () => -1), 40, -1, 5];
     const ids = await leaveChanges(daysAgo);
     await maintain();
@@ -86,7 +86,7 @@ describe('a change whose time is wrong', () => {
     expect(await kept()).toEqual(ids.slice(-2));
   });
 
-  test('because it lies in the past deletes no younger change before it', async () => {
+  test('in the past does not delete younger changes before it', async () => {
     const [, ...others] = await leaveChanges([40, 5, 4000, 4]);
     await maintain();
 
@@ -94,7 +94,7 @@ describe('a change whose time is wrong', () => {
   });
 });
 
-test('keys older than 24 hours are deleted, and are as new', async () => {
+test('keys older than 24 hours are deleted and can be used again', async () => {
   await createUser({ 'idempotency-key': 'young' });
   await createUser({ 'idempotency-key': 'old' });
   await query(`
@@ -107,7 +107,7 @@ test('keys older than 24 hours are deleted, and are as new', async () => {
   expect(await query('SELECT FROM idempotency_keys')).toHaveLength(1);
 });
 
-test('a cursor from before an instance that recorded no changes is 410, once changes are read again', async () => {
+test('a cursor from before an instance that recorded no changes is 410 after changes are read again', async () => {
   await createUser();
   const before = nextOf(await get(`${CHANGES}?cursor=now&limit=0`));
   // Instances of earlier versions set this when they wrote without recording changes.
@@ -120,7 +120,7 @@ test('a cursor from before an instance that recorded no changes is 410, once cha
   expect((await get(nextOf(page))).status).toBe(200);
 });
 
-test('a cursor beyond the last change, as after a restored backup, is 410', async () => {
+test('a cursor after the last change is 410, as after a restored backup', async () => {
   await createUser();
   const cursor = nextOf(await get(`${CHANGES}?cursor=now&limit=0`));
   await query('UPDATE user_changes_head SET position = position - 1');

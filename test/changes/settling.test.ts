@@ -27,7 +27,7 @@ afterAll(async () => {
   await Promise.all([writer.end(), other.end(), database.close(1)]);
 });
 
-/** Writes changes of an actor, as a writer does before its transaction ends. */
+/** Writes changes of an actor as a transaction does before its end. */
 const write = (client: pg.Client, actor: string, count = 1) =>
   client.query(
     `INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
@@ -40,11 +40,11 @@ const state = async () =>
 const unnumbered = async () =>
   (await writer.query('SELECT count(*)::int FROM user_changes_unnumbered')).rows[0].count;
 
-/** The actors of the changes after a link. */
+/** The actors of the changes after a cursor. */
 const actorsAfter = async (link: string) =>
   ((await call('GET', `${link}&limit=1000`)).body as ChangeBody[]).map(({ data }) => data.actor);
 
-/** Runs as an instance does every ten minutes, so often. */
+/** Runs the cleanup this many times, as an instance does every ten minutes. */
 async function maintain(times: number): Promise<void> {
   const run = maintaining(database.statements, 30);
   for (let count = 0; count < times; count += 1) {
@@ -60,7 +60,7 @@ beforeEach(async () => {
   end = await endOfFeed(call);
 });
 
-test('a change whose transaction ends late is read once it has ended, and is late until then', async () => {
+test('a change of a transaction that ends late is returned after its end, and counts as late until then', async () => {
   await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await write(writer, 'late');
   await write(other, 'punctual', 3);
@@ -73,7 +73,7 @@ test('a change whose transaction ends late is read once it has ended, and is lat
   expect(await state()).toEqual({ settled, reached: settled, late: [] });
 });
 
-test('a change beyond a gap of the sequence, however large, is read', async () => {
+test('a change after a gap of any size in the sequence is returned', async () => {
   await writer.query(
     "SELECT setval('user_changes_unnumbered_sequence_seq', nextval('user_changes_unnumbered_sequence_seq') + 1000000)",
   );
@@ -87,7 +87,7 @@ test('a change beyond a gap of the sequence, however large, is read', async () =
   expect(await actorsAfter(end)).toEqual(['far', 'farther', 'next']);
 });
 
-test('changes that an instance of an earlier version numbers in between are read once', async () => {
+test('changes that an instance of an earlier version numbers in between are returned once', async () => {
   const numberAsBefore = `
     WITH candidate AS MATERIALIZED (
       SELECT sequence FROM user_changes_unnumbered ORDER BY sequence LIMIT 5000
@@ -116,8 +116,8 @@ test('changes that an instance of an earlier version numbers in between are read
   expect(await actorsAfter(end)).toEqual(['a', 'A', 'late a', 'b', 'B', 'late b', 'c', 'C', 'late c']);
 });
 
-describe('maintenance', () => {
-  test('settles the sequence over writes that were never committed, a quarter of an hour later', async () => {
+describe('the cleanup', () => {
+  test('settles the sequence after writes that were never committed, a quarter of an hour later', async () => {
     await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await write(writer, 'never', 10);
     await writer.query('ROLLBACK');
@@ -133,7 +133,7 @@ describe('maintenance', () => {
     expect(await actorsAfter(end)).toEqual(['after', 'again']);
   });
 
-  test('leaves no change without a position that was committed after its sequence was settled', async () => {
+  test('leaves no change without a position that was committed after the sequence was settled', async () => {
     await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await write(writer, 'very late');
     await write(other, 'punctual');
@@ -156,7 +156,7 @@ describe('maintenance', () => {
   });
 });
 
-test('more late changes than are kept do not keep a change from being read', async () => {
+test('more late changes than the table of late changes has are all returned', async () => {
   await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await write(writer, 'late', 6000);
   await write(other, 'punctual');

@@ -12,18 +12,18 @@ import { type Statement, statementsRunBy } from '../stage/statements.ts';
 
 const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 
-/** So often changes are numbered while a snapshot is open, and so many each time. */
+/** How often changes are numbered while a snapshot is open, and how many each time. */
 const NUMBERINGS = 3000;
 const CHANGES = 50;
 
-/** More than anybody changes. */
+/** More than any statement changes. */
 const NOTHING: Omit<Reading, 'after'> = { limit: 100, userId: undefined, excludeActor: undefined };
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let client: pg.Client;
 let snapshot: pg.Client;
 
-/** The statements are prepared once, as on a connection of the service, before there is anything to read. */
+/** The statements are prepared once, before there is a change, as on a connection of the service. */
 const prepared = new Map<string, string>();
 
 const statements = statementsRunBy(async ({ sql: text, name }, values) => {
@@ -40,7 +40,7 @@ beforeAll(async () => {
   await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
   [client, snapshot] = [0, 1].map(() => new pg.Client({ ...database, ssl: false })) as [pg.Client, pg.Client];
   await Promise.all([client.connect(), snapshot.connect()]);
-  // What autovacuum would find out about tables that are empty.
+  // Statistics that autovacuum would collect about empty tables.
   for (const table of ['user_changes', 'user_changes_head', 'user_changes_unnumbered', 'users'])
     await client.query(`VACUUM ANALYZE ${table}`);
 });
@@ -73,7 +73,7 @@ const looks = {
   },
 } as const satisfies Record<string, () => Promise<unknown>>;
 
-/** The pages of 8 KB that each look reads, by PostgreSQL's count for this connection. */
+/** The pages of 8 KB that each query reads, by PostgreSQL's count for this connection. */
 async function pagesOfLooks() {
   const pages: Record<string, number> = {};
   for (const [title, look] of Object.entries(looks)) {
@@ -108,7 +108,7 @@ async function pagesOf(look: () => Promise<unknown>): Promise<number> {
   return pages;
 }
 
-test('each look reads as much as before while a snapshot is open, however much has been written since', async () => {
+test('while a snapshot is open, each query reads as much as before, after any number of changes', async () => {
   await write(20);
   await number();
   for (let count = 0; count < 10; count += 1) for (const look of Object.values(looks)) await look();

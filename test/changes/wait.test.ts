@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal } from '../stage/answers.ts';
 import {
   CHANGES,
   change,
@@ -11,11 +10,15 @@ import {
   untilPolling,
 } from '../stage/changes.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { freshAddress, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
-/** With a single connection, so that whoever held one while waiting would be noticed, and little time for statements. */
+/**
+ * With a single connection, so that a request that held it while waiting would be noticed, and a short statement
+ * timeout.
+ */
 const service = serviceUnderTest(() => ({
   SVC_POSTGRES_POOL_SIZE: '1',
   SVC_POSTGRES_STATEMENT_TIMEOUT: '0.5',
@@ -53,13 +56,13 @@ async function ask(target: string) {
   return { ...connection, again };
 }
 
-/** The milliseconds until `done`. */
+/** The milliseconds until `done` resolves. */
 async function timed<Value>(done: Promise<Value>) {
   const begun = performance.now();
   return { value: await done, milliseconds: performance.now() - begun };
 }
 
-test('news ends the wait, for each of those who wait, with as many changes as each takes', async () => {
+test('a change ends all waits, and each page has as many changes as its limit allows', async () => {
   const end = await endOfFeed(call);
   const waiting = ['limit=1&wait=20', 'wait=20', 'wait=19&limit=1000'].map((more) =>
     call('GET', `${end}&${more}`),
@@ -74,7 +77,7 @@ test('news ends the wait, for each of those who wait, with as many changes as ea
   expect((await call('GET', `${one && nextOf(one)}`)).body).toEqual(changes.slice(1, 2));
 });
 
-test('changes that are there are told at once', async () => {
+test('changes that are already there are returned at once', async () => {
   const end = await endOfFeed(call);
   const ada = await createUser();
   const { value, milliseconds } = await timed(call('GET', `${end}&wait=20`));
@@ -83,7 +86,7 @@ test('changes that are there are told at once', async () => {
   expect(milliseconds).toBeLessThan(10_000);
 });
 
-test('without a cursor, and at the end by cursor=now, a request waits as well', async () => {
+test('a request without a cursor and one at the end by cursor=now wait, too', async () => {
   const waiting = call('GET', `${CHANGES}?cursor=now&wait=20`);
   await untilPolling(administrator);
   const ada = await createUser();
@@ -91,7 +94,7 @@ test('without a cursor, and at the end by cursor=now, a request waits as well', 
   expect((await waiting).body).toEqual([change('user.created', ada, 1)]);
 });
 
-test('what exclude_actor leaves out is no news, and is behind the reader when the wait ends', async () => {
+test('a change of exclude_actor does not end the wait, and the cursor is then after it', async () => {
   const end = await endOfFeed(call);
   const waiting = call('GET', `${end}&wait=2&exclude_actor=another`);
   await untilPolling(administrator);
@@ -103,7 +106,7 @@ test('what exclude_actor leaves out is no news, and is behind the reader when th
   expect((await call('GET', nextOf(page).replace(/&(wait|exclude_actor)=[^&]+/g, ''))).body).toEqual([]);
 });
 
-test('what comes of others is news in spite of exclude_actor', async () => {
+test('a change of another actor ends the wait despite exclude_actor', async () => {
   const end = await endOfFeed(call);
   const waiting = call('GET', `${end}&wait=20&exclude_actor=another`);
   await untilPolling(administrator);
@@ -113,7 +116,7 @@ test('what comes of others is news in spite of exclude_actor', async () => {
   expect((await waiting).body).toEqual([change('user.created', ada, 1)]);
 });
 
-test('who waits holds no connection, and the time of a request does not count', async () => {
+test("a waiting request holds no connection, and is not subject to the request's time limit", async () => {
   const end = await endOfFeed(call);
   const waiting = Array.from({ length: 50 }, () => call('GET', `${end}&wait=20`));
   await untilPolling(administrator);
@@ -134,7 +137,7 @@ test('a cursor that expires during the wait is 410', async () => {
   expect(await waiting).toEqual(refusal('cursor_expired_error', CHANGES));
 });
 
-test('nothing polls before somebody waits, nor after', async () => {
+test('the service polls only while a request waits', async () => {
   const end = await endOfFeed(call);
   await untilNothingPolls(administrator);
   const waiting = call('GET', `${end}&wait=1`);
@@ -144,8 +147,8 @@ test('nothing polls before somebody waits, nor after', async () => {
   await untilNothingPolls(administrator);
 });
 
-describe('whoever', () => {
-  test('hangs up gives the place back', async () => {
+describe('a client', () => {
+  test('that disconnects frees its place', async () => {
     const connection = await ask(`${await endOfFeed(call)}&wait=20`);
     await untilPolling(administrator);
     connection.abort();
@@ -153,7 +156,7 @@ describe('whoever', () => {
     await untilNothingPolls(administrator);
   });
 
-  test('closes gives the place back', async () => {
+  test('that closes its connection frees its place', async () => {
     const connection = await ask(`${await endOfFeed(call)}&wait=20`);
     await untilPolling(administrator);
     connection.close();
@@ -161,19 +164,19 @@ describe('whoever', () => {
     await untilNothingPolls(administrator);
   });
 
-  test('ends his side gives the place back, and is answered', async () => {
+  test('that ends its side frees its place, and gets a response', async () => {
     const end = `${await endOfFeed(call)}&wait=20`;
     const connection = await ask(end);
     await untilPolling(administrator);
     connection.halfClose();
-    const answer = await connection.answer();
+    const response = await connection.answer();
 
-    expect([answer.status, answer.body]).toEqual([200, []]);
+    expect([response.status, response.body]).toEqual([200, []]);
     await untilNothingPolls(administrator);
     expect(await connection.rest()).toBe('');
   });
 
-  test('ends his side with the request gets the news that is there', async () => {
+  test('that ends its side with the request gets the changes that are there', async () => {
     const end = await endOfFeed(call);
     const ada = await createUser();
     const connection = await ask(`${end}&wait=20`);
@@ -183,7 +186,7 @@ describe('whoever', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('waits again and again over one connection goes on doing so', async () => {
+  test('can wait repeatedly over one connection', async () => {
     let next = `${await endOfFeed(call)}&wait=20`;
     const connection = await ask(next);
     for (let round = 0; round < 15; round += 1) {
@@ -201,7 +204,7 @@ describe('whoever', () => {
     connection.close();
   });
 
-  test('sends the next request during the wait has it answered after', async () => {
+  test('that sends the next request during the wait gets its response after the wait', async () => {
     const connection = await ask(`${await endOfFeed(call)}&wait=20`);
     await connection.again('/health');
     await untilPolling(administrator);
@@ -214,7 +217,7 @@ describe('whoever', () => {
   });
 });
 
-test('a look that began before a request came does not answer it', async () => {
+test('a poll that began before a request does not end its wait', async () => {
   const before = await lastLook(administrator);
   for (let round = 0; round < 30; round += 1) {
     const end = await endOfFeed(call);

@@ -32,7 +32,7 @@ const tokens = (): TokenSource =>
 const usersAt = (url: string, options: Partial<UsersOptions> = {}) =>
   createUsers({ url, token: tokens(), retry: { pause: 5 }, ...options });
 
-/** The first answer to such a request does not arrive, though the request does; those after it do. */
+/** The first response to such a request is lost, although the request arrives. Later responses arrive. */
 const losing = (method: string): Pick<Fault, 'onAnswer'> => {
   let isFirst = true;
   return {
@@ -44,7 +44,7 @@ const losing = (method: string): Pick<Fault, 'onAnswer'> => {
   };
 };
 
-/** The first answers are these. */
+/** The first responses are these. */
 const answering = (
   ...first: readonly { status: number; headers?: Record<string, string>; body?: string }[]
 ) => {
@@ -57,7 +57,7 @@ const answering = (
 };
 
 describe('tokens', () => {
-  test('one is fetched for many calls at once, with the credentials by HTTP Basic', async () => {
+  test('are fetched once for many concurrent calls, with the credentials by HTTP Basic', async () => {
     const asked: Request[] = [];
     const token = clientCredentials({
       url: service.credentials.ACCEPT_TOKEN_URL,
@@ -79,7 +79,7 @@ describe('tokens', () => {
     expect(await asked[0]?.text()).toBe('grant_type=client_credentials&scope=users.read');
   });
 
-  test('they go into the body where the provider wants them there, with what else it asks for', async () => {
+  test('are requested with credentials in the body if the provider requires that, with its further parameters', async () => {
     let body = '';
     const token = clientCredentials({
       url: 'https://identity.example.com/token',
@@ -97,7 +97,7 @@ describe('tokens', () => {
     expect(body).toBe('grant_type=client_credentials&client_id=c&client_secret=s&audience=users');
   });
 
-  test('one that is refused or about to expire is renewed, and a refused request sent again', async () => {
+  test('that are refused or about to expire are renewed, and a refused request is sent again', async () => {
     let count = 0;
     const good = tokens();
     const token = clientCredentials({
@@ -111,7 +111,7 @@ describe('tokens', () => {
         });
       },
     });
-    // The first has expired at once, the second is none.
+    // The first expires at once, and the second is invalid.
     await token();
     const users = usersAt(service.url, { token });
 
@@ -119,14 +119,14 @@ describe('tokens', () => {
     expect(count).toBe(3);
   });
 
-  test('one that no other can be had for is the refusal of the service', async () => {
+  test('that cannot be replaced lead to the refusal of the service', async () => {
     const users = usersAt(service.url, { token: () => 'no-token' });
     const error = await users.findByEmail('ada@example.com').catch((reason) => reason);
 
     expect(isProblem(error, 'unauthorized_error')).toBe(true);
   });
 
-  test('a provider that refuses is told of without the secret', async () => {
+  test('that the provider refuses lead to an error without the secret', async () => {
     const token = clientCredentials({
       url: service.credentials.ACCEPT_TOKEN_URL,
       clientId: 'c',
@@ -142,7 +142,7 @@ describe('tokens', () => {
 });
 
 describe('an external id', () => {
-  test('finds its user, exactly', async () => {
+  test('finds exactly its user', async () => {
     const users = usersAt(service.url);
     const { id } = await users.create({ email: fresh(), external_id: 'hr é+1' });
 
@@ -152,8 +152,8 @@ describe('an external id', () => {
   });
 });
 
-describe('an answer that is lost', () => {
-  test('to a create: one user, and it is answered', async () => {
+describe('a lost response', () => {
+  test('to a create leaves one user, and the create returns it', async () => {
     const front = await startBreaking(service.url, losing('POST'));
     const email = fresh();
     const { id } = await usersAt(front.url).create({ email });
@@ -163,7 +163,7 @@ describe('an answer that is lost', () => {
     expect((await usersAt(service.url).findByEmail(email))?.id).toBe(id);
   });
 
-  test('to a batch: each user once', async () => {
+  test('to a batch leaves each user once', async () => {
     const front = await startBreaking(service.url, losing('POST'));
     const items = [{ email: fresh() }, { email: fresh() }];
     const created = await usersAt(front.url).createAll(items);
@@ -172,7 +172,7 @@ describe('an answer that is lost', () => {
     expect(created).toMatchObject(items);
   });
 
-  test('to a deletion: it is done', async () => {
+  test('to a deletion leaves the user deleted', async () => {
     const { id } = await usersAt(service.url).create({ email: fresh() });
     const front = await startBreaking(service.url, losing('DELETE'));
     await usersAt(front.url).remove(id);
@@ -181,7 +181,7 @@ describe('an answer that is lost', () => {
     expect(await usersAt(service.url).find(id)).toBeUndefined();
   });
 
-  test('to a change of a version: it is done once', async () => {
+  test('to an update of a version leaves it carried out once', async () => {
     const { id, version } = await usersAt(service.url).create({ email: fresh() });
     const front = await startBreaking(service.url, losing('PATCH'));
     const changed = await usersAt(front.url).change(id, { full_name: 'Once' }, { ifVersion: version });
@@ -190,7 +190,7 @@ describe('an answer that is lost', () => {
     expect(changed).toMatchObject({ full_name: 'Once', version: '"2"' });
   });
 
-  test('to a create without a key: it is not sent again', async () => {
+  test('to a create without a key is an error, and the create is not sent again', async () => {
     const front = await startBreaking(service.url, losing('POST'));
     const sent = usersAt(front.url).api.POST('/api/v1/users/', { body: { email: fresh() } });
     await expect(sent).rejects.toThrow();
@@ -200,8 +200,8 @@ describe('an answer that is lost', () => {
   });
 });
 
-describe('a service that cannot answer', () => {
-  test('is asked again after the time that it asks for', async () => {
+describe('an unavailable service', () => {
+  test('receives the request again after the time of Retry-After', async () => {
     const front = await startBreaking(
       service.url,
       answering({ status: 503, headers: { 'retry-after': '1' } }, { status: 502 }),
@@ -215,7 +215,7 @@ describe('a service that cannot answer', () => {
     expect(performance.now() - begun).toBeGreaterThanOrEqual(990);
   });
 
-  test('is asked so often as it may, and then what answers in its place is told', async () => {
+  test('receives the maximum of attempts, and then its response is reported', async () => {
     const page = { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' };
     const front = await startBreaking(service.url, answering(page, page, page));
     const users = usersAt(front.url, { retry: { attempts: 3, pause: 1 } });
@@ -227,7 +227,7 @@ describe('a service that cannot answer', () => {
     expect(front.seen).toHaveLength(3);
   });
 
-  test('whose response breaks off in its body is asked again', async () => {
+  test('receives the request again if the body of its response is incomplete', async () => {
     let count = 0;
     const cutOff = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode('[{"email"')),
@@ -244,7 +244,7 @@ describe('a service that cannot answer', () => {
     expect(count).toBe(2);
   });
 
-  test('is not asked while the authorization server refuses, and the refusal is returned at once', async () => {
+  test('receives no request while the authorization server refuses, and the refusal is returned at once', async () => {
     let count = 0;
     const token = clientCredentials({
       url: 'https://identity.example.com/token',
@@ -263,7 +263,7 @@ describe('a service that cannot answer', () => {
     expect(count).toBe(1);
   });
 
-  test('that never answers is given up, and whoever gives up first is not kept', async () => {
+  test('that never responds is given up, and an aborted call ends at once', async () => {
     const front = await startBreaking(service.url, {
       onRequest: () => {
         throw new Error('silence');
@@ -277,7 +277,7 @@ describe('a service that cannot answer', () => {
   });
 });
 
-test('updates of many at once lose none', async () => {
+test('concurrent updates all take effect', async () => {
   const users = usersAt(service.url);
   const { id } = await users.create({ email: fresh(), full_name: '' });
   const letters = [...'abcdefgh'];
@@ -290,7 +290,7 @@ test('updates of many at once lose none', async () => {
   expect([...((await users.get(id)).full_name ?? '')].sort()).toEqual(letters);
 });
 
-test('a change of a version that is no longer is refused, and update gives up in the end', async () => {
+test('an update of an old version is refused, and update fails after its last attempt', async () => {
   const users = usersAt(service.url);
   const { id, version } = await users.create({ email: fresh() });
   await users.change(id, {});
@@ -305,7 +305,7 @@ test('a change of a version that is no longer is refused, and update gives up in
   expect((await users.get(id)).version).toBe('"5"');
 });
 
-test('a service is found under the path that it is mounted under', async () => {
+test('a service with a base path is found', async () => {
   const front = await startBreaking(service.url, {
     onRequest: (request) => ({ ...request, target: request.target.replace(/^\/stage/, '') }),
   });
@@ -350,7 +350,7 @@ const all = async () =>
   (await Array.fromAsync(usersAt(service.url).list({ limit: 1000 }))).sort((a, b) => (a.id < b.id ? -1 : 1));
 
 describe('a mirror', () => {
-  test('equals the table after writers that wrote while it was made and followed', async () => {
+  test('equals the table after writes during the copy and after it', async () => {
     const users = usersAt(service.url);
     await users.createAll(Array.from({ length: 40 }, () => ({ email: fresh() })));
     const { copy, users: copied } = copyInMemory();
@@ -372,7 +372,7 @@ describe('a mirror', () => {
     expect(copied()).toEqual(await all());
   });
 
-  test('is told of a change that comes while it waits', async () => {
+  test('receives a change during its wait', async () => {
     const users = usersAt(service.url);
     const { copy, rows } = copyInMemory();
     await mirror(users, copy, { follow: false });
@@ -394,13 +394,13 @@ describe('a mirror', () => {
     expect(rows.has(id)).toBe(true);
   });
 
-  test('begins anew when the changes since its cursor are no longer kept', async () => {
+  test('starts again when the changes after its cursor have expired', async () => {
     const users = usersAt(service.url);
     const gone: User = {
       ...(await users.create({ email: fresh() })),
       id: '00000000-0000-0000-0000-000000000000',
     };
-    // Beyond the head, as after a restored backup.
+    // After the head, as after a restored backup.
     const { copy, rows, users: copied } = copyInMemory(btoa('.999999').replace(/=+$/, ''));
     rows.set(gone.id, gone);
     await mirror(users, copy, { follow: false });

@@ -8,19 +8,19 @@ import type { TokenIssuer } from '../../host/development/token-issuer.ts';
 /** The command, as it is built. */
 export const MAIN = join(import.meta.dirname, '../../infra/client/dist/command/main.js');
 
-/** What a command has printed, and its exit code. */
+/** The output of a command, and its exit code. */
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
 type CommandOptions = {
   /** The content of standard input. */
   readonly input?: string;
-  /** A file descriptor in place of a pipe for standard output. */
+  /** A file descriptor for standard output instead of a pipe. */
   readonly stdout?: number;
-  /** A command that becomes this one, such as a shell that sets limits. */
+  /** A command that runs this one, such as a shell that sets limits. */
   readonly runBy?: readonly string[];
 };
 
-/** Starts the command as it is built, with no other environment than `variables`. */
+/** Starts the built command with exactly the environment `variables`. */
 export function startCommand(
   args: readonly string[],
   variables: NodeJS.ProcessEnv = {},
@@ -52,7 +52,7 @@ export function runCommand(...parameters: Parameters<typeof startCommand>): Prom
   return startCommand(...parameters).ended;
 }
 
-/** The variables with which the command reaches this service, with a token of its own. */
+/** The variables with which the command calls this service, with a token of its own. */
 export async function variablesFor(
   { url, tokens }: { readonly url: string; readonly tokens: TokenIssuer },
   expiresIn = 3600,
@@ -87,7 +87,7 @@ export function linesOf(text: string): readonly Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
-/** Lines of users whose addresses begin with `name`. */
+/** Lines of users whose emails begin with `name`. */
 export function usersNamed(name: string, count: number): string {
   return Array.from(
     { length: count },
@@ -95,5 +95,5 @@ export function usersNamed(name: string, count: number): string {
   ).join('');
 }
 
-/** The last line that a command has printed. */
+/** The last line of the output. */
 export const lastLine = (text: string) => text.trimEnd().split('\n').at(-1);

@@ -5,7 +5,7 @@ import { startDevelopment } from '../stage/development.ts';
 import { copyOfProject, npm, removeProject } from '../stage/project-copy.ts';
 import { openFiles, usersNamed } from './command.ts';
 
-test('in a clone, npm run users builds itself first, and needs no settings while npm run dev runs', {
+test('in a clone, npm run users builds the command first, and needs no settings beside npm run dev', {
   timeout: 240_000,
 }, async () => {
   const folder = copyOfProject();

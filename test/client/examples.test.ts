@@ -31,12 +31,12 @@ beforeEach(async () => {
 
 const fileOf = (title: string) => `example-${Number.parseInt(title, 10)}`;
 
-test('there are examples of everything', () => {
+test('every example is tested', () => {
   expect(titles.length).toBeGreaterThanOrEqual(11);
 });
 
 test.runIf(process.platform === 'linux' && process.arch === 'x64')(
-  'the client is tried in four runtimes',
+  'the client is tested in four runtimes',
   () => {
     expect(runtimes.map(({ name }) => name)).toEqual([
       expect.stringMatching(/^Node 24/),
@@ -48,7 +48,7 @@ test.runIf(process.platform === 'linux' && process.arch === 'x64')(
 );
 
 describe.each(runtimes)('in $name', (runtime) => {
-  test.each(titles)('the example %s prints what it says', async (title) => {
+  test.each(titles)('the example %s prints the documented lines', async (title) => {
     const example = examples('', '').find((one) => one.title === title);
 
     expect(await folder.run(runtime, fileOf(title))).toEqual(example?.prints);

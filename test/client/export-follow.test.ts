@@ -48,7 +48,7 @@ async function table(): Promise<string> {
 const joined = (lines: string) => lines.trimEnd().replaceAll('\n', ',');
 
 describe('users export', () => {
-  test('the file has every user, byte for byte as the service returns them, and nothing else is left', async () => {
+  test('the file has every user, byte for byte as the service returns them, and no other file remains', async () => {
     const out = files.write('users.ndjson', 'an older export');
     const ended = await runCommand(['export', '--out', out, '--cursor', files.pathOf('cursor')], given);
 
@@ -57,7 +57,7 @@ describe('users export', () => {
     expect(readdirSync(files.folder).sort()).toEqual(['cursor', 'users.ndjson']);
   });
 
-  test('standard output has the same, and nothing else', async () => {
+  test('standard output has the same bytes, and nothing else', async () => {
     const { code, stdout } = await runCommand(['export'], given);
 
     expect([code, joined(stdout)]).toEqual([0, await table()]);
@@ -88,7 +88,7 @@ describe('users export', () => {
     ]);
   });
 
-  test('a file that cannot grow stays as it was, and so does the cursor', async () => {
+  test('a file that cannot grow stays as before, and so does the cursor', async () => {
     const [out, cursor] = [files.write('kept', 'as it was'), files.write('kept-cursor', 'as it was')];
     const limited = ['sh', '-c', 'ulimit -f 16; exec "$@"', 'sh'];
     const ended = await runCommand(['export', '--out', out, '--cursor', cursor], given, { runBy: limited });
@@ -142,7 +142,7 @@ describe('users follow', () => {
     expect(rest.stdout).toBe('');
   });
 
-  test('a line that a killed command left incomplete is removed from the file that is appended to', async () => {
+  test('an incomplete last line of a killed command is removed when the file is appended to', async () => {
     await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('torn')], given);
     await call('POST', '', { email: 'torn@example.com' });
     const complete = '{"specversion":"1.0","id":"1-00000000"}\n';

@@ -8,10 +8,10 @@ const run = promisify(execFile);
 const CLIENT = join(import.meta.dirname, '../../infra/client');
 const RUNTIMES = join(import.meta.dirname, 'runtimes/node_modules');
 
-/** A runtime: its name, and the words that run a program in it. */
+/** A runtime: its name, and the arguments that run a program in it. */
 export type Runtime = { readonly name: string; readonly words: readonly string[] };
 
-/** Those that are installed: this Node, Node 20, Bun and Deno. */
+/** The installed runtimes: this Node, Node 20, Bun and Deno. */
 export const runtimes: readonly Runtime[] = [
   { name: `Node ${process.versions.node}`, words: [process.execPath] },
   ...installed('Node 20', 'node-20/bin/node', []),
@@ -31,7 +31,7 @@ const STRICT = [
   ...['--module', 'nodenext', '--target', 'es2022', '--lib', 'es2023,dom,dom.iterable'],
 ];
 
-/** An empty folder into which the client is installed as a new user would, from its archive. */
+/** An empty folder into which the client is installed from its archive, as a new user does. */
 export async function startFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-client-'));
   const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: CLIENT });
@@ -41,7 +41,7 @@ export async function startFolder() {
 
   return {
     path: folder,
-    /** Compiles programs as strictly as can be, with the types that the client comes with. */
+    /** Compiles programs with the strictest options and the types of the client. */
     async compile(programs: Readonly<Record<string, string>>): Promise<void> {
       const files = Object.entries(programs).map(([name, program]) => {
         writeFileSync(join(folder, `${name}.ts`), program);
@@ -52,7 +52,7 @@ export async function startFolder() {
         throw new Error(error.stdout);
       });
     },
-    /** Runs a compiled program, and gives the lines that it prints. */
+    /** Runs a compiled program, and returns the lines of its output. */
     async run({ words }: Runtime, name: string): Promise<readonly string[]> {
       const [program = '', ...rest] = words;
       const { stdout: printed } = await run(program, [...rest, `${name}.js`], {

@@ -28,7 +28,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** The users whose addresses begin with `name`. */
+/** The users whose emails begin with `name`. */
 async function stored(name: string): Promise<readonly string[]> {
   const { stdout } = await runCommand(['export'], given);
   return linesOf(stdout)
@@ -42,7 +42,7 @@ const pointersOf = (problem: unknown) =>
   );
 
 describe('users import', () => {
-  test('each line is created, exists or refused, and the refused ones are named with their problem', async () => {
+  test('each line is created, exists or is refused, and refused lines are named with their problem', async () => {
     const nested = `${'['.repeat(25_000)}${']'.repeat(25_000)}`;
     const lines = [
       '\ufeff{"email":"lines.1@example.com","full_name":"One"}\r',
@@ -104,7 +104,7 @@ describe('users import', () => {
     expect(await stored('lines')).toEqual([1, 6, 7].map((n) => `lines.${n}@example.com`));
   });
 
-  test('a user that was created and deleted since counts as refused, with its problem', async () => {
+  test('a user that was created and has since been deleted counts as refused, with its problem', async () => {
     const file = files.write('deleted.ndjson', usersNamed('deleted', 2));
     await runCommand(['import', file], given);
     const { stdout } = await runCommand(['export'], given);
@@ -120,7 +120,7 @@ describe('users import', () => {
     });
   });
 
-  test('an empty file is done, and says so; standard input is read with -', async () => {
+  test('an empty file is reported as done, and - reads standard input', async () => {
     const empty = await runCommand(['import', files.write('empty', '')], given);
     const input = usersNamed('input', 3);
     const piped = await runCommand(['import', '-'], given, { input });
@@ -169,7 +169,7 @@ describe('users import', () => {
     });
   });
 
-  test('a token that expires in the middle ends it with the line, and another token continues', async () => {
+  test('an expired token ends the import with the line, and another token continues', async () => {
     const expired = await service.tokens.issueToken({ clientId: 'command', expiresIn: -10 });
     let count = 0;
     const front = await startBreaking(service.url, {
@@ -260,7 +260,7 @@ describe('users import', () => {
     expect(await stored('stopped')).toHaveLength(3000);
   });
 
-  test('a full disk under the refused lines ends it, and names the file', async () => {
+  test('a full disk under the refused lines ends the import, and names the file', async () => {
     const ended = await runCommand(['import', files.write('bad', 'bad\n'), '--rejected', '/dev/full'], given);
 
     expect(ended).toEqual({
@@ -292,7 +292,7 @@ test.each([
   [['follow', '--cursor', '/none'], /^\/none cannot be read: ENOENT.*\. Create it with: users export/],
   [['export', '--url', 'ftp://a'], '--url or USERS_URL must be an http(s) URL without credentials'],
   [['export', '--url', 'http://a:secret@b'], '--url or USERS_URL must be an http(s) URL without credentials'],
-])('users %j is wrong use: exit code 2', async (args, message) => {
+])('users %j is a usage error: exit code 2', async (args, message) => {
   const { code, stdout, stderr } = await runCommand(args, given);
 
   expect([code, stdout]).toEqual([2, '']);
@@ -302,7 +302,7 @@ test.each([
 });
 
 test.each([['--help'], ['import', '--help'], ['export', '--help'], ['follow', '-h']])(
-  'users %s %s prints how to use it: exit code 0',
+  'users %s %s prints its usage: exit code 0',
   async (...args) => {
     const { code, stdout, stderr } = await runCommand(args);
 

@@ -22,7 +22,7 @@ let host: Awaited<ReturnType<typeof startBuiltHost>>;
 let variables: NodeJS.ProcessEnv;
 const files = openFiles();
 
-/** The service has another port after each start. The command knows the one of the proxy. */
+/** The service has another port after each start. The command uses the port of the proxy. */
 async function startService(): Promise<void> {
   host = await startBuiltHost(environmentOf({ ...postgres, drop: async () => [] }, issuer));
   const url = new URL(await host.untilListening());
@@ -91,7 +91,7 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
   }
   await running.ended;
 
-  // Each file once more: its lines end in the same counts, whatever was interrupted.
+  // Each file once more. Its lines have the same results, after any interruption.
   for (const name of names) {
     const { code, stderr } = await runCommand(['import', files.pathOf(name)], variables);
     expect([code, stderr.split('\n').at(-2)]).toEqual([3, `created ${USERS}, exists 1, refused 2`]);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** An example of the client's README: a program, and the lines that it says it prints. */
+/** An example of the client's README: a program, and the documented lines of its output. */
 export type Example = {
   readonly title: string;
   readonly program: string;
@@ -11,7 +11,7 @@ export type Example = {
 const README = join(import.meta.dirname, '../../infra/client/README.md');
 const PLACES = { service: 'https://users.example.com', tokens: 'https://identity.example.com/oauth2/token' };
 
-/** All examples, each whole: they begin with the client that the first one makes. */
+/** All examples, each complete: they begin with the client that the first one creates. */
 export function examples(url: string, tokenEndpoint: string): readonly Example[] {
   const text = readFileSync(README, 'utf8')
     .replaceAll(PLACES.service, url)
@@ -30,7 +30,7 @@ export function examples(url: string, tokenEndpoint: string): readonly Example[]
   }));
 }
 
-/** What stands behind `//` after a call that prints; several lines where it is called several times. */
+/** The text after `//` of a call that prints, with several lines for several calls. */
 function printed(code: string): readonly string[] {
   return [...code.matchAll(/console\.log\(.*?\/\/ (.*)$/gm)].flatMap(([, lines = '']) => lines.split(' // '));
 }

@@ -62,7 +62,7 @@ async function find(email: string): Promise<Record<string, unknown>> {
   return (await response.json())[0];
 }
 
-test('a realm of Keycloak is moved: names are joined, and disabled users are deactivated', async () => {
+test('a realm of Keycloak is imported: names are joined, and disabled users are deactivated', async () => {
   const users = [
     { id: '1', username: 'kim', enabled: true, email: 'kim@example.com', firstName: 'Kim', lastName: 'Lee' },
     { id: '2', username: 'lou', enabled: false, email: 'Lou@example.com', firstName: 'Lou' },
@@ -79,7 +79,7 @@ test('a realm of Keycloak is moved: names are joined, and disabled users are dea
   expect(await find('max@example.com')).toMatchObject({ full_name: null, is_active: true });
 });
 
-test('an export of Auth0 is moved', async () => {
+test('an export of Auth0 is imported', async () => {
   const lines = [
     { user_id: 'auth0|1', email: 'ann@example.com', name: 'Ann Other' },
     { user_id: 'auth0|2', email: 'ben@example.com', name: 'ben@example.com' },
@@ -94,7 +94,7 @@ test('an export of Auth0 is moved', async () => {
   expect(await find('ben@example.com')).toMatchObject({ full_name: null });
 });
 
-test('the nightly export is complete in the first night, has the changes afterwards, and begins again after a 410', async () => {
+test('the nightly export is complete in the first night, has the changes afterwards, and starts again after a 410', async () => {
   const [block] = blocksOf('Export every night');
   await run(block);
   const { id } = await (
@@ -114,7 +114,7 @@ test('the nightly export is complete in the first night, has the changes afterwa
   expect(files.read('cursor')).not.toMatch(/OTk5OTk5/);
 });
 
-test('the mirror equals the table after creates, updates and deletions', async () => {
+test('the mirror equals the table after creates, updates and deletes', async () => {
   const [first, again] = blocksOf('Mirror into another database');
   await run(first);
   files.write('more', usersNamed('mirrored', 250));

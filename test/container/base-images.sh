@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the base images that the Dockerfile and infra/compose.yaml name, where they neither are nor can be pulled:
-# the same Debian packages, and Node.js and PostgreSQL out of node_modules. LOCAL_BASE_IMAGES=true does not try to pull.
+# Builds the base images that the Dockerfile and infra/compose.yaml name, if they neither exist nor can be pulled:
+# from
+# the same Debian packages, and Node.js and PostgreSQL in node_modules. LOCAL_BASE_IMAGES=true does not try to pull.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -9,10 +10,10 @@ root=$(CDPATH='' cd -- "$here/../.." && pwd)
 . "$here/engine.sh"
 
 suite=trixie
-# The mirror that this machine installs from.
+# The mirror from which this machine installs.
 mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)}
 certificates=/etc/ssl/certs/ca-certificates.crt
-# What distroless puts together for its image of Node.js.
+# The parts of distroless's image of Node.js.
 distroless_packages=base-files,netbase,tzdata,media-types,libc6,libssl3t64,libzstd1,zlib1g,libgomp1,libstdc++6,libgcc-s1,gcc-14-base
 
 main() {
@@ -51,7 +52,7 @@ make_distroless() {
   mkdir -p "$tree/etc/ssl/certs"
   cp "$certificates" "$tree/$certificates"
   install -d -o 65532 -g 65532 -m 0700 "$tree/home/nonroot"
-  # No distroless image has programs beside its own: these came along for dpkg.
+  # No distroless image has further programs. These came along for dpkg.
   find "$tree/usr/bin" "$tree/usr/sbin" "$tree/usr/share/perl5" -mindepth 1 -delete
   install -D "$(node_program)" "$tree/nodejs/bin/node"
   import "$1" --change 'ENTRYPOINT ["/nodejs/bin/node"]' --change 'USER 65532' \
@@ -62,22 +63,22 @@ make_node() {
   unpack minbase ca-certificates,libstdc++6
   install -D "$(node_program)" "$tree/usr/local/bin/node"
   mkdir -p "$tree/usr/local/lib/node_modules"
-  # The npm at hand; its own idea of where it is follows the Node.js that comes first on the path.
+  # The npm of this machine. Its own path follows the first Node.js in PATH.
   npm_program=$(readlink -f "${npm_execpath:-$(command -v npm)}")
   cp -RL "${npm_program%/bin/*}" "$tree/usr/local/lib/node_modules/npm"
   for name in npm npx; do
     ln -s "../lib/node_modules/npm/bin/$name-cli.js" "$tree/usr/local/bin/$name"
   done
-  # npm has to trust what it is told to trust here, where a proxy may stand before the registry.
+  # npm must trust the certificates of this machine, where a proxy may be in front of the registry.
   cp "$certificates" "$tree/$certificates"
   import "$1" --change "ENV NODE_EXTRA_CA_CERTS=$certificates" --change 'CMD ["node"]'
 }
 
 make_postgres() {
-  # The client brings pg_isready and psql, which the embedded server lacks.
+  # The client contains pg_isready and psql, which the embedded PostgreSQL does not have.
   unpack minbase postgresql-client
   mkdir -p "$tree/usr/local/lib/postgresql" "$tree/docker-entrypoint-initdb.d"
-  # Its library links are made by whoever runs it first.
+  # The first run creates its library links.
   node_in_project --input-type=module -e "
     const { runnablePostgres } = await import('$root/host/development/postgres/binaries.ts');
     process.stdout.write(await runnablePostgres({}));

@@ -30,35 +30,35 @@ describe.skipIf(!compose)('docker compose -f infra/compose.yaml up', () => {
 
   afterAll(() => call('down', '--volumes', '--timeout', '5'));
 
-  test('gives an API that takes the tokens of its issuer', async () => {
+  test('starts an API that accepts the tokens of its issuer', async () => {
     const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'newcomer' });
     const token = (await (await fetch(`${issuer}/token`, { method: 'POST', body })).json()) as {
       access_token: string;
     };
-    const answer = await fetch(`${service}/api/v1/users/`, {
+    const response = await fetch(`${service}/api/v1/users/`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${token.access_token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({ email: 'ada@example.com' }),
     });
 
-    expect(answer.status).toBe(201);
-    expect(await answer.json()).toMatchObject({ email: 'ada@example.com', is_active: true });
+    expect(response.status).toBe(201);
+    expect(await response.json()).toMatchObject({ email: 'ada@example.com', is_active: true });
   });
 
-  test('shows the documentation', async () => {
+  test('serves the documentation', async () => {
     const statuses = await Promise.all(
       ['/docs', '/redoc'].map(async (path) => (await fetch(service + path)).status),
     );
     expect(statuses).toEqual([200, 200]);
   });
 
-  test('tells in its log how to get a token', async () => {
+  test('logs how to get a token', async () => {
     const { stdout } = await call('logs', 'issuer');
     expect(stdout).toContain(`curl -s ${issuer}/token -d grant_type=client_credentials`);
   });
 });
 
-/** The plugin of the Docker client, or the program that came before it. */
+/** The plugin of the Docker client, or the older program. */
 async function findCompose(): Promise<readonly string[] | undefined> {
   for (const words of [['docker', 'compose'], ['docker-compose']]) {
     const [program = '', ...rest] = words;

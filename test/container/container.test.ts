@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => stage?.strike());
 
 describe('the container', () => {
-  test('keeps users', async () => {
+  test('stores users', async () => {
     const created = await createUser(service, 'ada@example.com');
     const user = (await created.json()) as { id: string };
     const read = await fetch(`${service.url}/api/v1/users/${user.id}`, { headers });
@@ -31,7 +31,7 @@ describe('the container', () => {
     expect(await read.json()).toEqual(user);
   });
 
-  test('holds as any deployment', async () => {
+  test('passes the acceptance checks', async () => {
     const { code, report } = await accept([service.url, '--profile', 'full'], {
       ACCEPT_TOKEN_URL: stage.tokenUrl,
       ACCEPT_CLIENT_ID: 'acceptance',
@@ -40,14 +40,14 @@ describe('the container', () => {
     expect(code, report).toBe(0);
   });
 
-  test('asks for a token and shows no documentation', async () => {
+  test('requires a token and has no documentation', async () => {
     const statuses = await Promise.all(
       ['/api/v1/users/', '/docs', '/redoc'].map(async (path) => (await fetch(service.url + path)).status),
     );
     expect(statuses).toEqual([401, 404, 404]);
   });
 
-  test('is one process of user 65532, without capabilities and with no way to any', async () => {
+  test('is one process of user 65532, without capabilities and without a way to get any', async () => {
     const status = await nodeInside(
       service.id,
       "process.stdout.write(require('node:fs').readFileSync('/proc/1/status'))",
@@ -60,7 +60,7 @@ describe('the container', () => {
     expect(field('NoNewPrivs')).toBe('1');
   });
 
-  test('needs no place to write to', async () => {
+  test('needs no writable directory', async () => {
     const program = `
       const { writeFileSync } = require('node:fs');
       for (const folder of ['/', '/app', '/app/compiled', '/tmp', '/home/nonroot']) {
@@ -69,23 +69,23 @@ describe('the container', () => {
     expect((await nodeInside(service.id, program)).split('\n')).toEqual(Array(5).fill('EROFS'));
   });
 
-  test('is found healthy by its health check', async () => {
+  test('becomes healthy by its health check', async () => {
     const ask = async () => expect(await stateOf(service, 'Health.Status')).toBe('healthy');
     await vi.waitFor(ask, { timeout: 10_000, interval: 200 });
   });
 
-  test('answers /health within 300 ms of its start', async () => {
+  test('serves /health within 300 ms of its start', async () => {
     const program = readFileSync(new URL('start-time.mjs', import.meta.url), 'utf8');
     const options = stage.restricted('plain', { SVC_ENV: 'production', SVC_OTEL_ENABLED: 'true' });
     const words = ['--input-type=module', '--eval', program, '300'];
     const times: number[] = JSON.parse(await docker('run', '--rm', ...options, images.service, ...words));
-    process.stdout.write(`Milliseconds from the start to the first answer: ${times.join(' ')}\n`);
+    process.stdout.write(`Milliseconds from the start to the first response: ${times.join(' ')}\n`);
 
-    // The fastest of them: what the others took longer, they shared the processor with somebody else.
+    // The fastest start counts, because the others shared the processor with other programs.
     expect(Math.min(...times)).toBeLessThan(300);
   });
 
-  test('loses nothing when it is stopped during requests', async () => {
+  test('loses no request when it is stopped', async () => {
     await createDatabase('stopped');
     const stopped = await stage.startService('stopped', { SVC_SHUTDOWN_READINESS_DELAY: '1' });
     await untilStatus(stopped, '/ready', 200);
@@ -94,15 +94,15 @@ describe('the container', () => {
     await client.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
 
     const emails = ['one@example.com', 'two@example.com', 'three@example.com'];
-    const answers = emails.map((email) => createUser(stopped, email));
+    const responses = emails.map((email) => createUser(stopped, email));
     await pause(300);
     const stopping = docker('stop', '-t', '33', stopped.id);
     await untilStatus(stopped, '/ready', 503);
-    // By now the delay is over and the drain waits for these three.
+    // Now the delay is over and the drain waits for these three.
     await pause(1200);
     await client.query('COMMIT');
 
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([201, 201, 201]);
     await stopping;
     expect(await stateOf(stopped, 'ExitCode')).toBe('0');
     const { rows } = await client.query('SELECT email FROM users ORDER BY email');
@@ -111,17 +111,17 @@ describe('the container', () => {
     expect(await docker('logs', stopped.id)).toContain('"shutdown_drained"');
   });
 
-  test('lets its metrics be pulled', async () => {
+  test('serves its metrics for Prometheus', async () => {
     const metrics = { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'prometheus' };
     const metered = await stage.startService('plain', { SVC_OTEL_ENABLED: 'true', ...metrics });
     await untilStatus(metered, '/ready', 200);
     const program =
-      "fetch('http://127.0.0.1:9464/metrics').then(async (answer) => process.stdout.write(await answer.text()))";
+      "fetch('http://127.0.0.1:9464/metrics').then(async (response) => process.stdout.write(await response.text()))";
 
     expect(await nodeInside(metered.id, program)).toMatch(/^process_memory_usage\{.*\} \d+$/m);
   });
 
-  test('leaves the migrations to a run of their own when told to', async () => {
+  test('does not run migrations if SVC_POSTGRES_MIGRATE is false', async () => {
     await createDatabase('migrated');
     const waiting = await stage.startService('migrated', { SVC_POSTGRES_MIGRATE: 'false' });
     await untilStatus(waiting, '/health', 200);
@@ -132,13 +132,13 @@ describe('the container', () => {
     await untilStatus(waiting, '/ready', 200);
   });
 
-  test('ends with exit code 1 and names what is missing when it has no settings', async () => {
+  test('ends with exit code 1 and names the missing settings if it has none', async () => {
     const error = await docker('run', '--rm', images.service).catch((reason) => reason);
     expect(error).toMatchObject({ code: 1, stderr: expect.stringContaining('SVC_OAUTH_ISSUER is required') });
   });
 });
 
-/** An empty one, also when its test is tried again. */
+/** An empty database, also when its test is repeated. */
 async function createDatabase(name: string): Promise<void> {
   const client = await stage.connect();
   await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);

@@ -3,13 +3,13 @@
 
 say() { echo "container: $*" >&2; }
 
-# Returns 1 where no engine can be had.
+# Returns 1 if no engine is available.
 find_engine() {
   if answers; then return 0; fi
   if [ "$(id -u)" -ne 0 ]; then return 1; fi
   if ! command -v dockerd >/dev/null; then install_packages docker.io || return 1; fi
   engine_folder=$(mktemp -d)
-  # On a socket of its own, so that nobody else comes to depend on an engine that is about to end.
+  # On a socket of its own, so that no other program depends on an engine that is about to end.
   DOCKER_HOST=unix://$engine_folder/docker.sock
   export DOCKER_HOST
   dockerd --host "$DOCKER_HOST" --pidfile "$engine_folder/docker.pid" >"$engine_folder/log" 2>&1 &
@@ -46,7 +46,7 @@ install_packages() {
   { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } >/dev/null 2>&1
 }
 
-# The old builder comes without a plugin, and a client that misses the plugin refuses to build unless told.
+# The old builder needs no plugin. Without this variable, a client that lacks the plugin refuses to build.
 choose_builder() {
   if [ -z "${DOCKER_BUILDKIT:-}" ] && ! docker buildx version >/dev/null 2>&1; then
     export DOCKER_BUILDKIT=0

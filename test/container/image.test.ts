@@ -7,14 +7,14 @@ import { copyOfProject, removeProject } from '../stage/project-copy.ts';
 import { docker, images } from './docker.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
-/** With the commit, where there is one. */
+/** With the commit in a clone. */
 const VERSION = new RegExp(String.raw`^${manifest.version.replaceAll('.', '\\.')}(\+[0-9a-f]{7})?$`);
 let image: Inspected;
 let base: Inspected;
 
 const run = promisify(execFile);
 
-/** A program that prints the hash of every file in a folder by its path in it; compiled code is left out. */
+/** A program that prints the hash of every file in a folder by its path, except for compiled code. */
 const hashesOf = (folder: string) => `
   const { globSync, readFileSync, statSync } = require('node:fs');
   const { createHash } = require('node:crypto');
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 
 describe('the image', () => {
-  test('is the base image as it is, with the bundle upon it', () => {
+  test('is the unchanged base image with the bundle added', () => {
     const megabytes = [image.Size, base.Size].map((bytes) => `${Math.round(bytes / 1e6)} MB`);
     process.stdout.write(`The image has ${megabytes[0]}, of which ${megabytes[1]} are its base.\n`);
 
@@ -53,7 +53,7 @@ describe('the image', () => {
     });
   });
 
-  test('is set to production, and to two arenas of memory', () => {
+  test('has the settings for production and for two memory arenas', () => {
     expect(image.Config.Env).toEqual(
       expect.arrayContaining(['SVC_ENV=production', 'MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072']),
     );
@@ -63,7 +63,7 @@ describe('the image', () => {
     expect(image.Config.Healthcheck.Test.slice(0, 3)).toEqual(['CMD', '/nodejs/bin/node', '-e']);
   });
 
-  test('says in OCI labels what it is', () => {
+  test('has OCI labels', () => {
     expect(image.Config.Labels).toEqual({
       'org.opencontainers.image.title': manifest.name,
       'org.opencontainers.image.description': manifest.description,
@@ -75,7 +75,7 @@ describe('the image', () => {
     });
   });
 
-  test('has the same files under /app as a build in another folder, but for the compiled code', async () => {
+  test('has the same files under /app as a build in another folder, except for the compiled code', async () => {
     const folder = copyOfProject();
     const version = String(image.Config.Labels['org.opencontainers.image.version']);
     const options = { cwd: folder, maxBuffer: 1e8 };
@@ -89,13 +89,13 @@ describe('the image', () => {
 
     expect(Object.keys(inImage).length).toBeGreaterThan(10);
     expect(inImage).toEqual(inFolder);
-    // It names the parts of Node.js, which need not be the same one here.
+    // It names the parts of Node.js, which may be different here.
     const isSameNode =
       `v${process.versions.node}` === (await docker('run', '--rm', images.service, '--version'));
     if (isSameNode) expect(bill).toBe(createHash('sha256').update(stdout).digest('hex'));
   });
 
-  test('holds no shell, no package manager and no source', async () => {
+  test('contains no shell, no package manager and no source', async () => {
     const program = `
       const files = require('node:fs').globSync('{app,bin,sbin,usr/bin,usr/sbin}/**', { cwd: '/', withFileTypes: true });
       const names = files.filter((file) => !file.isDirectory()).map((file) => file.name);
@@ -104,7 +104,7 @@ describe('the image', () => {
     expect(JSON.parse(await docker('run', '--rm', images.service, '-e', program))).toEqual([]);
   });
 
-  test('carries a software bill of materials of Node.js and the packages that it is made of', async () => {
+  test('contains a software bill of materials of Node.js and its packages', async () => {
     const program = "process.stdout.write(require('node:fs').readFileSync('/app/sbom.cdx.json'))";
     const bill = JSON.parse(await docker('run', '--rm', images.service, '-e', program));
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The part of the official image's entrypoint that is used here: POSTGRES_USER, POSTGRES_PASSWORD and POSTGRES_DB
-# are honoured by the first start with an empty data folder.
+# The part of the official image's entrypoint that is used here: the first start with an empty data folder uses
+# POSTGRES_USER, POSTGRES_PASSWORD and POSTGRES_DB.
 set -eu
 
 if [ "$1" != postgres ]; then exec "$@"; fi
@@ -22,7 +22,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   initdb --pgdata="$PGDATA" --username="$user" --pwfile=<(echo "$POSTGRES_PASSWORD") --auth-local=trust \
     --auth-host=scram-sha-256 --encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8
   echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
-  # Nobody can connect from outside before the database is there.
+  # No client can connect from outside before the database exists.
   pg_ctl --pgdata="$PGDATA" -o "-c listen_addresses='' -c unix_socket_directories=/run/postgresql" --wait start
   if [ "$database" != postgres ]; then
     psql -h /run/postgresql -U "$user" -d postgres -v name="$database" <<<'CREATE DATABASE :"name"'

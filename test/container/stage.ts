@@ -3,7 +3,7 @@ import pg from 'pg';
 import { GenericContainer, Network, Wait } from 'testcontainers';
 import { docker, images } from './docker.ts';
 
-/** A running container of the service, restricted as in production: its id, and its address from outside. */
+/** A running container of the service, restricted as in production: its id, and its URL from outside. */
 export interface ServiceContainer {
   readonly id: string;
   readonly url: string;
@@ -43,7 +43,7 @@ export async function startStage() {
     SVC_POSTGRES_PASSWORD: postgres.getPassword(),
   };
 
-  /** The words of `docker run` for the image in this network. */
+  /** The arguments of `docker run` for the image in this network. */
   const restricted = (database: string, changes: Readonly<Record<string, string>> = {}) => [
     ...['--network', network.getName(), '--read-only', '--cap-drop', 'ALL'],
     ...['--security-opt', 'no-new-privileges', '--memory', '256m'],
@@ -77,11 +77,11 @@ export async function startStage() {
 
     async token(scope: string): Promise<string> {
       const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'test', scope });
-      const answer = await fetch(tokenUrl, { method: 'POST', body });
-      return ((await answer.json()) as { access_token: string }).access_token;
+      const response = await fetch(tokenUrl, { method: 'POST', body });
+      return ((await response.json()) as { access_token: string }).access_token;
     },
 
-    /** Connects to a database; without a name, to the one for administration. */
+    /** Connects to a database, by default to the one for administration. */
     async connect(database = postgres.getDatabase()): Promise<pg.Client> {
       const client = new pg.Client({
         host: postgres.getHost(),

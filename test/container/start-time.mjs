@@ -1,5 +1,6 @@
-// Runs inside the image: starts the service several times, and prints the milliseconds until /health answered. Its
-// argument is the limit that they should keep.
+// Runs inside the image: starts the service several times, and prints the milliseconds until the response of /health.
+// Its
+// argument is the limit for them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get } from 'node:http';
@@ -7,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const limit = Number(process.argv[1]);
 const times = [];
-// Where others keep the processors busy, one quick start among many is all that can be had.
+// On a machine with busy processors, one quick start among many is sufficient.
 while (times.length < 7 || (Math.min(...times) >= limit && times.length < 40)) {
   times.push(await timeOf(8001 + times.length));
 }
@@ -29,7 +30,7 @@ async function timeOf(port) {
 function statusOf(port) {
   return new Promise((resolve) => {
     const request = get({ port, path: '/health', agent: false });
-    request.on('response', (answer) => resolve(answer.resume().statusCode));
+    request.on('response', (response) => resolve(response.resume().statusCode));
     request.on('error', resolve);
   });
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the images with Docker, and runs the command line that it is given. Without a container engine it prints that
+# Builds the images with Docker, and runs the given command line. Without a container engine it prints that
 # and passes. With CONTAINER_TESTS=required it fails.
 set -eu
 
@@ -35,5 +35,5 @@ for name in issuer service; do
     --build-arg REVISION="$revision" --build-arg CREATED="$created" "$root" >&2
 done
 
-# The images are here already, and the cleaner of testcontainers would have to be pulled: the tests clean up themselves.
+# The images exist already, and the cleaner of testcontainers would have to be pulled. The tests clean up themselves.
 TESTCONTAINERS_RYUK_DISABLED=true "$@"

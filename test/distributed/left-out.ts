@@ -1,12 +1,11 @@
 import type { LeftOut } from '../stage/reaching-postgres.ts';
 
-/** What is not looked at with the habits of a distributed engine: what it has to do for the service, or lacks. */
+/** The tests that do not run with the behaviour of a distributed engine, and the reason. */
 export const LEFT_OUT: LeftOut = {
-  'test/engine/{ending-connections,gathered-writes,migrations,shared-connections,split-messages,time-limits,waited-for,waits-for-locks}.test.ts':
-    'about locks, options and limits of sessions',
-  'test/engine/postgres-locked.test.ts': 'to limit a wait for a lock',
-  'test/changes/order.test.ts':
-    'who comes first is told by waits, and a conflict may undo whoever came first',
-  'test/engine/database-upkeep.test.ts': 'to build an index anew, and options of sessions',
-  'test/engine/dead-connections.test.ts': 'to show which statements it runs',
+  'test/engine/{ending-connections,batched-writes,migrations,pipelined-statements,split-messages,time-limits,waiting-statements,lock-waiters}.test.ts':
+    'test locks, options and limits of sessions',
+  'test/engine/postgres-locked.test.ts': 'test a limit on the wait for a lock',
+  'test/changes/order.test.ts': 'waits decide the order, and a conflict can roll back the first one',
+  'test/engine/database-upkeep.test.ts': 'rebuild an index, and test options of sessions',
+  'test/engine/dead-connections.test.ts': 'read which statements are running',
 };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, refusal } from '../stage/answers.ts';
+import { readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -22,33 +22,33 @@ afterAll(async () => {
   await service.stop();
 });
 
-test('requests without a valid token whose bodies are garbage are 401, and take no database connection', async () => {
+test('requests without a valid token and with invalid bodies are 401, and take no database connection', async () => {
   const foreign = await service.issuer.sign({ aud: 'another-service' });
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${foreign}` };
   const before = await admin.countSessions(service.database.name);
 
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 300 }, async (_, index) => {
       const init = { method: 'POST', body: '{"email": \u0000'.repeat(index), headers };
-      return answerOf(await fetch(`${service.url}${USERS}`, init));
+      return readResponse(await fetch(`${service.url}${USERS}`, init));
     }),
   );
 
-  expect(answers).toEqual(answers.map(() => refusal('unauthorized_error', USERS)));
+  expect(responses).toEqual(responses.map(() => refusal('unauthorized_error', USERS)));
   expect(await admin.countSessions(service.database.name)).toBe(before);
-  // And a valid one does take one, so that the count can tell.
+  // A valid token takes one, which proves the count.
   await service.call('GET', USERS);
   expect(await admin.countSessions(service.database.name)).toBe(before + 1);
 });
 
-test('the pool holds no more connections than SVC_POSTGRES_POOL_SIZE, and readiness one', async () => {
+test('the pool has at most SVC_POSTGRES_POOL_SIZE connections, and readiness has one', async () => {
   await Promise.all(Array.from({ length: 100 }, () => service.call('GET', USERS)));
   await Promise.all(Array.from({ length: 20 }, () => fetch(`${service.url}/ready`)));
 
   expect(await admin.countSessions(service.database.name)).toBeLessThanOrEqual(11);
 });
 
-test('however often /ready is asked, nothing is left behind of it', async () => {
+test('requests to /ready leave nothing behind, in any number', async () => {
   for (let count = 0; count < 30; count += 1) await fetch(`${service.url}/ready`);
 
   expect(warnings.filter((warning) => warning.includes('leak'))).toEqual([]);

@@ -1,9 +1,9 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { freshAddress } from '../stage/answers.ts';
 import { freshKey, USERS } from '../stage/keyed.ts';
 import { holdEmail, untilUnderWay } from '../stage/locks.ts';
+import { freshAddress } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -12,7 +12,10 @@ const { createUser } = service;
 const OTHERS = 10;
 const WAITING = 200;
 
-/** In milliseconds: how long successes are counted; the pause of a caller, so that the machine is not busy; the warm-up. */
+/**
+ * In milliseconds: the period in which successes are counted; the pause of a caller, which keeps the machine idle;
+ * the warm-up.
+ */
 const PERIOD = 1000;
 const PAUSE = 20;
 const WARM_UP = 500;
@@ -24,7 +27,7 @@ type Caller = {
   readonly isKeyed?: boolean;
 };
 
-/** Sends one request after another from so many connections until it is stopped, and counts the successes. */
+/** Sends requests one after another on this many connections until it is stopped, and counts the successes. */
 async function startCallers(count: number, { method, path, body, isKeyed = false }: Caller, id: string) {
   const token = await service.issuer.sign();
   const agent = new Agent({ keepAlive: true, maxSockets: count });
@@ -51,7 +54,7 @@ async function startCallers(count: number, { method, path, body, isKeyed = false
   });
 
   return {
-    /** How many succeed within the period. */
+    /** The number of successes within the period. */
     async measure() {
       const before = succeeded;
       await sleep(PERIOD);
@@ -70,7 +73,7 @@ test.each<readonly [string, Caller]>([
   ['lists', { method: 'GET', path: () => `${USERS}?limit=1` }],
   ['updates', { method: 'PATCH', path: (id) => USERS + id, body: () => ({ full_name: 'Ada' }) }],
   ['creates without a key', { method: 'POST', path: () => USERS, body: () => ({ email: freshAddress() }) }],
-])('creates with a key that wait for a lock hold up no %s of others', async (_, caller) => {
+])('waiting creates under a key do not delay %s of others', async (_, caller) => {
   const { id } = await createUser();
   const others = await startCallers(OTHERS, caller, id);
   await sleep(WARM_UP);
@@ -85,6 +88,6 @@ test.each<readonly [string, Caller]>([
   await release();
   await Promise.all([waiting.stop(), others.stop()]);
 
-  // A busy machine serves fewer, because it also refuses what waits. When all were held up it was a thirtieth.
+  // A busy machine serves fewer, because it also refuses waiting requests. Without this rule it was a thirtieth.
   expect(beside).toBeGreaterThan(alone / 3);
 });

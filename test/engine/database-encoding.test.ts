@@ -9,8 +9,8 @@ import { engineProfile } from '../../lib/postgres/engine-profile.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
 import { compile } from '../../lib/postgres/prepared-statement.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -19,7 +19,7 @@ const USERS = '/api/v1/users/';
 
 type Database = Awaited<ReturnType<typeof createDatabase>>;
 
-/** A host over a database of this encoding, which `prepare` has changed before it starts. */
+/** A host with a database in this encoding, which `prepare` changes before the host starts. */
 async function withHost(
   encoding: string,
   { isToMigrate, prepare }: { isToMigrate: boolean; prepare?: (database: Database) => Promise<void> },
@@ -48,7 +48,7 @@ async function hostOver(
 
   return {
     call: async (method: string, path: string, body?: unknown) =>
-      answerOf(
+      readResponse(
         await fetch(url + path, {
           method,
           headers,
@@ -64,7 +64,7 @@ async function hostOver(
   };
 }
 
-/** As an earlier version of the service has left it. */
+/** The tables that an earlier version of the service created. */
 async function migrate(database: Database): Promise<void> {
   const client = new pg.Client({ ...database, ssl: false });
   await client.connect();
@@ -93,7 +93,7 @@ describe.each(['SQL_ASCII', 'LATIN1', 'EUC_JP', 'WIN1252'])('a database with the
       expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
     }));
 
-  test('that has been migrated is refused: /ready and user operations are 503, and the cause is logged', () =>
+  test('that was migrated earlier is refused: /ready and user operations are 503, and the cause is logged', () =>
     withHost(encoding, { isToMigrate: false, prepare: migrate }, async ({ call, logged }) => {
       const fields = { email: freshAddress(), full_name: 'é'.repeat(200) };
 

@@ -1,16 +1,16 @@
 import { expect, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, readResponse, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 
-/** A service whose database has these settings, and an administrator of it. */
+/** A service whose database has these settings, and an administrator of the database. */
 async function start({ onTestFinished }: TestContext, ...settings: readonly string[]) {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const admin = await administer(database.name);
@@ -26,16 +26,16 @@ async function start({ onTestFinished }: TestContext, ...settings: readonly stri
   return {
     database,
     admin,
-    call: async (...request: Parameters<typeof call>) => answerOf(await call(...request)),
+    call: async (...request: Parameters<typeof call>) => readResponse(await call(...request)),
   };
 }
 
-test('while an index is built anew, who asks for a taken address is told so as ever', async (context) => {
+test('a taken email is 409 while its index is rebuilt', async (context) => {
   const { database, admin, call } = await start(context);
   const [email, other] = [freshAddress(), freshAddress()];
   await call('POST', USERS, { email });
   const { id } = (await call('POST', USERS, { email: other })).body as UserBody;
-  // The old index is left in place, under another name, for as long as somebody may read by it.
+  // The old index stays under another name as long as a transaction may read it.
   const reader = await hold(database, 'SELECT FROM users LIMIT 1');
   const rebuilt = admin.query('REINDEX INDEX CONCURRENTLY users_email_key');
   const watcher = await administer(database.name);
@@ -44,7 +44,7 @@ test('while an index is built anew, who asks for a taken address is told so as e
     return (await watcher.query(old)).length > 0;
   });
   const headers = { 'idempotency-key': freshKey() };
-  const answers = [
+  const responses = [
     await call('POST', USERS, { email }),
     await call('POST', USERS, { email }, { headers }),
     await call('PATCH', USERS + id, { email }),
@@ -55,10 +55,10 @@ test('while an index is built anew, who asks for a taken address is told so as e
   await rebuilt;
   await watcher.end();
 
-  expect(answers.map(({ status }) => status)).toEqual([409, 409, 409, 409, 200]);
+  expect(responses.map(({ status }) => status)).toEqual([409, 409, 409, 409, 200]);
 });
 
-test('whatever the database has set for nulls in lists, null is null', async (context) => {
+test('null is null with any setting of the database for nulls in arrays', async (context) => {
   const { call } = await start(context, 'array_nulls = off');
   const [one, other] = [{ email: freshAddress() }, { email: freshAddress() }];
   const created = await call('POST', USERS, one);
@@ -72,13 +72,13 @@ test('whatever the database has set for nulls in lists, null is null', async (co
   });
 });
 
-test('a transaction that PostgreSQL ends by a limit of the database is 503', async (context) => {
+test('a transaction that PostgreSQL ends at a limit of the database is 503', async (context) => {
   const { database, call } = await start(context, "transaction_timeout = '500'");
   const { id } = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
   const user = `SELECT FROM users WHERE id = '${id}' FOR UPDATE`;
   const lock = await hold(database, 'SET LOCAL transaction_timeout = 0', user);
-  const answer = await call('PATCH', USERS + id, { full_name: 'Ada' });
+  const response = await call('PATCH', USERS + id, { full_name: 'Ada' });
   await lock.release();
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS + id));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS + id));
 });

@@ -1,13 +1,13 @@
 import { beforeAll, expect, inject, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 const CALLERS = 30;
-/** Of the connections that writes share, those that can be on their way at once. */
-const WRITES_ON_THEIR_WAY = 9;
+/** Maximum number of writes in progress on the connections for writes. */
+const MAX_WRITES_IN_PROGRESS = 9;
 
 let proxy: Awaited<ReturnType<typeof startProxy>>;
 
@@ -22,9 +22,9 @@ const service = serviceUnderTest(() => ({
   SVC_POSTGRES_POOL_TIMEOUT: '3',
 }));
 
-/** All connections, those for reads, for writes and for what takes long, are forgotten by the network. */
+/** The network forgets all connections: those for reads, for writes and for single statements. */
 async function withDeadConnections(): Promise<string> {
-  // What the test before has left dead may cost one.
+  // A connection that died in the test before may cost one request.
   const created = await until('a user', async () => {
     const { status, body } = await service.call('POST', USERS, { email: freshAddress() });
     return status === 201 ? (body as UserBody) : undefined;
@@ -45,25 +45,25 @@ async function withDeadConnections(): Promise<string> {
   return path;
 }
 
-test('reads over connections that have died without a word are answered, all of them', async () => {
+test('reads on connections that the network forgot are all 200', async () => {
   const path = await withDeadConnections();
-  const answers = await Promise.all(Array.from({ length: CALLERS }, () => service.call('GET', path)));
+  const responses = await Promise.all(Array.from({ length: CALLERS }, () => service.call('GET', path)));
 
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
 });
 
-test('of writes only those are 503 that were sent on a dead connection, and no later one', async () => {
+test('writes on a connection that the network forgot are 503, and later writes are not', async () => {
   const path = await withDeadConnections();
   const write = async (full_name: string) => (await service.call('PATCH', path, { full_name })).status;
   const statuses = await Promise.all(Array.from({ length: CALLERS }, (_, n) => write(`${n}`)));
   const refused = statuses.filter((status) => status !== 200);
 
-  expect(refused.length).toBeLessThanOrEqual(WRITES_ON_THEIR_WAY);
+  expect(refused.length).toBeLessThanOrEqual(MAX_WRITES_IN_PROGRESS);
   expect(refused).toEqual(refused.map(() => 503));
   expect(await write('afterwards')).toBe(200);
 });
 
-test('one caller finds out once that all connections are dead', async () => {
+test('the dead connections cost a caller that writes one after another at most one 503', async () => {
   const path = await withDeadConnections();
   const statuses: number[] = [];
   for (let write = 0; write < 12; write += 1) {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, refusal } from '../stage/answers.ts';
 import { BATCH, USERS } from '../stage/keyed.ts';
+import { readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
-// What Citus does with tables that it distributes, on plain PostgreSQL: errors that PostgreSQL itself does not have, unique
-// indexes that have the name of a shard, and an insert that it plans as no work.
+// On plain PostgreSQL, the behaviour of Citus with distributed tables: errors that PostgreSQL does not have, unique
+// indexes with the name of a shard, and an insert with an empty plan.
 
 let service: Awaited<ReturnType<typeof startService>>;
 let admin: Awaited<ReturnType<typeof administer>>;
@@ -47,32 +47,32 @@ async function attempts(): Promise<number> {
   return Number(row?.count);
 }
 
-test('a create that stores nothing and has no conflict is 503', async () => {
-  const answer = await answerOf(await service.call('POST', USERS, bodyOf('Nothing')));
+test('a create that stores nothing without a conflict is 503', async () => {
+  const response = await readResponse(await service.call('POST', USERS, bodyOf('Nothing')));
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS));
 });
 
-test('a lost connection behind PostgreSQL (XX000) is 503', async () => {
-  const answer = await answerOf(await service.call('POST', USERS, bodyOf('Lost')));
+test('a connection lost behind PostgreSQL (XX000) is 503', async () => {
+  const response = await readResponse(await service.call('POST', USERS, bodyOf('Lost')));
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS));
 });
 
 test.each(['Defect', 'Unsupported'])(
-  'any other internal or unsupported statement is 500 at once: %s',
+  'any other internal or unsupported statement is 500 without a retry: %s',
   async (name) => {
     await service.call('POST', USERS, bodyOf('Prepared'));
     const before = await attempts();
 
-    const answer = await answerOf(await service.call('POST', USERS, bodyOf(name)));
+    const response = await readResponse(await service.call('POST', USERS, bodyOf(name)));
 
-    expect(answer).toEqual(refusal('internal_server_error', USERS));
+    expect(response).toEqual(refusal('internal_server_error', USERS));
     expect((await attempts()) - before).toBe(1);
   },
 );
 
-describe('a value that the index of a shard refuses is 409', () => {
+describe('a value that conflicts with the index of a shard is 409', () => {
   test.each(['plain', 'under a key'])('on create, %s', async (how) => {
     const body = bodyOf('First');
     await service.call('POST', USERS, body);

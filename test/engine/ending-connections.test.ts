@@ -38,7 +38,7 @@ afterAll(async () => {
 const ID = '00000000-0000-7000-8000-000000000001';
 const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single'];
 
-/** A database behind the proxy, and the sessions that it has opened. */
+/** A database behind the proxy, and the sessions that it opened. */
 function open() {
   const clients: Session[] = [];
   const { postgres } = readSettings(
@@ -56,7 +56,7 @@ function open() {
   return { opened, clients };
 }
 
-/** How a session ends: with a message of PostgreSQL, or without a word. */
+/** How a session ends: with a message of PostgreSQL, or without one. */
 const ENDS = {
   'PostgreSQL says so': {
     event: 'data',
@@ -91,12 +91,12 @@ test.each(cases)(
     const write = () => insert({ id: [ID] });
     await write();
     const [{ connection }] = clients as [Session];
-    const answer = new Promise((resolve) => {
+    const response = new Promise((resolve) => {
       connection.stream[listen](ENDS[how].event, () => resolve(write().catch((fault) => fault)));
     });
     await ENDS[how].end();
 
-    expect(await answer).toEqual([{ id: ID }]);
+    expect(await response).toEqual([{ id: ID }]);
     expect(await admin.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
     await opened.close(1);
   },

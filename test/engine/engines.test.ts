@@ -2,13 +2,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { freshAddress } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy, through } from '../stage/proxy.ts';
+import { freshAddress } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
-/** What an engine may lack. */
+/** Features that an engine may lack. */
 const PECULIAR = [
   'pg_try_advisory_lock',
   'lock_timeout',
@@ -18,7 +18,7 @@ const PECULIAR = [
   'autovacuum',
 ];
 
-/** All that an instance sends to PostgreSQL, from its first migration to a create under a key. */
+/** Everything that an instance sends to PostgreSQL, from its first migration to a create under a key. */
 async function sentBy(variables: Variables): Promise<string> {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const proxy = await startProxy(database);
@@ -43,12 +43,12 @@ async function sentBy(variables: Variables): Promise<string> {
 
 const peculiarIn = (sent: string) => PECULIAR.filter((word) => sent.includes(word));
 
-test('a distributed engine is sent nothing that it may lack, and PostgreSQL is', async () => {
+test('a distributed engine receives no feature that it may lack, and PostgreSQL receives all', async () => {
   expect(peculiarIn(await sentBy({ SVC_POSTGRES_ENGINE: 'distributed' }))).toEqual([]);
   expect(peculiarIn(await sentBy({ SVC_POSTGRES_ENGINE: 'postgresql' }))).toEqual(PECULIAR);
 });
 
-test('instances that migrate a distributed engine at once have no lock, and all of them succeed', async () => {
+test('concurrent migrations of a distributed engine have no lock, and all succeed', async () => {
   const database = await createDatabase();
   onTestFinished(async () => void (await database.drop()));
   const issuer = {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -14,7 +14,7 @@ import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 
-/** How far the standby is behind, in milliseconds. */
+/** The replication lag of the standby in milliseconds. */
 const LAG = 400;
 
 const AUTHENTICATION = 'R';
@@ -51,17 +51,17 @@ async function serviceOver(hosts: readonly { host: string; port: number }[], var
     { database: { ...primary, drop: async () => [] }, issuer },
   );
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
   return { ...service, call, create: () => call('POST', USERS, { email: freshAddress() }) };
 }
 
-/** Until the test ends, sessions at this host begin only after so many milliseconds. */
+/** Until the test ends, new sessions at this host take this many milliseconds. */
 function delaySessions(proxy: TcpProxy, milliseconds: number): void {
   proxy.answersThrough(lateAtFirst(milliseconds));
   onTestFinished(() => proxy.pass());
 }
 
-/** Until the test ends, this host has no room for one more session. */
+/** Until the test ends, this host accepts no further session. */
 function refuseSessions(proxy: TcpProxy): void {
   proxy.answersThrough(() =>
     messagesThrough((type, message) => (type === AUTHENTICATION ? errorResponse('53300') : message)),
@@ -72,8 +72,8 @@ function refuseSessions(proxy: TcpProxy): void {
 describe.each([
   ['before', () => [toPrimary, toStandby]],
   ['after', () => [toStandby, toPrimary]],
-] as const)('a primary that stands %s its standby in the list', (_place, hosts) => {
-  test('and needs 800 ms to open a session is used', async () => {
+] as const)('a primary %s its standby in the list', (_place, hosts) => {
+  test('is used even if it needs 800 ms to open a session', async () => {
     delaySessions(toPrimary, 800);
     const service = await serviceOver(hosts(), { SVC_POSTGRES_POOL_TIMEOUT: '3' });
     onTestFinished(service.stop);
@@ -84,7 +84,7 @@ describe.each([
   });
 });
 
-test('a primary that becomes slow is used on: what was written is read', async () => {
+test('a primary that becomes slow is still used, and reads see every write', async () => {
   const service = await serviceOver([toStandby, toPrimary], { SVC_POSTGRES_POOL_TIMEOUT: '3' });
   onTestFinished(service.stop);
   expect((await service.create()).status).toBe(201);
@@ -93,8 +93,8 @@ test('a primary that becomes slow is used on: what was written is read', async (
   for (let round = 0; round < 3; round += 1) {
     await primary.terminate('pid in (select pid from pg_stat_activity order by random() limit 3)');
     const { status, body } = await until('a user is stored', async () => {
-      const answer = await service.create();
-      return answer.status === 201 && answer;
+      const response = await service.create();
+      return response.status === 201 && response;
     });
     expect(status).toBe(201);
     const path = USERS + (body as UserBody).id;
@@ -105,7 +105,7 @@ test('a primary that becomes slow is used on: what was written is read', async (
   }
 });
 
-test('a primary that has no room for more sessions is not taken for a standby', async () => {
+test('a primary that accepts no further session is not treated as a standby', async () => {
   const service = await serviceOver([toPrimary, toStandby]);
   onTestFinished(service.stop);
   await service.create();
@@ -113,13 +113,13 @@ test('a primary that has no room for more sessions is not taken for a standby', 
   const attempts = toPrimary.accepted;
   const began = performance.now();
 
-  // One session after the other ends, and cannot be replaced.
+  // The sessions end one after another, and cannot be replaced.
   for (let ended = 0; ended < 6; ended += 1) {
     await primary.terminate('pid = (select max(pid) from pg_stat_activity where application_name <> $$$$)');
-    const answer = await service.create();
-    expect(answer.status).toSatisfy(isNot([404, 409, 412]));
-    if (answer.status !== 201) continue;
-    const path = USERS + (answer.body as UserBody).id;
+    const response = await service.create();
+    expect(response.status).toSatisfy(isNot([404, 409, 412]));
+    if (response.status !== 201) continue;
+    const path = USERS + (response.body as UserBody).id;
     expect((await service.call('GET', path)).status).toSatisfy(isNot([404]));
     expect((await service.call('PATCH', path, {})).status).toSatisfy(isNot([404, 412]));
   }
@@ -128,11 +128,11 @@ test('a primary that has no room for more sessions is not taken for a standby', 
     expect(await service.call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
 
   const seconds = (performance.now() - began) / 1000;
-  // Those of /ready aside, which nobody asks for here.
+  // Without connections of /ready, which this test does not request.
   expect(toPrimary.accepted - attempts).toBeLessThanOrEqual(5 * (seconds + 1));
 });
 
-test('while the primary accepts no connection, and its sessions live, reads see every write', async () => {
+test('while the primary accepts no connection and its sessions continue, reads see every write', async () => {
   const service = await serviceOver([toPrimary, toStandby]);
   onTestFinished(service.stop);
   await Promise.all(Array.from({ length: 20 }, service.create));
@@ -157,7 +157,7 @@ test('while the primary accepts no connection, and its sessions live, reads see 
   expect([...statuses].sort()).toEqual(['create 201', 'delete 204', 'get 200']);
 });
 
-test('a standby is used while no host accepts writes, and left when one does', async () => {
+test('a standby is used while no host accepts writes, and no longer when one does', async () => {
   const service = await serviceOver([toPrimary, toStandby]);
   onTestFinished(service.stop);
   const { body } = await service.create();
@@ -175,8 +175,8 @@ test('a standby is used while no host accepts writes, and left when one does', a
   const created = await until(
     'a user is stored',
     async () => {
-      const answer = await service.create();
-      return answer.status === 201 && answer;
+      const response = await service.create();
+      return response.status === 201 && response;
     },
     { seconds: 3 },
   );
@@ -196,7 +196,7 @@ test('a standby that needs 500 ms to open a session is left, too, as soon as ano
   });
 });
 
-test('a standby is left when the primary is back without room for one more session', async () => {
+test('a standby is left when the primary is available again and accepts no further session', async () => {
   const service = await serviceOver([toPrimary, toStandby]);
   onTestFinished(service.stop);
   await toPrimary.refuse();
@@ -231,7 +231,7 @@ test('a standby that does not report its state is used after one of its sessions
   });
 });
 
-test('a pooler’s sessions are free again after a look for the host that accepts writes', async () => {
+test('the sessions of a pooler are free again after the search for the host that accepts writes', async () => {
   const poolers = await Promise.all([primary, standby].map((to) => startPgBouncer(to, { poolSize: 3 })));
   onTestFinished(() => Promise.all(poolers.map((pooler) => pooler.stop())).then(() => {}));
   const service = await serviceOver(poolers, { SVC_POSTGRES_POOLER: 'transaction' });
@@ -256,7 +256,7 @@ test('a pooler’s sessions are free again after a look for the host that accept
   expect((await other.call('GET', USERS)).status).toBe(200);
 });
 
-test('a cursor that is ahead of the standby is followed again when the primary is back', async () => {
+test('a cursor that is ahead of the standby is valid again when the primary is available', async () => {
   await setLag('20s');
   onTestFinished(() => setLag(`${LAG}ms`));
   const service = await serviceOver([toPrimary, toStandby]);
@@ -273,15 +273,15 @@ test('a cursor that is ahead of the standby is followed again when the primary i
 
   await toPrimary.pass();
   const next = await until('a user is stored', async () => {
-    const answer = await service.create();
-    return answer.status === 201 && (answer.body as UserBody);
+    const response = await service.create();
+    return response.status === 201 && (response.body as UserBody);
   });
   const { body } = await service.call('GET', end);
   expect(created.status).toBe(201);
   expect(body).toEqual([change('user.created', next, 1)]);
 });
 
-/** How far the standby is behind from now on. */
+/** Sets the replication lag of the standby. */
 async function setLag(delay: string): Promise<void> {
   await standby.query(`ALTER SYSTEM SET recovery_min_apply_delay = '${delay}'`);
   await standby.query('SELECT pg_reload_conf()');

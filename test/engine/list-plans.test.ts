@@ -16,7 +16,7 @@ const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jw
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let client: pg.Client;
 
-/** 100,000 users, one a second, of whom one in 100 is inactive. */
+/** 100,000 users, one per second. One in 100 is inactive. */
 beforeAll(async () => {
   database = await createDatabase();
   await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
@@ -36,10 +36,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The moment at which the user of this number was created. */
+/** The time at which the user with this number was created. */
 const timeOf = (number: number) => new Date(BEGIN + number * 1000).toISOString();
 
-/** A query of ten users, after the user of this number when that is given. */
+/** A query for ten users, after the user with this number if there is one. */
 function queryOf(parameters: Readonly<Record<string, string>>, after?: number): UserListQuery {
   const selection = { sort: 'created_at', ...parameters };
   const position = { created_at: BEGIN + Number(after) * 1000, id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
@@ -65,7 +65,7 @@ const IDS = Array.from(
 describe.each([
   ['with the values known', 'known'],
   ['as a named statement', 'named'],
-] as const)('of 100,000 users ten cost no more than a few pages, %s:', (_case, kind) => {
+] as const)('a list of ten of 100,000 users reads a few pages, %s:', (_case, kind) => {
   test.each<readonly [string, Readonly<Record<string, string>>, number | undefined, string]>([
     ['the first', {}, undefined, ALL],
     ['the last', {}, 99_989, ALL],
@@ -77,41 +77,41 @@ describe.each([
     ['the last inactive', { is_active: 'false' }, 98_999, INACTIVE],
     ['the newest inactive', { is_active: 'false', sort: '-created_at' }, undefined, INACTIVE],
     ['the oldest inactive, newest first', { is_active: 'false', sort: '-created_at' }, 1000, INACTIVE],
-    ['the first after a moment', { created_after: timeOf(50_000) }, undefined, ALL],
-    ['the last after a moment', { created_after: timeOf(10) }, 99_989, ALL],
-    ['the newest after a moment', { created_after: timeOf(10), sort: '-created_at' }, undefined, ALL],
-    ['the oldest after a moment, newest first', { created_after: timeOf(10), sort: '-created_at' }, 20, ALL],
-    ['the first before a moment', { created_before: timeOf(99_990) }, undefined, ALL],
-    ['the last before a moment', { created_before: timeOf(99_990) }, 99_980, ALL],
-    ['the newest before a moment', { created_before: timeOf(50_000), sort: '-created_at' }, undefined, ALL],
+    ['the first after a time', { created_after: timeOf(50_000) }, undefined, ALL],
+    ['the last after a time', { created_after: timeOf(10) }, 99_989, ALL],
+    ['the newest after a time', { created_after: timeOf(10), sort: '-created_at' }, undefined, ALL],
+    ['the oldest after a time, newest first', { created_after: timeOf(10), sort: '-created_at' }, 20, ALL],
+    ['the first before a time', { created_before: timeOf(99_990) }, undefined, ALL],
+    ['the last before a time', { created_before: timeOf(99_990) }, 99_980, ALL],
+    ['the newest before a time', { created_before: timeOf(50_000), sort: '-created_at' }, undefined, ALL],
     [
-      'the oldest before a moment, newest first',
+      'the oldest before a time, newest first',
       { created_before: timeOf(99_990), sort: '-created_at' },
       10,
       ALL,
     ],
     [
-      'the last between two moments',
+      'the last between two times',
       { created_after: timeOf(10), created_before: timeOf(99_990) },
       99_980,
       ALL,
     ],
     [
-      'the last inactive between two moments',
+      'the last inactive between two times',
       { is_active: 'false', created_after: timeOf(10), created_before: timeOf(99_990) },
       98_999,
       INACTIVE,
     ],
     ['of an external id', { external_id: 'hr-5' }, undefined, EXTERNAL_ID],
     [
-      'of an external id and all else',
+      'of an external id and all other filters',
       { external_id: 'hr-5', is_active: 'true', created_after: timeOf(1) },
       9,
       EXTERNAL_ID,
     ],
     ['of an email', { email: 'USER-5@example.com' }, undefined, EMAIL],
     [
-      'of an email and all else',
+      'of an email and all other filters',
       { email: 'USER-5@example.com', is_active: 'true', created_after: timeOf(1) },
       2,
       EMAIL,
@@ -130,7 +130,7 @@ describe.each([
     expect(cost.pages).toBeLessThanOrEqual(25);
   });
 
-  test('of 100 ids no more than these are looked up', async () => {
+  test('100 ids cost no more than their lookups', async () => {
     const cost = await plansOver(client)[kind](await statementOf(queryOf({ ids: IDS.join() })));
 
     expect(cost).toEqual({ indexes: [ID], wholeTables: [], inVain: 0, pages: expect.any(Number) });
@@ -138,7 +138,7 @@ describe.each([
   });
 });
 
-test('the text of the statement depends on which parameters there are, and not on their values', async () => {
+test('the text of the statement depends on the names of its parameters, not on their values', async () => {
   const one = await statementOf(queryOf({ ids: IDS.join(), created_after: timeOf(1), email: 'a@b' }, 5));
   const other = await statementOf(queryOf({ ids: `${IDS[0]}`, created_after: timeOf(2), email: 'c@d' }, 6));
 

@@ -9,7 +9,7 @@ import { type Migration, migrate } from '../../lib/postgres/index.ts';
 import { createIndexConcurrently } from '../../lib/postgres/migrate/concurrent-index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { hold, holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../stage/locks.ts';
+import { hold, holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -21,7 +21,7 @@ const issuer = {
   audience: 'users',
 };
 
-/** An empty database of a test's own, and its settings. */
+/** An empty database for one test, and its settings. */
 async function emptyDatabase() {
   const database = await createDatabase();
   onTestFinished(async () => void (await database.drop()));
@@ -30,7 +30,7 @@ async function emptyDatabase() {
   return { database, admin, settings: readSettings(environmentOf(database, issuer)).postgres };
 }
 
-/** One that has the tables of now. */
+/** A database with the current tables. */
 async function migratedDatabase() {
   const made = await emptyDatabase();
   await runMigrations(made.settings);
@@ -50,12 +50,12 @@ const structure = ({ admin }: Awaited<ReturnType<typeof emptyDatabase>>) =>
 const nameIndex: Migration = (send) =>
   createIndexConcurrently(send, { name: 'users_full_name_idx', on: sql`users (full_name)` });
 
-/** What there was before any other: instances of the first version take more for a broken schema. */
+/** The first migration alone. Instances of the first version refuse a schema with more. */
 const ofFirstVersion = { '0001-users': migrations['0001-users'] };
 
 const withNameIndex = { ...ofFirstVersion, '9001-name-index': nameIndex };
 
-/** What the first version of the service did at its start. */
+/** The migration of the first version of the service at its start. */
 async function migrateAsFirstVersion({ database }: Awaited<ReturnType<typeof emptyDatabase>>) {
   const { host, port, user, password, name } = database;
   const pool = new pg.Pool({ host, port, user, password, database: name, max: 1 });
@@ -83,7 +83,7 @@ test('the migrations are in the order of their names', () => {
   expect(names).toEqual(names.toSorted());
 });
 
-test('of many instances that start at once one migrates, and the others wait until it has', async () => {
+test('of many instances that start at once one migrates, and the others wait for it', async () => {
   const made = await emptyDatabase();
   let runs = 0;
   const slow: Migration = async (send) => {
@@ -98,7 +98,7 @@ test('of many instances that start at once one migrates, and the others wait unt
   expect(await recorded(made)).toEqual(Object.keys(known).map((name) => ({ name, count: 1 })));
 });
 
-test('every migration may run again, whatever of it is there', async () => {
+test('every migration can run again, after any part of it', async () => {
   const made = await migratedDatabase();
   const before = await structure(made);
   await made.admin.query('DELETE FROM kysely_migration');
@@ -108,7 +108,7 @@ test('every migration may run again, whatever of it is there', async () => {
   expect(await structure(made)).toEqual(before);
 });
 
-test('a schema with later migrations is left as it is, also by a role that may change nothing', async () => {
+test('a schema with later migrations is not changed, also by a role without rights to change it', async () => {
   const made = await migratedDatabase();
   const role = `reader_${made.database.name}`;
   await made.admin.query("INSERT INTO kysely_migration VALUES ('9999-later', '2030-01-01T00:00:00.000Z')");
@@ -123,7 +123,7 @@ test('a schema with later migrations is left as it is, also by a role that may c
   expect((await recorded(made)).map(({ name }) => name)).toEqual([...Object.keys(migrations), '9999-later']);
 });
 
-test('an index that a broken attempt has left is made anew', async () => {
+test('an index that a failed attempt left is built again', async () => {
   const made = await migratedDatabase();
   await made.admin.query("INSERT INTO users (id, email, full_name) VALUES (gen_random_uuid(), 'a@b', 'Ada')");
   await made.admin.query("INSERT INTO users (id, email, full_name) VALUES (gen_random_uuid(), 'c@d', 'Ada')");
@@ -142,13 +142,13 @@ test('an index that a broken attempt has left is made anew', async () => {
   expect(await validity()).toEqual([{ indisvalid: true, indisunique: false }]);
 });
 
-test('an index is made concurrently while instances of the first version come and go', async () => {
+test('an index is built concurrently while instances of the first version come and go', async () => {
   const made = await emptyDatabase();
   await migrate(made.settings, ofFirstVersion);
   const writer = await hold(made.database, 'LOCK TABLE users IN ROW EXCLUSIVE MODE');
   const running = migrate(made.settings, withNameIndex);
   await untilUnderWay(1, made.database);
-  // The index waits for the writer; those of the first version must wait for nobody but each other.
+  // The index build waits for the writer. Instances of the first version must wait only for each other.
   const outcomes = await Promise.all([migrateAsFirstVersion(made), migrateAsFirstVersion(made)]);
   await writer.release();
   await running;
@@ -157,7 +157,7 @@ test('an index is made concurrently while instances of the first version come an
   expect((await recorded(made)).map(({ name }) => name)).toEqual(Object.keys(withNameIndex));
 });
 
-test('instances of the first version and of this one may start at once with an empty database', async () => {
+test('instances of the first version and of this one can start at once with an empty database', async () => {
   const made = await emptyDatabase();
   const old = until(
     'the first version has migrated',
@@ -169,7 +169,7 @@ test('instances of the first version and of this one may start at once with an e
   expect(await recorded(made)).toEqual([{ name: '0001-users', count: 1 }]);
 });
 
-test('no write waits behind a change of the table that waits itself', async () => {
+test('no write waits behind a schema change that waits itself', async () => {
   const made = await migratedDatabase();
   const reader = await hold(made.database, 'SELECT FROM users');
   const addColumn: Migration = async (send) => {
@@ -177,7 +177,7 @@ test('no write waits behind a change of the table that waits itself', async () =
   };
   const running = migrate(made.settings, { ...migrations, '9001-note': addColumn });
   await untilUnderWay(1, made.database);
-  // Without a limit it would wait until the reader is gone.
+  // Without a limit it would wait until the reader ends.
   await made.admin.query("INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'ada@example.com')");
   await reader.release();
   await running;
@@ -187,7 +187,7 @@ test('no write waits behind a change of the table that waits itself', async () =
   ]);
 });
 
-test('a run is given up where it waits, when it is told to', async () => {
+test('a waiting migration stops when it is aborted', async () => {
   const { database, settings } = await emptyDatabase();
   const lock = await holdMigrations(database);
   onTestFinished(lock.release);
@@ -195,22 +195,22 @@ test('a run is given up where it waits, when it is told to', async () => {
   const running = runMigrations(settings, stopping.signal);
   await Promise.all([
     expect(running).rejects.toThrow(),
-    untilMigrationsAreAskedFor(database).then(() => stopping.abort()),
+    untilMigrationsWait(database).then(() => stopping.abort()),
   ]);
 });
 
-test('a network that forgets the connection of a run is no reason to wait for it', async () => {
+test('a migration fails if the network forgets its connection, and the next one succeeds', async () => {
   const { database, admin, settings } = await emptyDatabase();
   const proxy = await startProxy(database);
   onTestFinished(() => proxy.stop());
-  // Not committed, so that the first statement is under way when the network goes.
+  // Not committed, so that the first statement is in progress when the network forgets the connection.
   const other = await hold(database, 'CREATE TABLE kysely_migration (name text)');
   const through = { ...settings, servers: [{ host: proxy.host, port: proxy.port }] as const };
   const running = runMigrations(through);
   await untilUnderWay(1, database);
   proxy.forget();
   await Promise.all([expect(running).rejects.toThrow('Connection terminated'), other.release()]);
-  // Whoever is next need not wait for what the server still takes for alive, but for a few seconds.
+  // The next migration waits a few seconds at most for the session that PostgreSQL still considers alive.
   await runMigrations(through);
 
   expect(await admin.query('SELECT name FROM kysely_migration ORDER BY name')).toEqual(
@@ -218,7 +218,7 @@ test('a network that forgets the connection of a run is no reason to wait for it
   );
 });
 
-test('a run that does not get to the server leaves nothing behind that waits for the end of the service', async () => {
+test('a migration that cannot connect leaves no abort listener behind', async () => {
   const { settings } = await emptyDatabase();
   const proxy = await startProxy(settings.servers[0]);
   onTestFinished(proxy.stop);

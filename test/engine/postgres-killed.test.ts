@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { refusal, type UserBody } from '../stage/answers.ts';
+import { refusal, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -18,7 +18,7 @@ afterAll(async () => {
   await admin.end();
 });
 
-test('backends killed under load cost at most 503s; what was acknowledged is there, once', async () => {
+test('backends killed under load cause nothing but 503s, and every acknowledged write is stored once', async () => {
   const end = Date.now() + DURATION;
   const acknowledged: string[] = [];
   let refused = 0;
@@ -27,10 +27,10 @@ test('backends killed under load cost at most 503s; what was acknowledged is the
   async function write(writer: number): Promise<void> {
     for (let count = 0; Date.now() < end; count += 1) {
       const email = `writer-${writer}-${count}@example.com`;
-      const answer = await call('POST', USERS, { email });
-      if (answer.status === 201) acknowledged.push(email);
+      const response = await call('POST', USERS, { email });
+      if (response.status === 201) acknowledged.push(email);
       else {
-        expect(answer).toEqual(refusal('service_unavailable_error', USERS));
+        expect(response).toEqual(refusal('service_unavailable_error', USERS));
         refused += 1;
       }
     }
@@ -57,7 +57,7 @@ test('backends killed under load cost at most 503s; what was acknowledged is the
   expect(acknowledged.filter((email) => !stored.includes(email))).toEqual([]);
 });
 
-test('after it 100 requests in a row succeed, and nothing was answered with 500', async () => {
+test('100 requests in a row succeed afterwards, and no response is 500', async () => {
   const statuses = [];
   for (let count = 0; count < 100; count += 1) {
     statuses.push((await call('GET', `${USERS}?limit=1`)).status);
@@ -68,10 +68,10 @@ test('after it 100 requests in a row succeed, and nothing was answered with 500'
   expect(events.filter(({ status_code }) => status_code === 500)).toEqual([]);
 });
 
-/** Connections that were killed while idle may each cost one more 503. */
+/** Each connection that was killed while idle may cost one more 503. */
 async function untilServed(path: string) {
   for (let tries = 0; ; tries += 1) {
-    const answer = await call('GET', path);
-    if (answer.status === 200 || tries === 20) return answer;
+    const response = await call('GET', path);
+    if (response.status === 200 || tries === 20) return response;
   }
 }

@@ -1,7 +1,7 @@
 import { beforeAll, expect, inject, test } from 'vitest';
-import { freshAddress, refusal } from '../stage/answers.ts';
 import { ERROR_RESPONSE, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { freshAddress, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -10,7 +10,7 @@ const CALLERS = 30;
 
 let proxy: Awaited<ReturnType<typeof startProxy>>;
 
-// As PostgreSQL does where `lc_messages` is German; field V stays as it is, and pg does not keep it.
+// The messages of PostgreSQL if `lc_messages` is German. Field V stays the same, and pg does not read it.
 beforeAll(async () => {
   proxy = await startProxy(inject('postgres'));
   proxy.answersThrough(() =>
@@ -30,7 +30,7 @@ const { call, createUser } = serviceUnderTest(() => ({
   SVC_POSTGRES_PORT: String(proxy.port),
 }));
 
-test('whatever the language of its messages, an error is that of one caller, and ends no connection', async () => {
+test('in any language of the messages, an error belongs to one caller and ends no connection', async () => {
   const users = await Promise.all(Array.from({ length: CALLERS }, () => createUser()));
   const [{ id: culprit } = { id: '' }, { email } = { email: '' }, ...others] = users;
   const change = () =>
@@ -38,7 +38,7 @@ test('whatever the language of its messages, an error is that of one caller, and
       ...others.map(({ id }) => call('PATCH', USERS + id, { full_name: freshAddress() })),
       call('PATCH', USERS + culprit, { email }),
     ]);
-  // Connections are opened as they are needed.
+  // Connections are opened on demand.
   await until('no more connections are opened', async () => {
     const before = proxy.accepted;
     await change();
@@ -47,9 +47,9 @@ test('whatever the language of its messages, an error is that of one caller, and
   const before = proxy.accepted;
 
   for (let count = 0; count < 10; count += 1) {
-    const answers = await change();
-    expect(answers.pop()).toEqual(refusal('conflict_error', USERS + culprit));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const responses = await change();
+    expect(responses.pop()).toEqual(refusal('conflict_error', USERS + culprit));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   }
   expect(proxy.accepted).toBe(before);
 });

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { BATCH } from '../stage/keyed.ts';
 import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
+import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 
-/** Five seconds, and what a busy machine adds. */
+/** Five seconds, plus a margin for a busy machine. */
 const IN_TIME = 6500;
 
 type Service = Awaited<ReturnType<typeof startService>>;
 
-/** A service, and two connections that can take its table from it. */
+/** A service, and two connections that can lock its table. */
 async function start({ onTestFinished }: TestContext) {
   const service = await startService();
   const { name } = service.database;
@@ -28,7 +28,7 @@ async function start({ onTestFinished }: TestContext) {
 
 async function timed(asking: Promise<Response>) {
   const start = performance.now();
-  const answer = await answerOf(await asking);
+  const answer = await readResponse(await asking);
   return { answer, milliseconds: performance.now() - start };
 }
 
@@ -37,9 +37,9 @@ async function lock({ query }: Awaited<ReturnType<typeof administer>>): Promise<
   await query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
 }
 
-// Side by side: each waits for the limits of seconds.
+// Concurrently, because each waits for limits of seconds.
 describe.concurrent('with the table locked', () => {
-  test('200 requests are 503 in time, and the probes answer at once', async (context) => {
+  test('200 requests are 503 in time, and the probes respond at once', async (context) => {
     const { expect } = context;
     const { service, one } = await start(context);
     await lock(one);
@@ -69,16 +69,16 @@ describe.concurrent('with the table locked', () => {
     expect(waiting).toEqual([]);
 
     await until('it serves again', async () => (await service.call('GET', USERS)).ok, { seconds: 3 });
-    // The pool of ten, and the readiness's own.
+    // The pool of ten, and the connection of readiness.
     expect(await one.countSessions(service.database.name)).toBeLessThanOrEqual(11);
   });
 
-  test('and locked again, an update of an unknown id is answered in time, too', async (context) => {
+  test('and locked again, an update of an unknown id responds in time', async (context) => {
     const { expect } = context;
     const { service, one, other } = await start(context);
     await lock(one);
 
-    // The update waits for the first lock; what it then has to find out, for the second.
+    // The update waits for the first lock. The query for the reason of its result waits for the second.
     const path = `${USERS}11111111-1111-1111-1111-111111111111`;
     const update = timed(service.call('PATCH', path, { full_name: 'nobody' }));
     await sleep(1000);
@@ -94,7 +94,7 @@ describe.concurrent('with the table locked', () => {
   });
 });
 
-/** Ten of each that has a connection for itself: are they answered with success, and soon? */
+/** Expects that ten requests of each kind with a connection of its own succeed soon. */
 async function expectOthersServed({ expect }: TestContext, service: Service): Promise<void> {
   const others = await Promise.all(
     Array.from({ length: 10 }, (_, index) => [
@@ -119,15 +119,15 @@ async function createUser(service: Service): Promise<string> {
   return ((await created.json()) as UserBody).id;
 }
 
-describe.concurrent('what somebody keeps locked holds up those who need it, and nobody else:', () => {
-  test('a user', async (context) => {
+describe.concurrent('a lock delays only the requests that need it:', () => {
+  test('that of a user', async (context) => {
     const { service } = await start(context);
     const id = await createUser(service);
     const lock = await holdUser(service.database, id);
     const changes = Array.from({ length: 12 }, () => service.call('PATCH', USERS + id, { full_name: 'Ada' }));
     await untilUnderWay(2, service.database, 10, 30);
     await expectOthersServed(context, service);
-    // Longer than a statement waits to be sent: all of these have been sent once.
+    // Longer than a statement waits to be sent, so all of these have been sent once.
     await sleep(1500);
     await lock.release();
 
@@ -135,7 +135,7 @@ describe.concurrent('what somebody keeps locked holds up those who need it, and 
     context.expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
   });
 
-  test('an address', async (context) => {
+  test('that of an email', async (context) => {
     const { service } = await start(context);
     const email = freshAddress();
     const lock = await holdEmail(service.database, email);
@@ -149,14 +149,14 @@ describe.concurrent('what somebody keeps locked holds up those who need it, and 
     context.expect(created.map(({ status }) => status)).toEqual(created.map(() => 409));
   });
 
-  test.each([['10'], ['4']])('not even those who wait for a moment: a pool of %s', async (size) => {
+  test.each([['10'], ['4']])('and no other request that waits briefly: a pool of %s', async (size) => {
     const service = await startService({ SVC_POSTGRES_POOL_SIZE: size });
     const [kept, brief] = await Promise.all([createUser(service), createUser(service)]);
     const lock = await holdUser(service.database, kept);
     const changes = Array.from({ length: 12 }, () =>
       service.call('PATCH', USERS + kept, { full_name: 'Ada' }),
     );
-    // All have been tried as often as they are until their time is up.
+    // All have been tried as often as their time limit allows.
     await sleep(2500);
     const briefly = await holdUser(service.database, brief);
     const waiting = timed(service.call('PATCH', USERS + brief, { full_name: 'Bea' }));

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { freshAddress, probe, refusal, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -13,7 +13,7 @@ let admin: Awaited<ReturnType<typeof administer>>;
 const role = `role_${randomBytes(8).toString('hex')}`;
 const database = `test_${randomBytes(8).toString('hex')}`;
 
-// A role and a database of the service's own: an administrator would be let in all the same.
+// A role and a database for this service. PostgreSQL would accept an administrator in any case.
 beforeAll(async () => {
   admin = await administer();
   await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
@@ -47,9 +47,9 @@ describe('a user operation is 503 while PostgreSQL', () => {
       `ALTER DATABASE ${database} RENAME TO ${database}_away`,
       `ALTER DATABASE ${database}_away RENAME TO ${database}`,
     ],
-  ])('%s, and so is /ready; both recover by themselves', async (_case, refuse, undo) => {
+  ])('%s, and so is /ready, and both recover by themselves', async (_case, refuse, undo) => {
     await untilServed();
-    // To rename a database takes that nobody is in it; the service comes back as soon as it is asked.
+    // A database can be renamed only without sessions. The service reconnects at the next request.
     await until('the sessions have ended', async () => {
       await admin.terminate(database);
       return (await admin.countSessions(database)) === 0;
@@ -66,7 +66,7 @@ describe('a user operation is 503 while PostgreSQL', () => {
   });
 });
 
-test('while PostgreSQL is read-only, writes are 503 and reads 200, and writing recovers by itself', async () => {
+test('while PostgreSQL is read-only, writes are 503 and reads 200, and writes recover by themselves', async () => {
   await untilServed();
   const { id } = (await create()).body as UserBody;
   await admin.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
@@ -78,12 +78,12 @@ test('while PostgreSQL is read-only, writes are 503 and reads 200, and writing r
   expect(await call('DELETE', USERS + id)).toEqual(refusal('service_unavailable_error', USERS + id));
   expect((await call('GET', USERS + id)).status).toBe(200);
 
-  // Sessions keep what they began with, as those at a server do that is no longer the primary.
+  // Sessions keep their initial state, as those at a former primary do.
   await admin.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`);
   await untilServed();
 });
 
-describe('while PostgreSQL asks for a password that cannot be read', () => {
+describe('while PostgreSQL requests a password that cannot be read', () => {
   let proxy: Awaited<ReturnType<typeof startProxy>>;
 
   beforeAll(async () => {
@@ -97,8 +97,8 @@ describe('while PostgreSQL asks for a password that cannot be read', () => {
     SVC_POSTGRES_PASSWORD_FROM: '/nowhere/password',
   }));
 
-  test('a user operation is 503, no connection is left open, and it recovers by itself', async () => {
-    // It waits for the password then, and says no more.
+  test('a user operation is 503, no connection stays open, and the service recovers by itself', async () => {
+    // PostgreSQL waits for the password without another message.
     proxy.answersThrough(() =>
       messagesThrough((_type, message) =>
         message.equals(AUTHENTICATION_OK) ? ASKS_FOR_PASSWORD : undefined,

@@ -4,15 +4,15 @@ import { startHost } from '../../host/host.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { answerOf, probe, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { probe, readResponse, refusal } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 const USERS = '/api/v1/users/';
 
 describe('SVC_POSTGRES_MIGRATE', () => {
-  test('of many instances that start at once one migrates, the others wait, and all are ready', async () => {
+  test('true lets one of many instances that start at once migrate, the others wait, and all become ready', async () => {
     const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
     const settings = readSettings(environmentOf(database, issuer));
 
@@ -28,12 +28,12 @@ describe('SVC_POSTGRES_MIGRATE', () => {
     expect(ran).toEqual(Object.keys(migrations).map((name) => ({ name, count: 1 })));
   });
 
-  test('false leaves the database as it is, and /ready 503 until somebody else has migrated it', async () => {
+  test('false leaves the database unchanged, and /ready is 503 until it is migrated', async () => {
     const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
     const settings = readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: 'false' });
     const log = openSync('/dev/null', 'w');
     const host = await startHost(settings, { logTo: log });
-    const ready = async () => answerOf(await fetch(`${host.url}/ready`));
+    const ready = async () => readResponse(await fetch(`${host.url}/ready`));
     const before = [await ready(), await ready()];
     await runMigrations(settings.postgres);
     const after = await ready();
@@ -47,11 +47,11 @@ describe('SVC_POSTGRES_MIGRATE', () => {
   });
 });
 
-describe('a request waits', () => {
+describe('a request waits at most', () => {
   async function timed(asking: Promise<Response>) {
     const start = performance.now();
-    const answer = await answerOf(await asking);
-    return { answer, milliseconds: performance.now() - start };
+    const response = await readResponse(await asking);
+    return { response, milliseconds: performance.now() - start };
   }
 
   test('SVC_POSTGRES_STATEMENT_TIMEOUT for a statement and SVC_POSTGRES_POOL_TIMEOUT for a connection', async () => {
@@ -72,7 +72,7 @@ describe('a request waits', () => {
     await admin.end();
     await service.stop();
 
-    expect([first.answer, second.answer]).toEqual([
+    expect([first.response, second.response]).toEqual([
       refusal('service_unavailable_error', USERS),
       refusal('service_unavailable_error', USERS),
     ]);

@@ -7,13 +7,13 @@ import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
 import { administer } from '../stage/administration.ts';
-import type { UserBody } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import type { UserBody } from '../stage/responses.ts';
 import { prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
-/** Half a second before and after the times of the user, which have all their digits. */
+/** Half a second before and after the times of the user, which have all digits. */
 const FILTERS = 'created_after=2001-02-03T04:05:06.289Z&created_before=2001-02-03T04:05:07.289Z';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
@@ -21,7 +21,7 @@ let user: UserBody;
 let set: (values: { name: string; value: string }) => Promise<unknown>;
 let usual: readonly string[];
 
-// One connection, so that what is set for its session holds for all that comes after.
+// With one connection the settings of its session apply to every later statement.
 beforeAll(async () => {
   stage = await startComposition({ SVC_POSTGRES_POOL_SIZE: '1' });
   user = await stage.createUser({ full_name: 'Ünïcødé "\\ 漢字 😀' });
@@ -31,12 +31,12 @@ beforeAll(async () => {
     'SELECT',
     ({ name, value }) => sql`select set_config(${name}, ${value}, false)`,
   );
-  usual = await answers();
+  usual = await responses();
 });
 
 afterAll(() => stage.stop());
 
-/** A moment of standard time and one of daylight saving time. */
+/** A time of standard time and one of daylight saving time. */
 async function setTimes(): Promise<void> {
   const admin = await administer(stage.database.name);
   await admin.query(`UPDATE users SET created_at = '2001-02-03T04:05:06.789Z',
@@ -44,8 +44,8 @@ async function setTimes(): Promise<void> {
   await admin.end();
 }
 
-/** The user, the list, the changes, and what an update of the name answers but for its time: to the byte. */
-async function answers(): Promise<readonly string[]> {
+/** The bytes of the user, the list, the changes, and of an update of the name without its time. */
+async function responses(): Promise<readonly string[]> {
   const read = [
     await bytesOf(getUser, 'getUser', { id: user.id }),
     await bytesOf(listUsers, 'listUsers', { query: FILTERS }),
@@ -71,7 +71,7 @@ async function bytesOf(
   return `${statusCode} ${body}`;
 }
 
-test('what is compared holds the user, its times and its change', () => {
+test('the compared responses contain the user, its times and its change', () => {
   expect(usual).toEqual([
     expect.stringContaining(
       '"created_at":"2001-02-03T04:05:06.789Z","updated_at":"2001-07-08T09:10:11.120Z"',
@@ -82,7 +82,7 @@ test('what is compared holds the user, its times and its change', () => {
   ]);
 });
 
-describe('answers are the same to the byte', () => {
+describe('responses are identical byte for byte', () => {
   const styles = ['ISO', 'German', 'SQL', 'Postgres'].flatMap((style) =>
     ['DMY', 'MDY', 'YMD'].map((order) => `${style}, ${order}`),
   );
@@ -90,7 +90,7 @@ describe('answers are the same to the byte', () => {
   test.each(styles)('with DateStyle %s', async (style) => {
     await set({ name: 'DateStyle', value: style });
 
-    expect(await answers()).toEqual(usual);
+    expect(await responses()).toEqual(usual);
   });
 
   test('with a TimeZone of each offset, with and without daylight saving time', {
@@ -105,7 +105,7 @@ describe('answers are the same to the byte', () => {
     expect(await differing(zones, (value) => set({ name: 'TimeZone', value }))).toEqual([]);
   });
 
-  test('with each client encoding that PostgreSQL knows', { timeout: 120_000 }, async () => {
+  test('with each client encoding that PostgreSQL supports', { timeout: 120_000 }, async () => {
     const encodings = await namesOf(
       `SELECT DISTINCT pg_encoding_to_char(contoencoding) AS name FROM pg_conversion
        WHERE conforencoding = pg_char_to_encoding('UTF8')`,
@@ -116,7 +116,7 @@ describe('answers are the same to the byte', () => {
   });
 });
 
-/** Those with which an answer is another. */
+/** The values with which a response differs. */
 async function differing(
   values: readonly string[],
   give: (value: string) => Promise<unknown>,
@@ -124,12 +124,12 @@ async function differing(
   const found: string[] = [];
   for (const value of values) {
     await give(value);
-    if (!isDeepStrictEqual(await answers(), usual)) found.push(value);
+    if (!isDeepStrictEqual(await responses(), usual)) found.push(value);
   }
   return found;
 }
 
-/** A session cannot be told of another encoding while it lasts: the database gives it to those that begin. */
+/** A session cannot change its encoding later, so the database sets it for new sessions. */
 async function giveToSessions(encoding: string): Promise<void> {
   const { name } = stage.database;
   const admin = await administer(name);

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -36,11 +36,11 @@ async function serviceOver(host: { readonly host: string; readonly port: number 
     { database: { ...postgres, drop: async () => [] }, issuer },
   );
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
   return { ...service, call, create: () => call('POST', USERS, { email: freshAddress() }) };
 }
 
-/** Statuses of what `callers` callers are answered for so many milliseconds. */
+/** The statuses of the responses to `callers` callers during this many milliseconds. */
 async function statusesFor(
   milliseconds: number,
   callers: number,
@@ -55,7 +55,7 @@ async function statusesFor(
   return statuses;
 }
 
-test('without room for one more session, the sessions that there are serve reads and writes', async () => {
+test('without room for another session, the existing sessions serve reads and writes', async () => {
   const service = await serviceOver(proxy);
   onTestFinished(service.stop);
   const path = USERS + ((await service.create()).body as UserBody).id;
@@ -82,7 +82,7 @@ test('without room for one more session, the sessions that there are serve reads
   expect(proxy.accepted - attempts).toBeLessThanOrEqual(5 * 4);
 });
 
-test('while PostgreSQL is read-only, refused writes keep their sessions, and one a second is opened to look', async () => {
+test('while PostgreSQL is read-only, refused writes keep their sessions, and one session a second checks for recovery', async () => {
   const service = await serviceOver(proxy);
   onTestFinished(service.stop);
   const path = USERS + ((await service.create()).body as UserBody).id;
@@ -108,7 +108,7 @@ test('while PostgreSQL is read-only, refused writes keep their sessions, and one
   await until('a user is stored', async () => (await service.create()).status === 201, { seconds: 3 });
 });
 
-test('when the name leads to another server, the service moves there', async () => {
+test('when the name resolves to another host, the service connects there', async () => {
   const service = await serviceOver(proxy);
   onTestFinished(service.stop);
   await service.create();
@@ -128,8 +128,8 @@ test('when the name leads to another server, the service moves there', async () 
   const created = await until(
     'a user is stored',
     async () => {
-      const answer = await service.create();
-      return answer.status === 201 && answer;
+      const response = await service.create();
+      return response.status === 201 && response;
     },
     { seconds: 3 },
   );
@@ -140,7 +140,7 @@ test('when the name leads to another server, the service moves there', async () 
 
 test.each([
   [
-    'sessions have other numbers than PostgreSQL’s processes',
+    'session ids differ from PostgreSQL’s process ids',
     () =>
       proxy.answersThrough(() =>
         messagesThrough((type, message) => {
@@ -149,8 +149,8 @@ test.each([
         }),
       ),
   ],
-  ['the name leads to another server when it is asked', () => {}],
-])('a slow write is not taken for a lost connection where %s', async (_case, interfere) => {
+  ['the name resolves to another host later', () => {}],
+])('a slow write is not treated as a lost connection if %s', async (_case, interfere) => {
   interfere();
   const service = await serviceOver(proxy);
   onTestFinished(() => proxy.pass());
@@ -169,7 +169,7 @@ test.each([
   await holding;
 });
 
-/** For so many milliseconds another transaction has a user with this email. */
+/** For this many milliseconds another transaction writes a user with this email. */
 const holdFor = (milliseconds: number, email: string) =>
   postgres.query([
     'BEGIN',

@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** As PostgreSQL or a pooler sends them at any time. */
+/** Messages that PostgreSQL or a pooler can send at any time. */
 const NOTICE = message('N', 'SWARNING\0VWARNING\0C01000\0Mchecked\0\0');
 const PARAMETER_STATUS = message('S', 'application_name\0user-management-service\0');
 
@@ -41,7 +41,7 @@ const cases = Object.entries({ NOTICE, PARAMETER_STATUS }).flatMap(([name, split
 );
 
 test.each(cases)(
-  'a session may begin with $length bytes of a message whose others follow: $name',
+  'a session can begin with $length bytes of a message, and the others follow: $name',
   async ({ split, length }) => {
     await proxy.pass();
     proxy.answersThrough(() => {

@@ -4,7 +4,7 @@ import type { StatementKind } from '../../lib/postgres/index.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 
-/** Further events of an operation, for which a header field decides. */
+/** Further events of an operation for which a header decides the kind. */
 const MORE: Readonly<Record<string, readonly string[]>> = { createUser: ['createUser-key'] };
 
 const cases = endpoints
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => composition.stop());
 
 test.each(cases)(
-  '$name declares the kind of its first statement, by which the host admits it',
+  '$name declares the kind of its first statement, which admission uses',
   async ({ name, endpoint }) => {
     sent = [];
     const { id } = await composition.createUser();

@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
 import { getUser } from '../../handlers/users/get.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOfResult, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { refusal, responseFromResult } from '../stage/responses.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** A service whose table of users is locked, and a request that will have to wait for it. */
+/** A service with a locked table of users, and a request that waits for it. */
 async function startLocked(variables: Variables) {
   const stage = await startComposition(variables);
   cleanUps.push(stage.stop);
@@ -22,48 +22,48 @@ async function startLocked(variables: Variables) {
   cleanUps.push(table.release);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
   const handler = getUser.bind(stage.service);
-  const read = async (invocation = {}) => answerOfResult(await handler(event, invocation));
+  const read = async (invocation = {}) => responseFromResult(await handler(event, invocation));
   return { stage, read };
 }
 
-test('the wait for a connection counts to the time of a request, however long it may be', async () => {
+test("the wait for a connection is part of the request's time limit, with any SVC_POSTGRES_POOL_TIMEOUT", async () => {
   const { stage, read } = await startLocked({
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_POSTGRES_POOL_TIMEOUT: '60',
     SVC_POSTGRES_STATEMENT_TIMEOUT: '0.5',
   });
   const start = performance.now();
-  const answers = await Promise.all([read(), read(), read()]);
+  const responses = await Promise.all([read(), read(), read()]);
 
-  expect(answers).toEqual(answers.map(() => refusal('service_unavailable_error', INSTANCE)));
+  expect(responses).toEqual(responses.map(() => refusal('service_unavailable_error', INSTANCE)));
   const reasons = stage.lines.map(({ message }) => message);
   expect(reasons).toContainEqual(expect.stringContaining("the request's time limit is reached"));
-  // Far from the minute that each could wait for a connection alone.
+  // Far from the minute that each could wait for a connection.
   expect(performance.now() - start).toBeLessThan(10_000);
 });
 
-test('the time of a request ends before that of the invocation, for its statement in PostgreSQL as well', async () => {
+test('a request, with its statement in PostgreSQL, ends before the time limit of the invocation', async () => {
   const { stage, read } = await startLocked({ SVC_POSTGRES_STATEMENT_TIMEOUT: '600' });
   const begun = performance.now();
   const left = () => 1500 - (performance.now() - begun);
-  const [answer] = await Promise.all([
+  const [response] = await Promise.all([
     read({ getRemainingTimeInMillis: left }),
     untilUnderWay(1, stage.database),
   ]);
 
-  expect(answer).toEqual(refusal('service_unavailable_error', INSTANCE));
-  // The statement itself could take ten minutes.
+  expect(response).toEqual(refusal('service_unavailable_error', INSTANCE));
+  // The limit of the statement would be ten minutes.
   await untilUnderWay(0, stage.database);
 });
 
-test('a request that comes after the connections were closed is told so', async () => {
+test('a request after the connections were closed is 503', async () => {
   const stage = await startComposition();
   cleanUps.push(stage.stop);
   await stage.service.database.close(1);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
-  const answer = answerOfResult(await getUser.bind(stage.service)(event));
+  const response = responseFromResult(await getUser.bind(stage.service)(event));
 
-  expect(answer).toEqual(refusal('service_unavailable_error', INSTANCE));
+  expect(response).toEqual(refusal('service_unavailable_error', INSTANCE));
   expect(stage.lines.map(({ event: name, message }) => ({ name, message }))).toEqual([
     { name: 'app_error', message: 'the connections are closed because the service is shutting down' },
   ]);

@@ -1,15 +1,15 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { isDistributed } from '../stage/distributed.ts';
 import { isPooled } from '../stage/pooled.ts';
+import { freshAddress, refusal, success, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
 type UnderTest = ReturnType<typeof serviceUnderTest>;
 
-/** Runs statements in the database of the service. */
+/** Runs statements in the service's database. */
 async function inDatabase({ database }: UnderTest, ...statements: readonly string[]) {
   const admin = await administer(database.name);
   try {
@@ -52,7 +52,7 @@ describe('a statement', () => {
   const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1.5' }));
   const create = (email: string) => service.call('POST', USERS, { email });
 
-  test('whose outcome PostgreSQL does not know is 503, and is not sent again', async () => {
+  test('with an unknown outcome in PostgreSQL is 503, and is not sent again', async () => {
     await failCreates(service, '40003', 1);
 
     expect(await create(freshAddress())).toEqual(refusal('service_unavailable_error', USERS));
@@ -71,7 +71,7 @@ describe('a statement', () => {
     },
   );
 
-  test("whose conflict lasts is 503 when the request's time limit is reached", async () => {
+  test("with a lasting conflict is 503 when the request's time limit is reached", async () => {
     await failCreates(service, '40001', 1_000_000);
     const start = performance.now();
 
@@ -83,9 +83,9 @@ describe('a statement', () => {
   });
 });
 
-describe('where all transactions are serializable by default', () => {
+describe('if all transactions are serializable by default,', () => {
   const direct = serviceUnderTest();
-  // As behind a pooler, which takes no wish for a session.
+  // As behind a pooler, which accepts no session settings.
   const pooled = serviceUnderTest(() => ({
     SVC_POSTGRES_POOLER: 'transaction',
     SVC_POSTGRES_POOL_SIZE: '32',
@@ -93,7 +93,7 @@ describe('where all transactions are serializable by default', () => {
 
   beforeAll(async () => {
     for (const service of [direct, pooled]) {
-      // All sessions: one that a pooler has just opened is not named after the service yet.
+      // All sessions, because a new session of a pooler does not have the name of the service yet.
       await inDatabase(
         service,
         `ALTER DATABASE ${service.database.name} SET default_transaction_isolation = serializable`,
@@ -103,26 +103,26 @@ describe('where all transactions are serializable by default', () => {
     }
   });
 
-  test('the service asks for READ COMMITTED, where engine and pooler let it', async () => {
+  test('the service requests READ COMMITTED, if engine and pooler support it', async () => {
     await inDatabase(
       direct,
-      `CREATE OR REPLACE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      `CREATE OR REPLACE FUNCTION note_isolation() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          new.full_name = current_setting('transaction_isolation'); RETURN new;
        END $$`,
-      'CREATE OR REPLACE TRIGGER tell BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION tell()',
+      'CREATE OR REPLACE TRIGGER note_isolation BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION note_isolation()',
     );
     const given = await direct.createUser();
-    const answer = await direct.call('PATCH', USERS + given.id, {});
+    const response = await direct.call('PATCH', USERS + given.id, {});
 
     const updated_at = expect.any(String);
     const full_name = isDistributed || isPooled ? 'serializable' : 'read committed';
-    expect(answer).toEqual(success(200, { ...given, full_name, updated_at }, { etag: '"2"' }));
+    expect(response).toEqual(success(200, { ...given, full_name, updated_at }, { etag: '"2"' }));
   });
 
   test.each([
     ['one row', 1, 0.02],
     ['1,000 rows', 1000, 0],
-  ])('32 writers on %s are served, behind a pooler too', async (_rows, count, mostRefused) => {
+  ])('32 writers on %s are served, also behind a pooler', async (_rows, count, mostRefused) => {
     const ids = await insertUsers(pooled, count);
     let turn = 0;
     const statuses: number[] = [];

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { isDistributed } from '../stage/distributed.ts';
 import { freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-// Longer than any test waits: what waits for a lock is released by the test.
+// Longer than any test waits. The test releases every lock.
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
 const { call, createUser } = service;
 const post = postingUnderKeys(call);
@@ -14,20 +14,20 @@ const post = postingUnderKeys(call);
 const times = <Value>(count: number, make: () => Promise<Value>) =>
   Promise.all(Array.from({ length: count }, make));
 
-/** Thirty writes of each kind, those under keys included, at once. */
+/** Thirty concurrent writes of each kind, also under keys. */
 async function writeAll(): Promise<readonly number[]> {
   const users = await times(30, () => createUser());
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     ...users.map(({ id }) => call('PATCH', USERS + id, { full_name: 'changed' })),
     ...users.map(() => post(USERS, freshKey(), { email: freshAddress() })),
     ...users.map(() => call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }] })),
   ]);
-  return answers.map(({ status }) => status);
+  return responses.map(({ status }) => status);
 }
 
 const ALL_WRITTEN = [200, 201, 201].flatMap((status) => Array.from({ length: 30 }, () => status));
 
-test('updates that wait for the lock of their user let all other writes pass, and follow when they have it', async () => {
+test('updates that wait for the lock of their user do not delay other writes, and follow when they have it', async () => {
   const { id } = (await createUser()) as UserBody;
   const { release } = await holdUser(service.database, id);
   const ended: number[] = [];
@@ -35,7 +35,7 @@ test('updates that wait for the lock of their user let all other writes pass, an
     const { status } = await call('PATCH', USERS + id, { full_name: 'waited' });
     ended.push(status);
   });
-  // Where connections are shared two of them wait in PostgreSQL, and the others for these.
+  // With pipelined connections two of them wait in PostgreSQL, and the others wait for these two.
   await untilUnderWay(isPooled || isDistributed ? 4 : 2, service.database);
 
   expect(await writeAll()).toEqual(ALL_WRITTEN);
@@ -45,7 +45,7 @@ test('updates that wait for the lock of their user let all other writes pass, an
   expect(ended).toEqual([200, 200, 200, 200]);
 });
 
-test('creates that wait for a key let all other writes pass, and are answered as the first when it is done', async () => {
+test('creates that wait for a key do not delay other writes, and replay the first one when it is done', async () => {
   const [key, email] = [freshKey(), freshAddress()];
   const { release } = await holdEmail(service.database, email);
   const ended: number[] = [];

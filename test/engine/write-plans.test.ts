@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => admin.end());
 
-/** What PostgreSQL has counted for the table of users. It does so up to a second later. */
+/** The counters of PostgreSQL for the table of users. They are up to a second late. */
 async function counts() {
   const rows = await admin.query(
     `SELECT seq_scan::int AS scans, n_tup_ins::int AS inserts, n_tup_upd::int AS updates
@@ -21,7 +21,7 @@ async function counts() {
   return rows[0] as { scans: number; inserts: number; updates: number };
 }
 
-test('a batch that is first sent to an empty table never reads all users', async () => {
+test('a batch that was first sent to an empty table never reads all users', async () => {
   const before = await counts();
   let sent = 0;
 
@@ -35,7 +35,7 @@ test('a batch that is first sent to an empty table never reads all users', async
   expect((await counts()).scans - before.scans).toBe(0);
 });
 
-test('an update that is first sent when there are hardly any users never reads all of them', async () => {
+test('an update that was first sent to an almost empty table never reads all of it', async () => {
   const users = await Promise.all(Array.from({ length: 5 }, () => service.createUser()));
   const before = await counts();
 

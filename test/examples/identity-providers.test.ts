@@ -7,7 +7,7 @@ import { startIssuer } from '../stage/tokens.ts';
 
 const FOLDER = join(import.meta.dirname, '../../infra/examples/identity-providers');
 
-/** What the documentation of each shows of a token with these roles, beside `iss`, `aud`, `exp` and `iat`. */
+/** The documented claims of each provider for these roles, beside `iss`, `aud`, `exp` and `iat`. */
 const SHAPES: Readonly<Record<string, (roles: string[]) => Record<string, unknown>>> = {
   keycloak: (roles) => ({
     typ: 'Bearer',
@@ -29,11 +29,11 @@ test('there is an example for each provider', () => {
 });
 
 test.each(Object.keys(SHAPES))(
-  'with the settings for %s, its tokens give the roles that they name',
+  'with the settings for %s, its tokens grant the roles that they name',
   async (name) => {
     const settings = parseEnv(readFileSync(join(FOLDER, `${name}.env`), 'utf8'));
     const issuer = await startIssuer();
-    // The keys are those of an issuer here, all else is as in the example.
+    // The keys are those of the tests' issuer. Everything else is as in the example.
     const service = await startService({ ...settings, SVC_OAUTH_JWKS_URI: issuer.jwksUri });
     const { SVC_OAUTH_ISSUER: iss, SVC_OAUTH_AUDIENCE: aud } = settings;
     const call = async (roles: string[], method: string, body?: object) => {

@@ -29,7 +29,11 @@ export type Parameter = {
   readonly example?: string;
 };
 
+/** The operation that a link leads to, and its parameters, each of which is a runtime expression. */
+type Link = { readonly operationId: string; readonly parameters: Readonly<Record<string, string>> };
+
 type Response = {
+  readonly links?: Readonly<Record<string, Link>>;
   readonly headers: Readonly<Record<string, { readonly required?: boolean; readonly schema: Schema }>>;
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
 };
@@ -60,6 +64,19 @@ export const operations: readonly Operation[] = Object.entries<Record<string, ne
       responses: responsesOf(operation.responses as never),
       isPublic: (operation.security as unknown as unknown[]).length === 0,
     })),
+);
+
+/** The operation with this id. */
+export function operationOf(id: string): Operation {
+  return operations.find(({ operationId }) => operationId === id) as Operation;
+}
+
+/** The methods of each path, with those that need no operation: HEAD where GET is, and OPTIONS. */
+export const methodsByPath: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  [...Map.groupBy(operations, ({ path }) => path)].map(([path, group]) => {
+    const methods = group.map(({ method }) => method);
+    return [path, new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])];
+  }),
 );
 
 /** The schema itself where this refers to one. */

@@ -1,92 +1,72 @@
-import fc from 'fast-check';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { type RawAnswer, type RawRequest, sendTo } from '../stage/raw-request.ts';
+import fc, { type IAsyncProperty } from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { HttpResponse } from '../http/rules/exchange.ts';
+import type { RawRequest } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { faultIn, type Operation, operations } from './document.ts';
-import { type Fuzzed, requestTo } from './requests.ts';
+import { operations } from './document.ts';
+import { type FuzzTarget, Properties } from './properties.ts';
+import { send } from './send.ts';
+import { sequences } from './sequences.ts';
 
-/** FUZZ_SEED replays a run; FUZZ_RUNS, how many requests each operation gets, makes one longer. */
+/** FUZZ_SEED replays a run; FUZZ_CASES, the number of cases in all, makes one longer. */
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
-const numRuns = Number(process.env.FUZZ_RUNS ?? 100);
+const cases = Number(process.env.FUZZ_CASES ?? 1200);
 
-/** Of these an OpenAPI document tells in other ways. */
-const UNDOCUMENTED = ['content-type', 'content-length'];
+/** Each operation has the same number of cases, and so have the methods. A sequence counts as the requests that it sends. */
+const numRuns = Math.ceil(cases / (operations.length + sequences.length + 1));
+const REQUESTS_PER_SEQUENCE = 8;
+const TIMEOUT_MS = 60_000 + 100 * numRuns;
 
 const service = serviceUnderTest(() => ({ SVC_LOG_LEVEL: 'error' }));
-let token: string;
+let tokens: ReturnType<FuzzTarget['tokens']>;
+let requests = 0;
 
 beforeAll(async () => {
-  process.stdout.write(`Fuzzing with FUZZ_SEED=${seed} FUZZ_RUNS=${numRuns}\n`);
-  token = await service.issuer.sign();
+  process.stdout.write(`Fuzzing with FUZZ_SEED=${seed} FUZZ_CASES=${cases}\n`);
+  // The usual token expires within a long run.
+  const exp = Math.floor(Date.now() / 1000) + 86_400;
+  tokens = {
+    token: await service.issuer.sign({ exp }),
+    roleless: await service.issuer.sign({ exp, roles: [] }),
+  };
 });
 
-/** With a user that is there, and a token, in place of what stands for them. */
-async function filledIn({ target, fields, ...rest }: Fuzzed): Promise<Fuzzed> {
-  const id = target.includes('{known}') ? (await service.createUser()).id : '';
-  return {
-    ...rest,
-    target: target.replace('{known}', id),
-    fields: fields.map(([name, value]) => [name, value.replace('{token}', token)] as const),
-  };
+afterAll(() => void process.stdout.write(`Fuzzing sent ${requests} requests\n`));
+
+async function sendCounted(request: RawRequest): Promise<HttpResponse> {
+  requests += 1;
+  return send(service.url, request);
 }
 
-/** Status, media type, body and headers are those of the document, and an error is a problem. */
-function holdAgainst({ responses }: Operation, { target }: RawRequest, answer: RawAnswer): void {
-  const { status, headers, body } = answer;
-  expect(status).toBeLessThan(500);
-  expect(Object.keys(responses)).toContain(String(status));
-  const { headers: documented = {}, content = {} } = responses[status] ?? {};
+const properties = new Properties({ send: sendCounted, tokens: () => tokens });
 
-  const [mediaType] = headers['content-type']?.split(';') ?? [];
-  if (mediaType === undefined) expect([content, body]).toEqual([{}, '']);
-  else {
-    expect(Object.keys(content)).toContain(mediaType);
-    expect(faultIn(content[mediaType]?.schema ?? {}, JSON.parse(body))).toBe(undefined);
-  }
-
-  expect(Object.keys(documented)).toEqual(
-    expect.arrayContaining(Object.keys(headers).filter((name) => !UNDOCUMENTED.includes(name))),
-  );
-  for (const [name, { required = false, schema }] of Object.entries(documented)) {
-    const value = headers[name];
-    if (value === undefined) expect([name, required]).toEqual([name, false]);
-    else expect(faultIn(schema, schema.type === 'integer' ? Number(value) : value)).toBe(undefined);
-  }
-
-  if (status < 400) return;
-  expect(mediaType).toBe('application/problem+json');
-  expect(JSON.parse(body)).toMatchObject({
-    type: expect.stringMatching(/^urn:svc:error:[a-z_]+_error$/),
-    status,
-    instance: target.split('?')[0],
-  });
+async function holds<Values>(property: IAsyncProperty<Values>, runs = numRuns): Promise<void> {
+  await fc.assert(property, { seed, numRuns: runs });
 }
 
-/** Values in their schemas are never refused as such, and others always, but as items of a partial batch. */
-function holdAgainstClaim({ claim, body: sent }: Fuzzed, { status, body }: RawAnswer): void {
-  if (claim === 'inside') expect(body).not.toContain('urn:svc:error:validation_error');
-  else if (claim === 'outside') {
-    const isPartial = sent.toString().includes('"mode":"partial"');
-    expect(isPartial ? [200, 422] : [422]).toContain(status);
-  }
-}
-
-describe('values in and out of their schemas are answered as documented', () => {
+describe('a request with values in and out of their schemas is answered as documented:', () => {
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
     '%s',
     async (_operationId, operation) => {
       const statuses = new Set<number>();
-      const property = fc.asyncProperty(requestTo(operation), async (fuzzed) => {
-        const request = await filledIn(fuzzed);
-        const answer = await sendTo(service.url, request);
-        statuses.add(answer.status);
-        holdAgainst(operation, request, answer);
-        holdAgainstClaim(request, answer);
-      });
-      await fc.assert(property, { seed, numRuns });
+      await holds(properties.ofOperation(operation, (status) => statuses.add(status)));
       // The requests get as far as the operation goes.
       expect([...statuses].filter((status) => status < 300)).not.toEqual([]);
     },
-    120_000,
+    TIMEOUT_MS,
   );
 });
+
+describe('what the links of a response lead to is there until it is deleted:', () => {
+  test.each(sequences)(
+    '%s',
+    (...sequence) => holds(properties.ofSequence(sequence), Math.ceil(numRuns / REQUESTS_PER_SEQUENCE)),
+    TIMEOUT_MS,
+  );
+});
+
+test(
+  'a method without an operation is 405, and OPTIONS is 204, with the documented methods in Allow',
+  () => holds(properties.ofOtherMethods()),
+  TIMEOUT_MS,
+);

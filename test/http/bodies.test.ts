@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ACCEPT_PATCH, answerOf, freshAddress, refusal, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { ACCEPT_PATCH, freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -27,7 +27,7 @@ async function send(
 ) {
   const all = { authorization, 'content-type': 'application/json', ...headers };
   const init = { method, headers: all, body, duplex: 'half' } as unknown as RequestInit;
-  return answerOf(await fetch(`${service.url}${to}`, init));
+  return readResponse(await fetch(`${service.url}${to}`, init));
 }
 
 /** A create of exactly `size` bytes. */
@@ -36,7 +36,7 @@ function createOf(size: number): string {
   return shortest.replace('""', `"${'x'.repeat(size - shortest.length)}"`);
 }
 
-describe('a body is JSON when it is declared', () => {
+describe('a body is JSON if it is declared', () => {
   test.each([
     'application/json',
     'application/json; charset=utf-8',
@@ -51,14 +51,14 @@ describe('a body is JSON when it is declared', () => {
     expect((await send('PATCH', path, '{}', headers)).status).toBe(200);
   });
 
-  test('on PATCH as application/merge-patch+json as well', async () => {
+  test('as application/merge-patch+json on PATCH', async () => {
     const headers = { 'content-type': 'application/merge-patch+json' };
 
     expect((await send('PATCH', path, '{}', headers)).status).toBe(200);
   });
 });
 
-describe('415, on PATCH with Accept-Patch', () => {
+describe('415, on PATCH with Accept-Patch, is the response', () => {
   test.each([
     'text/plain',
     'text/json',
@@ -71,7 +71,7 @@ describe('415, on PATCH with Accept-Patch', () => {
     'json',
     '*/*',
     ' ',
-  ])('when the body is declared as %j', async (type) => {
+  ])('to a body declared as %j', async (type) => {
     const headers = { 'content-type': type };
 
     expect(await send('POST', USERS, createOf(100), headers)).toEqual(
@@ -82,7 +82,7 @@ describe('415, on PATCH with Accept-Patch', () => {
     );
   });
 
-  test('when the body is not declared, or there is none', async () => {
+  test('to a body without Content-Type, and to no body', async () => {
     for (const body of ['{}', '']) {
       const fields = [
         ['Host', 'localhost'],
@@ -97,7 +97,7 @@ describe('415, on PATCH with Accept-Patch', () => {
     }
   });
 
-  test('when the body is declared twice', async () => {
+  test('to two Content-Types', async () => {
     const fields = [
       ['Host', 'localhost'],
       ['Authorization', authorization],
@@ -113,7 +113,7 @@ describe('415, on PATCH with Accept-Patch', () => {
   });
 
   test.each(['gzip', 'br', 'deflate', 'identity', 'gzip, br', 'none'])(
-    'for the Content-Encoding %s',
+    'to the Content-Encoding %s',
     async (encoding) => {
       const headers = { 'content-encoding': encoding };
 
@@ -127,29 +127,29 @@ describe('415, on PATCH with Accept-Patch', () => {
   );
 });
 
-describe('413', () => {
+describe('413 is the response', () => {
   const streamed = (text: string) => new Blob([text]).stream();
 
-  test('not for a body of exactly SVC_BODY_LIMIT bytes, with its length told or not', async () => {
+  test('not to a body of exactly SVC_BODY_LIMIT bytes, with and without Content-Length', async () => {
     expect((await send('POST', USERS, createOf(LIMIT))).status).toBe(201);
     expect((await send('POST', USERS, streamed(createOf(LIMIT)))).status).toBe(201);
   });
 
-  test('for one byte more, with its length told or not', async () => {
+  test('to a body of one byte more, with and without Content-Length', async () => {
     const expected = refusal('payload_too_large_error', USERS);
 
     expect(await send('POST', USERS, createOf(LIMIT + 1))).toEqual(expected);
     expect(await send('POST', USERS, streamed(createOf(LIMIT + 1)))).toEqual(expected);
   });
 
-  test('counts bytes, not characters', async () => {
+  test('by the count of bytes, not of characters', async () => {
     const body = JSON.stringify({ email: freshAddress(), note: '🌍'.repeat(LIMIT / 4) });
 
     expect(body.length).toBeLessThan(LIMIT);
     expect(await send('POST', USERS, body)).toEqual(refusal('payload_too_large_error', USERS));
   });
 
-  test('is answered from the length alone, before the body has come', async () => {
+  test('by Content-Length alone, before the body arrives', async () => {
     const connection = await connectTo(service.url);
     const fields = [
       ['Host', 'localhost'],
@@ -163,7 +163,7 @@ describe('413', () => {
     connection.close();
   });
 
-  test('is answered while an endless body is still coming', async () => {
+  test('while an endless body is still arriving', async () => {
     const connection = await connectTo(service.url);
     const fields = [
       ['Host', 'localhost'],
@@ -178,7 +178,7 @@ describe('413', () => {
     connection.close();
   });
 
-  test('leaves the connection fit for the next request', async () => {
+  test('on a connection that then serves the next request', async () => {
     const connection = await connectTo(service.url);
     const body = createOf(LIMIT + 1);
     const fields = [
@@ -195,26 +195,26 @@ describe('413', () => {
     connection.close();
   });
 
-  test('comes at another size with another SVC_BODY_LIMIT', async () => {
+  test('at the size that SVC_BODY_LIMIT names', async () => {
     const other = await startService({ SVC_BODY_LIMIT: '1024' });
     const init = { headers: { 'content-type': 'application/json' } };
-    const answers = [
+    const responses = [
       await other.call('POST', USERS, undefined, { ...init, body: createOf(1024) }),
       await other.call('POST', USERS, undefined, { ...init, body: createOf(1025) }),
     ];
     await other.stop();
 
-    expect(answers.map(({ status }) => status)).toEqual([201, 413]);
+    expect(responses.map(({ status }) => status)).toEqual([201, 413]);
   });
 });
 
-describe('422', () => {
+describe('422 is the response', () => {
   test.each([
     ['that is empty', ''],
     ['that is white space', ' \n'],
-    ['that is no JSON', '{"email": "a@b", }'],
+    ['that is not JSON', '{"email": "a@b", }'],
     ['in single quotes', "{'email': 'a@b'}"],
-    ['that breaks off', '{"email": "a@b"'],
+    ['that is incomplete', '{"email": "a@b"'],
     ['of two values', '{"email": "a@b"} {}'],
     ['with a byte order mark', '\uFEFF{"email": "a@b"}'],
     ['with NaN in it', '{"email": "a@b", "n": NaN}'],
@@ -223,7 +223,7 @@ describe('422', () => {
     ['that is a string', '"a@b"'],
     ['that is a number', '42'],
     ['that is true', 'true'],
-  ])('for a body %s', async (_case, body) => {
+  ])('to a body %s', async (_case, body) => {
     expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
     expect(await send('PATCH', path, body)).toEqual(refusal('validation_error', path, { errors: ['#'] }));
   });
@@ -234,7 +234,7 @@ describe('422', () => {
     ['eda080', 'a surrogate'],
     ['f4908080', 'more than U+10FFFF'],
     ['e282', 'half a character'],
-  ])('for a body that is not UTF-8: %s, %s', async (bytes) => {
+  ])('to a body that is not UTF-8: %s, %s', async (bytes) => {
     const body = Buffer.concat([
       Buffer.from(`{"email":"${freshAddress()}","full_name":"`),
       Buffer.from(bytes, 'hex'),
@@ -244,21 +244,21 @@ describe('422', () => {
     expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
   });
 
-  test('for a body that is UTF-16', async () => {
+  test('to a body in UTF-16', async () => {
     const body = Buffer.from(JSON.stringify({ email: freshAddress() }), 'utf16le');
 
-    // To UTF-8 those are characters too, with U+0000 between them.
+    // In UTF-8 these bytes are characters, too, with U+0000 between them.
     expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
   });
 
-  test('for a body nested without end, and not 500', async () => {
+  test('to a body nested without end, instead of 500', async () => {
     const depth = 30_000;
     const body = `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
     expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
   });
 
-  test('not for an unknown member that is nested deep', async () => {
+  test('not to a deeply nested unknown member', async () => {
     const depth = 30_000;
     const body = `{"email":"${freshAddress()}","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 
@@ -266,7 +266,7 @@ describe('422', () => {
   });
 });
 
-test('a body on a request that takes none is ignored', async () => {
+test('a body is ignored if the operation has none', async () => {
   const connection = await connectTo(service.url);
   const fields = [
     ['Host', 'localhost'],
@@ -281,7 +281,7 @@ test('a body on a request that takes none is ignored', async () => {
   expect(await connection.rest()).toBe('');
 });
 
-describe('no body is an empty one', () => {
+describe('a missing body is an empty body', () => {
   test.each([
     ['by its length', [['Content-Length', '0']]],
     ['without a word of it', []],

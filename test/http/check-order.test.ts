@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ACCEPT_PATCH, answerOf, forbidden, refusal } from '../stage/answers.ts';
+import { ACCEPT_PATCH, forbidden, readResponse, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -29,10 +29,10 @@ type Headers = Record<string, string>;
 async function send(method: string, path: string, bearer = '', headers: Headers = {}, body?: string) {
   const authorization: Headers = bearer ? { authorization: `Bearer ${bearer}` } : {};
   const init = { method, headers: { ...authorization, ...headers }, ...(body !== undefined && { body }) };
-  return answerOf(await fetch(`${service.url}${path}`, init));
+  return readResponse(await fetch(`${service.url}${path}`, init));
 }
 
-describe('checks run in this order', () => {
+describe('the order of the checks is', () => {
   test('a path that cannot be decoded (400), method (405)', async () => {
     expect(await send('PUT', `${USERS}%zz`)).toEqual(refusal('bad_request_error', `${USERS}%zz`));
   });
@@ -91,7 +91,7 @@ describe('checks run in this order', () => {
     );
   });
 
-  test('path value and body values (422) are told together', async () => {
+  test('path value and body values together (422)', async () => {
     const path = `${USERS}42`;
     const body = '{"email":"none","full_name":1,"is_active":"yes"}';
 
@@ -129,19 +129,19 @@ describe('checks run in this order', () => {
   });
 });
 
-describe('a caller without a valid token', () => {
+describe('without a valid token, a request', () => {
   test.each([
     ['POST', USERS, '{"email":'],
     ['POST', USERS, TOO_LARGE],
     ['PATCH', `${USERS}42`, '[]'],
     ['PATCH', UNKNOWN, '{}'],
-  ])('learns nothing but 401: %s %s', async (method, path, body) => {
+  ])('is 401: %s %s', async (method, path, body) => {
     for (const bearer of ['', 'no.such.token', foreign]) {
       expect(await send(method, path, bearer, STALE, body)).toEqual(refusal('unauthorized_error', path));
     }
   });
 
-  test('learns nothing but 401 of a user that exists', async () => {
+  test('is 401 for an existing user', async () => {
     const { id } = await createUser();
 
     expect(await send('GET', USERS + id, foreign)).toEqual(refusal('unauthorized_error', USERS + id));

@@ -19,7 +19,7 @@ const PATHS = [
   '/redoc/redoc-start.js',
 ];
 
-/** What the packages would refer to on other hosts, or in files that are not served. */
+/** Texts that would refer to other hosts, or to files that are not served. */
 const ELSEWHERE = /^\/[/*]# sourceMappingURL=|cdn\.redoc\.ly|redocly\.com\/redoc|fonts\.googleapis/gm;
 
 /** Swagger UI takes long on a busy machine. */
@@ -60,7 +60,7 @@ describe('in development', () => {
     );
   });
 
-  test('an issuer without metadata is taken to give tokens at /token', async () => {
+  test('an issuer without metadata has its token endpoint at /token', async () => {
     const unknown = await startService({ SVC_ENV: 'development' });
     try {
       const { components } = (await (await fetch(`${unknown.url}/openapi.json`)).json()) as Documented;
@@ -71,7 +71,7 @@ describe('in development', () => {
     }
   });
 
-  test('a page runs nothing inline, loads nothing from elsewhere, and talks to the issuer at most', async () => {
+  test('a page runs nothing inline, loads nothing from other hosts, and connects only to the issuer', async () => {
     const policyOf = async (path: string) =>
       (await fetch(`${service.url}${path}`)).headers.get('content-security-policy')?.split('; ');
     const everywhere = [
@@ -95,7 +95,7 @@ describe('in development', () => {
     );
   });
 
-  test.for(PATHS)('%s says what it is, needs no token, and answers HEAD', async (path) => {
+  test.for(PATHS)('%s has its Content-Type, needs no token, and supports HEAD', async (path) => {
     const response = await fetch(`${service.url}${path}`);
     const text = await response.text();
     const head = await fetch(`${service.url}${path}`, { method: 'HEAD' });
@@ -109,7 +109,7 @@ describe('in development', () => {
     expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
   });
 
-  test.for(PATHS)('%s has a strong ETag of its bytes, and is 304 for If-None-Match with it', async (path) => {
+  test.for(PATHS)('%s has a strong ETag of its bytes, and is 304 if If-None-Match matches', async (path) => {
     const [first, second] = await Promise.all([fetch(service.url + path), fetch(service.url + path)]);
     const etag = first.headers.get('etag') ?? '';
     const ask = (ifNoneMatch: string) =>

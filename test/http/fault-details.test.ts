@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf } from '../stage/answers.ts';
+import { readResponse } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -15,17 +15,17 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** What a request is told about its values: the place of each fault, and its detail. */
+/** The faults of a response: place and detail. */
 async function faultsOf(method: string, path: string, content?: string | Uint8Array<ArrayBuffer>) {
   const sent =
     content === undefined ? {} : { body: content, headers: { 'content-type': 'application/json' } };
-  const { status, body } = await answerOf(await service.call(method, path, undefined, sent));
+  const { status, body } = await readResponse(await service.call(method, path, undefined, sent));
   expect(status).toBe(422);
   const { errors } = body as { errors: readonly { pointer?: string; parameter?: string; detail: string }[] };
   return errors.map(({ pointer, parameter, detail }) => [pointer ?? parameter, detail]);
 }
 
-describe('the detail of a fault says what the value has to be', () => {
+describe('the detail of a fault states the rule for the value', () => {
   const long = 'x'.repeat(256);
 
   test.each<readonly [string, readonly (readonly string[])[]]>([

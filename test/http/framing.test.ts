@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -19,7 +19,7 @@ afterAll(() => service.stop());
 
 const send = (content: string | Buffer) => lastAnswer(service.url, content);
 
-/** A create, up to the fields that say how long it is. */
+/** A create, up to the header fields of its length. */
 const create = (...framing: string[]) =>
   [
     `POST ${USERS} HTTP/1.1`,
@@ -31,24 +31,24 @@ const create = (...framing: string[]) =>
     '',
   ].join('\r\n');
 
-/** A whole create, whose connection goes on. */
+/** A complete create on a connection that stays open. */
 function wholeCreate(email: string): string {
   const body = JSON.stringify({ email });
   return create(`Content-Length: ${body.length}`) + body;
 }
 
 async function addresses(): Promise<readonly string[]> {
-  const { body } = await answerOf(await service.call('GET', `${USERS}?limit=1000`));
+  const { body } = await readResponse(await service.call('GET', `${USERS}?limit=1000`));
   return (body as UserBody[]).map(({ email }) => email);
 }
 
-describe('what is not HTTP is 400, and the connection ends', () => {
+describe('400 closes the connection after a request that is not HTTP:', () => {
   test.each([
     ['a line of text', 'hello\r\n\r\n'],
     ['a TLS handshake', Buffer.from('16030100c8010000c4030300', 'hex')],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['an unknown version', 'GET /health HTTP/9.9\r\nHost: a\r\n\r\n'],
-    ['lines that end with LF alone', 'GET /health HTTP/1.1\nHost: a\n\n'],
+    ['lines that end with a bare LF', 'GET /health HTTP/1.1\nHost: a\n\n'],
     ['a space in the target', 'GET /hea lth HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a control character in the target', 'GET /hea\x01lth HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a byte above 7F in the target', Buffer.from('GET /h\xe9 HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1')],
@@ -63,7 +63,7 @@ describe('what is not HTTP is 400, and the connection ends', () => {
     ['white space before the colon', 'GET /health HTTP/1.1\r\nHost: a\r\nA : b\r\n\r\n'],
     ['a folded field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n'],
     ['a NUL in a field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\0c\r\n\r\n'],
-  ])('%s, under the path of the request', async (_case, content) => {
+  ])('%s, with the path of the request', async (_case, content) => {
     expect(await send(content)).toEqual(refusal('bad_request_error', '/health'));
   });
 
@@ -73,17 +73,17 @@ describe('what is not HTTP is 400, and the connection ends', () => {
     ['a length in hexadecimal digits', ['Content-Length: 0x2']],
     ['a length beyond all numbers', ['Content-Length: 99999999999999999999999']],
     ['two lengths', ['Content-Length: 2', 'Content-Length: 3']],
-    ['one length twice', ['Content-Length: 2', 'Content-Length: 2']],
+    ['a repeated length', ['Content-Length: 2', 'Content-Length: 2']],
     ['a list of lengths', ['Content-Length: 2, 2']],
     ['a length and chunks', ['Content-Length: 2', 'Transfer-Encoding: chunked']],
     ['chunks and a length', ['Transfer-Encoding: chunked', 'Content-Length: 2']],
-    ['chunks twice', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked']],
+    ['repeated chunks', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked']],
     ['chunks that are encoded again', ['Transfer-Encoding: chunked, gzip']],
   ])('%s', async (_case, framing) => {
     expect(await send(`${create(...framing)}{}`)).toEqual(refusal('bad_request_error', USERS));
   });
 
-  test('a head that breaks off', async () => {
+  test('an incomplete head', async () => {
     const connection = await connectTo(service.url);
     connection.send('GET /health HTTP/1.1\r\nHos');
     connection.halfClose();
@@ -93,16 +93,16 @@ describe('what is not HTTP is 400, and the connection ends', () => {
   });
 });
 
-describe('a body that is not what its head said is 400', () => {
+describe('400 is the response to a body that does not match its head:', () => {
   test.each([
-    ['a size that is no number', ['Transfer-Encoding: chunked'], 'zz\r\n{}\r\n0\r\n\r\n'],
+    ['a size that is not a number', ['Transfer-Encoding: chunked'], 'zz\r\n{}\r\n0\r\n\r\n'],
     ['a size too small', ['Transfer-Encoding: chunked'], '1\r\n{}\r\n0\r\n\r\n'],
-    ['a size beyond all numbers', ['Transfer-Encoding: chunked'], 'ffffffffffffffffff\r\n{}'],
-    ['lines that end with LF alone', ['Transfer-Encoding: chunked'], '2\n{}\n0\n\n'],
+    ['an infinite size', ['Transfer-Encoding: chunked'], 'ffffffffffffffffff\r\n{}'],
+    ['lines that end with a bare LF', ['Transfer-Encoding: chunked'], '2\n{}\n0\n\n'],
     ['an endless extension', ['Transfer-Encoding: chunked'], `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
     ['an encoding that is not chunked', ['Transfer-Encoding: gzip'], '{}'],
     ['an encoding named like it', ['Transfer-Encoding: xchunked'], '2\r\n{}\r\n0\r\n\r\n'],
-    ['a made-up encoding', ['Transfer-Encoding: identity'], '{}'],
+    ['an encoding that does not exist', ['Transfer-Encoding: identity'], '{}'],
   ])('%s', async (_case, framing, body) => {
     expect(await send(create(...framing) + body)).toEqual(refusal('bad_request_error', USERS));
   });
@@ -110,7 +110,7 @@ describe('a body that is not what its head said is 400', () => {
   test.each([
     ['a known length', ['Content-Length: 100'], '{"email":"a@b"'],
     ['chunks', ['Transfer-Encoding: chunked'], '20\r\n{"email":"a@b"'],
-  ])('a body of %s that breaks off, under the request ID of the caller', async (_case, framing, body) => {
+  ])("an incomplete body of %s, under the caller's request ID", async (_case, framing, body) => {
     const connection = await connectTo(service.url);
     connection.send(create('X-Request-ID: cut-off', ...framing) + body);
     connection.halfClose();
@@ -120,7 +120,7 @@ describe('a body that is not what its head said is 400', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('nothing is stored of it', async () => {
+  test('and nothing of it is stored', async () => {
     const email = freshAddress();
     const body = JSON.stringify({ email });
     await send(`${create('Transfer-Encoding: chunked')}${body.length.toString(16)}\r\n${body}\r\nzz\r\n`);
@@ -132,16 +132,16 @@ describe('a body that is not what its head said is 400', () => {
 describe('the Host header', () => {
   test.each([
     ['missing', []],
-    ['there twice', ['Host: localhost', 'Host: localhost']],
-    ['there twice, once empty', ['Host: localhost', 'Host:']],
-    ['there twice, with another value', ['Host: a.example', 'Host: b.example']],
+    ['repeated', ['Host: localhost', 'Host: localhost']],
+    ['repeated, once empty', ['Host: localhost', 'Host:']],
+    ['repeated with another value', ['Host: a.example', 'Host: b.example']],
   ])('is 400 when it is %s', async (_case, fields) => {
     const head = ['GET /health HTTP/1.1', ...fields, 'Connection: close', '', ''].join('\r\n');
 
     expect(await send(head)).toEqual(refusal('bad_request_error', '/health'));
   });
 
-  test('is 400 before the token is looked at', async () => {
+  test('is checked before the token', async () => {
     expect(await send(`GET ${USERS} HTTP/1.1\r\nConnection: close\r\n\r\n`)).toEqual(
       refusal('bad_request_error', USERS),
     );
@@ -152,7 +152,7 @@ describe('the Host header', () => {
   });
 });
 
-describe('headers that are too large are 431', () => {
+describe('431 is the response to headers that are too large:', () => {
   test.each([
     ['one field', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`, '/health'],
     ['many fields', `GET /health HTTP/1.1\r\nHost: a\r\n${'A: b\r\n'.repeat(20_000)}\r\n`, '/health'],
@@ -164,7 +164,7 @@ describe('headers that are too large are 431', () => {
 });
 
 describe('several requests on one connection', () => {
-  test('are answered each, in their order', async () => {
+  test('have their responses in order', async () => {
     const connection = await connectTo(service.url);
     const named = (id: string) => ['X-Request-ID', id] as const;
     const bearer = ['Authorization', authorization] as const;
@@ -177,9 +177,9 @@ describe('several requests on one connection', () => {
       ]),
     );
 
-    const answers = [];
-    for (let count = 0; count < 4; count += 1) answers.push(await connection.answer());
-    expect(answers.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual([
+    const responses = [];
+    for (let count = 0; count < 4; count += 1) responses.push(await connection.answer());
+    expect(responses.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual([
       [200, 'first'],
       [200, 'second'],
       [422, 'third'],
@@ -188,7 +188,7 @@ describe('several requests on one connection', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('the answer of an executed request is not lost to the garbage after it', async () => {
+  test('keep the response of a completed request before invalid bytes', async () => {
     const email = freshAddress();
     const connection = await connectTo(service.url);
     connection.send(`${wholeCreate(email)}GARBAGE\r\n\r\n`);
@@ -199,7 +199,7 @@ describe('several requests on one connection', () => {
     expect((await addresses()).filter((address) => address === email)).toEqual([email]);
   });
 
-  test('the rest of a body longer than its length is another request, and 400', async () => {
+  test('include the bytes after the length of a body, as a request that is 400', async () => {
     const email = freshAddress();
     const body = JSON.stringify({ email });
     const connection = await connectTo(service.url);
@@ -213,7 +213,7 @@ describe('several requests on one connection', () => {
     expect(await addresses()).not.toContain('smuggled@example.com');
   });
 
-  test('a body that nobody read does not stand in the way of the next request', async () => {
+  test('follow a body that was not read', async () => {
     const connection = await connectTo(service.url);
     const body = 'x'.repeat(1000);
     const fields = [HOST, ['Content-Length', '1000']] as const;
@@ -238,7 +238,7 @@ describe('Expect: 100-continue', () => {
       ['Expect', '100-continue'],
     ]);
 
-  test('is followed by 100 and then by the answer, for an accepted caller', async () => {
+  test('is followed by 100 and then by the response, for an accepted caller', async () => {
     const body = JSON.stringify({ email: freshAddress() });
     const connection = await connectTo(service.url);
     connection.send(expectant(authorization, 'application/json', body.length));
@@ -262,7 +262,7 @@ describe('Expect: 100-continue', () => {
     connection.close();
   });
 
-  test('is passed over in HTTP/1.0, which knows no 100', async () => {
+  test('is ignored in HTTP/1.0, which has no 100', async () => {
     const body = JSON.stringify({ email: freshAddress() });
     const head = create(`Content-Length: ${body.length}`, 'Expect: 100-continue');
 
@@ -276,13 +276,13 @@ describe('Expect: 100-continue', () => {
   });
 });
 
-test('an offer to upgrade is passed over', async () => {
+test('an offer to upgrade is ignored', async () => {
   const fields = [HOST, ['Connection', 'Upgrade, close'], ['Upgrade', 'websocket']] as const;
 
   expect(await send(written('GET /health', fields))).toEqual(probe('healthy'));
 });
 
-test('a caller that leaves at any stage leaves nothing behind', async () => {
+test('a client that disconnects at any stage stores nothing', async () => {
   const email = freshAddress();
   const whole = wholeCreate(email);
   for (const length of [1, 20, whole.length - 40, whole.length - 1]) {

@@ -5,15 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
 import { RequestsInFlight } from '../../host/requests-in-flight.ts';
 import { RequestOrder } from '../../host/sockets/http-pipelining.ts';
-import { success } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { success } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
 const USERS = '/api/v1/users/';
 
-/** A service whose table is locked, its connections to PostgreSQL open, and three lists asked for on one connection. */
+/** A service with a locked table and open PostgreSQL connections, and three pipelined requests for the list. */
 async function startWithThreeAtOnce(onTestFinished: TestContext['onTestFinished']) {
   const service = await startService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '5' });
   await Promise.all(Array.from({ length: 20 }, () => service.call('GET', USERS)));
@@ -32,7 +32,7 @@ async function startWithThreeAtOnce(onTestFinished: TestContext['onTestFinished'
   return { service, lock, connection };
 }
 
-test('requests sent at once on one connection are carried out one after the other, and all are answered', async ({
+test('pipelined requests are carried out one after another, and all have responses', async ({
   onTestFinished,
 }) => {
   const { service, lock, connection } = await startWithThreeAtOnce(onTestFinished);
@@ -45,7 +45,7 @@ test('requests sent at once on one connection are carried out one after the othe
   connection.close();
 });
 
-test('a caller that leaves meanwhile leaves nothing in flight', async ({ onTestFinished }) => {
+test('a client that disconnects meanwhile leaves nothing in flight', async ({ onTestFinished }) => {
   const { service, lock, connection } = await startWithThreeAtOnce(onTestFinished);
   connection.abort();
   await fetch(`${service.url}/health`);
@@ -58,7 +58,7 @@ test('a caller that leaves meanwhile leaves nothing in flight', async ({ onTestF
   expect(drained).toEqual(['shutdown_drained']);
 });
 
-test('of a connection on which many wait no more is read, and all are answered in the end', async ({
+test('a connection with many waiting requests is not read further, and all have responses in the end', async ({
   onTestFinished,
 }) => {
   const service = await startService();
@@ -78,7 +78,7 @@ test('of a connection on which many wait no more is read, and all are answered i
   });
   onTestFinished(() => void socket.destroy());
   const padding = ['X-Padding', 'x'.repeat(1500)] as const;
-  // Some of them are answered before their body is read.
+  // Some of them have their responses before their bodies are read.
   const refused = Buffer.concat([
     written('GET /nowhere', [['Host', 'a'], padding]),
     written(`POST ${USERS}`, [['Host', 'a'], ['Content-Length', '2'], padding], '{}'),
@@ -93,13 +93,13 @@ test('of a connection on which many wait no more is read, and all are answered i
   for (let count = 0; count < pairs; count += 1) socket.write(refused);
   await sleep(1500);
 
-  // More than the kernel keeps for both sides.
+  // More than the kernel buffers for both sides.
   expect(socket.writableLength).toBeGreaterThan(5_000_000);
   await lock.release();
-  await until('all are answered', () => answers === 2 * pairs + 1, { seconds: 30 });
+  await until('all have responses', () => answers === 2 * pairs + 1, { seconds: 30 });
 });
 
-test('a caller who has sent all, and says so, is answered all of it', async ({ onTestFinished }) => {
+test('a client that ends its side after its requests gets all responses', async ({ onTestFinished }) => {
   const service = await startService();
   onTestFinished(service.stop);
   const connection = await connectTo(service.url);
@@ -110,7 +110,7 @@ test('a caller who has sent all, and says so, is answered all of it', async ({ o
   expect(await connection.rest()).toBe('');
 });
 
-test('a request that waits behind another one of its connection is in flight, and not active', async ({
+test('a request that waits for an earlier one of its connection is in flight and not active', async ({
   onTestFinished,
 }) => {
   const requestOrder = new RequestOrder();
@@ -141,19 +141,19 @@ test('a request that waits behind another one of its connection is in flight, an
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const ask = written('GET /', [['Host', 'service.test']]);
-  const ways = ['answered', 'gone'] as const;
+  const ends = ['completed', 'closed'] as const;
 
-  for (const way of ways) {
+  for (const end of ends) {
     responses.length = 0;
     const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     connection.send(Buffer.concat(Array.from({ length: 6 }, () => ask)));
     await until('all have been received', () => responses.length === 6);
     expect([inFlight.count, inFlight.activeCount]).toEqual([6, 1]);
 
-    if (way === 'gone') connection.abort();
+    if (end === 'closed') connection.abort();
     else responses[0]?.end('first');
-    // The first one, whose client has disconnected, is served to its end all the same.
-    const left = way === 'gone' ? 1 : 0;
+    // The first one is completed although its client has disconnected.
+    const left = end === 'closed' ? 1 : 0;
     await until('none waits', () => inFlight.count === left);
     expect(inFlight.activeCount).toBe(left);
     connection.close();

@@ -29,7 +29,7 @@ function memory(): number {
   return heapUsed + arrayBuffers;
 }
 
-test('a connection that waits for its next request keeps nothing of the body of its last', async () => {
+test('a connection that waits for its next request keeps no part of the last body', async () => {
   const authorization = `Bearer ${await service.issuer.sign()}`;
   const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectTo(service.url)));
   const send = (content: Buffer) => {
@@ -54,10 +54,10 @@ test('a connection that waits for its next request keeps nothing of the body of 
   for (const connection of connections) connection.close();
 });
 
-/** Requests and responses that are still referred to, by anything; garbage is collected first. */
+/** Requests and responses that are still reachable after a garbage collection. */
 const alive = () => [IncomingMessage, ServerResponse].map((type) => queryObjects(type));
 
-test('nor of the request itself, once that is answered', async () => {
+test('a connection that waits for its next request does not keep the last request and its response', async () => {
   const fields = [
     ['Host', 'service.test'],
     ['Authorization', `Bearer ${await service.issuer.sign()}`],
@@ -74,7 +74,7 @@ test('nor of the request itself, once that is answered', async () => {
   for (const connection of connections) connection.close();
 });
 
-test('nor of one that was refused before its body was there', async () => {
+test('a connection does not keep a request that was refused before its body arrived', async () => {
   const head = requestText('POST /api/v1/users/', {
     'Content-Type': 'application/json',
     'Content-Length': String(body.length),
@@ -83,7 +83,7 @@ test('nor of one that was refused before its body was there', async () => {
 
   const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
   for (const [index, connection] of connections.entries()) {
-    // Of every other one the body comes after the answer.
+    // Every second body arrives after the response.
     connection.send(index % 2 === 0 ? Buffer.concat([Buffer.from(head), body]) : head);
     expect(await connection.answer()).toMatchObject({ status: 401 });
     if (index % 2 === 1) connection.send(body);

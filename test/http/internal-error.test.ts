@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, refusal } from '../stage/answers.ts';
+import { readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
 
 let service: Awaited<ReturnType<typeof startService>>;
 
-// A rule of the table that the service knows nothing of: to run into it is a defect of ours.
+// A constraint of the table that the service does not know. A violation is a defect of the service.
 beforeAll(async () => {
   service = await startService();
   const admin = await administer(service.database.name);
@@ -21,16 +21,16 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-test('a defect of ours is 500, which says nothing of it', async () => {
+test('a defect of the service is a 500 without details', async () => {
   const body = { email: 'eve@example.com', full_name: 'Eve' };
 
-  const answer = await answerOf(await service.call('POST', USERS, body));
+  const response = await readResponse(await service.call('POST', USERS, body));
 
-  expect(answer).toEqual(refusal('internal_server_error', USERS));
-  expect(JSON.stringify(answer)).not.toMatch(/insert|constraint|nobody_named|users_|eve|\bat .*:\d+/i);
+  expect(response).toEqual(refusal('internal_server_error', USERS));
+  expect(JSON.stringify(response)).not.toMatch(/insert|constraint|nobody_named|users_|eve|\bat .*:\d+/i);
 });
 
-test('its cause and stack are in the log and nowhere else, without a value of the row', async () => {
+test('the log alone has the cause and the stack, without a value of the row', async () => {
   const headers = { 'x-request-id': 'defect-1' };
   await service.call('POST', USERS, { email: 'eve@example.com', full_name: 'Eve' }, { headers });
 
@@ -47,12 +47,12 @@ test('its cause and stack are in the log and nowhere else, without a value of th
   expect(JSON.stringify(event)).not.toMatch(/eve@example\.com|"Eve"|insert into/i);
 });
 
-test('a value that only PostgreSQL refuses is 422, and the gap in our own checks an error in the log', async () => {
+test('a value that only PostgreSQL refuses is 422, and the gap in validation is an error in the log', async () => {
   const headers = { 'x-request-id': 'gap-1' };
-  // A word that no path of a project holds: a stack has the paths of its files.
+  // A word that is in no path of a project, because a stack contains the paths of its files.
   const word = randomBytes(8).toString('hex');
   const body = { email: `${word}@example.com`, full_name: `No ${word}` };
-  const { status } = await answerOf(await service.call('POST', USERS, body, { headers }));
+  const { status } = await readResponse(await service.call('POST', USERS, body, { headers }));
 
   const events = (await service.events()).filter(({ request_id }) => request_id === 'gap-1');
   expect(status).toBe(422);
@@ -67,8 +67,8 @@ test('a value that only PostgreSQL refuses is 422, and the gap in our own checks
   expect(JSON.stringify(events)).not.toContain(word);
 });
 
-test('the service goes on, and the next request is served', async () => {
-  const answer = await answerOf(await service.call('POST', USERS, { email: 'ada@example.com' }));
+test('the service continues, and the next request is served', async () => {
+  const response = await readResponse(await service.call('POST', USERS, { email: 'ada@example.com' }));
 
-  expect(answer.status).toBe(201);
+  expect(response.status).toBe(201);
 });

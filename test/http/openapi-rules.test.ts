@@ -18,18 +18,18 @@ type Ruleset = {
 
 const ruleset: Ruleset = parse(readFileSync(RULESET, 'utf8'));
 
-/** What Spectral finds in the committed document: the rule and the place of each finding. */
+/** The findings of Spectral in the committed document: rule and place of each. */
 async function findings(file: string): Promise<readonly { code: string; path: readonly string[] }[]> {
   const spectral = join(ROOT, 'node_modules/@stoplight/spectral-cli/dist/index.js');
   const options = ['lint', 'infra/openapi.json', '--ruleset', file, '--format', 'json', '--quiet'];
-  // The exit code is 1 when there are errors, which are findings, too.
+  // The exit code is 1 if there are errors, which are findings, too.
   const run = promisify(execFile)(process.execPath, [spectral, ...options], { cwd: ROOT, maxBuffer: 1e8 });
   const { stdout } = await run.catch((ended) => ended);
   return JSON.parse(stdout);
 }
 
 describe('the committed document', { timeout: 60_000 }, () => {
-  test('passes the rules of Spectral and of OWASP, without a warning', async () => {
+  test('passes the rules of Spectral and of OWASP without a warning', async () => {
     expect(await findings(RULESET)).toEqual([]);
   });
 
@@ -55,7 +55,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
     }
   });
 
-  test('has a reason for every exception, in the line above it', () => {
+  test('has a reason for every exception in the line above it', () => {
     const lines = readFileSync(RULESET, 'utf8').split('\n');
     const exceptions = lines.flatMap((line, index) =>
       /^ {2}(\S+: off|- files:)/.test(line) ? [lines[index - 1] ?? ''] : [],

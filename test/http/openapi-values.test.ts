@@ -23,11 +23,11 @@ function member(operationId: string, name: string): Schema {
   return schema.anyOf?.find(({ type }) => type === 'string') ?? schema;
 }
 
-/** Whether the document allows a text, to an engine that reads patterns by code points and to one that does not. */
+/** Whether the document allows a text, both with patterns by code points and with patterns by UTF-16 units. */
 function allows({ pattern = '', minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Schema, text: string) {
   const { length } = [...text];
   const verdicts = ['u', ''].map((flag) => new RegExp(pattern, flag).test(text));
-  expect(new Set(verdicts).size, `both engines on ${JSON.stringify(text)}`).toBe(1);
+  expect(new Set(verdicts).size, `both patterns on ${JSON.stringify(text)}`).toBe(1);
   return verdicts[0] === true && length >= minLength && length <= maxLength;
 }
 
@@ -74,7 +74,7 @@ const texts = fc.oneof(
     .map(([before, after, unit]) => `${unit.repeat(before)}@${unit.repeat(after)}`),
 );
 
-/** Texts of which some are dates with a time. */
+/** Texts of which some are valid date-times. */
 const dateTimes = fc
   .tuple(
     fc.constantFrom('2026', '0000', '0001', '9999', '10000', '٢٠٢٦'),
@@ -86,7 +86,7 @@ const dateTimes = fc
   )
   .map((parts) => parts.join(''));
 
-describe('the document allows exactly the texts that the service accepts:', () => {
+describe('the document allows exactly the texts that the service accepts for', () => {
   test.each<readonly [string, Schema, (text: string) => boolean]>([
     ['the email of a create', member('createUser', 'email'), accepts(UserCreate, 'email')],
     ['the email of an update', member('updateUser', 'email'), accepts(UserUpdate, 'email')],
@@ -110,7 +110,7 @@ describe('the document allows exactly the texts that the service accepts:', () =
   });
 });
 
-describe('the document allows every text that the service accepts:', () => {
+describe('the document allows every text that the service accepts for', () => {
   test('created_after', () => {
     const schema = parameter('listUsers', 'created_after');
     const isAccepted = accepts(UserListQuery, 'created_after');

@@ -29,18 +29,18 @@ const operations = Object.values<Record<string, Operation>>(committed.paths).fla
 );
 const operationOf = (id: string) => operations.find(({ operationId }) => operationId === id) as Operation;
 
-/** Runs a command of the project's own, as `npm run check` would. */
+/** Runs a command of the project, as `npm run check` does. */
 function run(program: string, ...args: string[]) {
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
   return promisify(execFile)(process.execPath, [program, ...args], { cwd: ROOT, env });
 }
 
 describe('the committed document', { timeout: 60_000 }, () => {
-  test('is current', async () => {
+  test('is up to date', async () => {
     await expect(run('infra/openapi.ts', '--check')).resolves.toMatchObject({ stderr: '' });
   });
 
-  test('passes redocly lint with its recommended rules, without a warning', async () => {
+  test('passes redocly lint with the recommended rules, without a warning', async () => {
     const report = await run(
       'node_modules/@redocly/cli/bin/cli.js',
       'lint',
@@ -50,7 +50,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
     expect(JSON.parse(report.stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 } });
   });
 
-  test('has every problem that an operation can answer with', () => {
+  test('has every problem of every operation', () => {
     const statuses = operations.map(({ operationId, responses }) => [
       operationId,
       Object.keys(responses).join(' '),
@@ -127,7 +127,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
     });
   });
 
-  test('links a create to the operations on the user that it created', () => {
+  test('links a create to the operations on the created user', () => {
     const linking = operations.flatMap(({ operationId, responses }) =>
       Object.entries(responses).flatMap(([status, { links }]) =>
         links ? [[`${operationId} ${status}`, links] as const] : [],
@@ -148,7 +148,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
     ]);
   });
 
-  test('says of the limit of the changes that 0 needs cursor=now', () => {
+  test('documents that a limit of 0 of the changes requires cursor=now', () => {
     const [limit] = operationOf('listChanges').parameters.filter(({ name }) => name === 'limit');
     expect(limit).toMatchObject({
       description: expect.stringContaining('0 is allowed only with `cursor=now`.'),
@@ -166,7 +166,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
   });
 });
 
-test('the settings that callers can tell are in the document', () => {
+test('the document has the settings that callers can notice', () => {
   const routes = endpoints.map(({ route }) => route);
   const document = JSON.stringify(
     openApiDocument(routes, {
@@ -183,9 +183,9 @@ test('the settings that callers can tell are in the document', () => {
   expect(document).not.toContain('X-Request-ID');
 });
 
-describe('the service answers as documented', () => {
+describe('the responses of the service are as documented:', () => {
   let service: Awaited<ReturnType<typeof startService>>;
-  /** The path of a user, whose address is taken. */
+  /** The path of a user whose email is taken. */
   let user: string;
 
   beforeAll(async () => {
@@ -205,7 +205,7 @@ describe('the service answers as documented', () => {
   const createAll = (items: readonly unknown[], mode?: string) =>
     service.call('POST', '/api/v1/users/batch', { items, mode });
 
-  /** The page of changes that begins with an update of the user. */
+  /** A page of changes that begins with an update of the user. */
   const updateSeenFrom = async (path: string) => {
     const before = await service.call('GET', `${path}?limit=1000`);
     await service.call('PATCH', user, { full_name: crypto.randomUUID() });
@@ -215,7 +215,7 @@ describe('the service answers as documented', () => {
   const pathOfNew = async (email: string) =>
     (await create({ email, external_id: email })).headers.get('location') ?? '';
 
-  /** The media type and the headers are those documented; with the example of the response, should there be one. */
+  /** The documented media type and headers, and the example of the response if there is one. */
   async function answerOf(operationId: string, response: Response) {
     const documented = operationOf(operationId).responses[response.status];
     const [mediaType] = response.headers.get('content-type')?.split(';') ?? [];
@@ -311,7 +311,7 @@ describe('the service answers as documented', () => {
   });
 });
 
-/** The names and types of a value; a list is that of its first element. */
+/** The names and types of a value. A list has the type of its first element. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return [shapeOf(value[0])];
   if (typeof value !== 'object' || value === null) return value === null ? 'string' : typeof value;

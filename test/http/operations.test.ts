@@ -8,8 +8,8 @@ import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Endpoint } from '../../lib/http/endpoint.ts';
-import { freshAddress, probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
+import { freshAddress, probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/responses.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
@@ -25,36 +25,36 @@ async function call(endpoint: Endpoint, name: string, role: string, particulars 
 }
 
 describe('createUser', () => {
-  test('stores a user with a generated id, active, and returns it with 201, its place and its version', async () => {
-    const answer = await call(createUser, 'createUser', 'users.write');
-    const { id, created_at } = answer.body as UserBody;
+  test('stores an active user with a generated id, and returns it with 201, Location and ETag', async () => {
+    const response = await call(createUser, 'createUser', 'users.write');
+    const { id, created_at } = response.body as UserBody;
 
     const ada = user({ email: 'ada@example.com', full_name: 'Ada Lovelace', updated_at: created_at });
-    expect(answer).toEqual(success(201, ada, { location: `/api/v1/users/${id}`, etag: '"1"' }));
+    expect(response).toEqual(success(201, ada, { location: `/api/v1/users/${id}`, etag: '"1"' }));
   });
 
-  test('reads a body that the gateway has put in base64', async () => {
-    const answer = await call(createUser, 'createUser-base64', 'users.write');
-    const { id } = answer.body as UserBody;
+  test('reads a body that the gateway has encoded in base64', async () => {
+    const response = await call(createUser, 'createUser-base64', 'users.write');
+    const { id } = response.body as UserBody;
 
     const zoe = user({ email: 'zoë@example.com', full_name: 'Zoë Ωmega 🌍' });
-    expect(answer).toEqual(success(201, zoe, { location: `/api/v1/users/${id}`, etag: '"1"' }));
+    expect(response).toEqual(success(201, zoe, { location: `/api/v1/users/${id}`, etag: '"1"' }));
   });
 });
 
 describe('createUsers', () => {
-  test('stores all users of a batch, and answers again under its key', async () => {
+  test('stores all users of a batch, and replays them under its key', async () => {
     const items = ['one@example.net', 'two@example.net'].map((email) => ({ email }));
     const particulars = { body: JSON.stringify({ items }) };
-    const answer = await call(createUsers, 'createUsers', 'users.write', particulars);
+    const response = await call(createUsers, 'createUsers', 'users.write', particulars);
 
-    expect(answer).toEqual(success(201, items.map(user)));
+    expect(response).toEqual(success(201, items.map(user)));
     expect(await call(createUsers, 'createUsers', 'users.write', particulars)).toEqual(
-      success(201, answer.body, { 'idempotency-replayed': 'true' }),
+      success(201, response.body, { 'idempotency-replayed': 'true' }),
     );
   });
 
-  test('stores in partial what can be stored', async () => {
+  test('stores the valid items of a partial batch', async () => {
     const instance = '/api/v1/users/batch';
     const refused = (code: 'conflict_error' | 'validation_error', pointer: string) => {
       const { status, body: problem } = refusal(code, instance, { errors: [pointer] });
@@ -72,17 +72,17 @@ describe('createUsers', () => {
 });
 
 describe('listUsers', () => {
-  test('returns a plain list, with no envelope', async () => {
+  test('returns a plain array without an envelope', async () => {
     const first = await stage.createUser({ full_name: 'one' });
     const second = await stage.createUser({ full_name: 'two' });
 
-    const answer = await call(listUsers, 'listUsers', 'users.read');
+    const response = await call(listUsers, 'listUsers', 'users.read');
 
-    expect(answer).toEqual(success(200, expect.any(Array)));
-    expect((answer.body as UserBody[]).slice(-2)).toEqual([first, second]);
+    expect(response).toEqual(success(200, expect.any(Array)));
+    expect((response.body as UserBody[]).slice(-2)).toEqual([first, second]);
   });
 
-  test('finds users by filters that are joined by "and"', async () => {
+  test('combines filters by "and"', async () => {
     const body = JSON.stringify({ email: 'ada+NEWS@example.com' });
     const { body: ada } = await call(createUser, 'createUser', 'users.write', { body });
     const { id } = ada as UserBody;
@@ -91,7 +91,7 @@ describe('listUsers', () => {
     expect(await call(listUsers, 'listUsers-filters', 'users.read')).toEqual(success(200, []));
   });
 
-  test('goes on after a cursor', async () => {
+  test('continues after a cursor', async () => {
     const last = await stage.createUser();
 
     const { status, body } = await call(listUsers, 'listUsers-cursor', 'users.read');
@@ -102,21 +102,21 @@ describe('listUsers', () => {
 });
 
 describe('getUser', () => {
-  test('returns the user of the id', async () => {
+  test('returns the user with the id', async () => {
     const given = await stage.createUser({ full_name: 'Grace Hopper' });
 
-    const answer = await call(getUser, 'getUser', 'users.read', { id: given.id });
+    const response = await call(getUser, 'getUser', 'users.read', { id: given.id });
 
-    expect(answer).toEqual(success(200, given, { etag: '"1"' }));
+    expect(response).toEqual(success(200, given, { etag: '"1"' }));
   });
 
-  test('answers HEAD with the headers of GET and no content', async () => {
+  test('responds to HEAD with the headers of GET and no content', async () => {
     const given = await stage.createUser();
 
-    const answer = await call(getUser, 'getUser-head', 'users.read', { id: given.id });
+    const response = await call(getUser, 'getUser-head', 'users.read', { id: given.id });
 
     const length = String(Buffer.byteLength(JSON.stringify(given)));
-    expect(answer).toEqual(success(200, '', { etag: '"1"', 'content-length': length }));
+    expect(response).toEqual(success(200, '', { etag: '"1"', 'content-length': length }));
   });
 });
 
@@ -124,32 +124,32 @@ describe('updateUser', () => {
   test('changes the given fields and returns the updated user', async () => {
     const given = await stage.createUser({ full_name: 'Ada Lovelace' });
 
-    const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id });
+    const response = await call(updateUser, 'updateUser', 'users.write', { id: given.id });
 
     const changed = { full_name: 'Augusta Ada King', is_active: false };
     const updated_at = expect.stringMatching(TIMESTAMP);
-    expect(answer).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
-    expect((answer.body as UserBody).updated_at > given.updated_at).toBe(true);
+    expect(response).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
+    expect((response.body as UserBody).updated_at > given.updated_at).toBe(true);
   });
 
-  test('writes when If-Match names the version', async () => {
+  test('writes if If-Match has the current version', async () => {
     const given = await stage.createUser();
     const headers = { 'if-match': '"1"' };
 
-    const answer = await call(updateUser, 'updateUser', 'users.write', { id: given.id, headers });
+    const response = await call(updateUser, 'updateUser', 'users.write', { id: given.id, headers });
 
-    expect(answer.status).toBe(200);
-    expect(answer.headers.etag).toBe('"2"');
+    expect(response.status).toBe(200);
+    expect(response.headers.etag).toBe('"2"');
   });
 });
 
 describe('deleteUser', () => {
-  test('returns 204 with no body, and the user is gone', async () => {
+  test('returns 204 without a body, and the user is deleted', async () => {
     const { id } = await stage.createUser();
 
-    const answer = await call(deleteUser, 'deleteUser', 'users.write', { id });
+    const response = await call(deleteUser, 'deleteUser', 'users.write', { id });
 
-    expect(answer).toEqual(success(204, ''));
+    expect(response).toEqual(success(204, ''));
     expect(await call(getUser, 'getUser', 'users.read', { id })).toEqual(
       refusal('not_found_error', `/api/v1/users/${id}`),
     );
@@ -157,16 +157,16 @@ describe('deleteUser', () => {
 });
 
 describe('the probes', () => {
-  test('health answers 200 while the process runs', async () => {
+  test('health is 200 while the process runs', async () => {
     expect(await call(health, 'health', 'none')).toEqual(probe('healthy'));
   });
 
-  test('ready answers 200 when the database is connected', async () => {
+  test('ready is 200 when the database is connected', async () => {
     expect(await call(ready, 'ready', 'none')).toEqual(probe('ready'));
   });
 });
 
-test('api.superuser is accepted on every role-protected route', async () => {
+test('api.superuser is accepted on every route with a role', async () => {
   const { id } = await stage.createUser();
   const particulars = { id };
   const body = JSON.stringify({ email: freshAddress() });

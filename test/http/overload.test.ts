@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers } from '../stage/locks.ts';
+import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
@@ -43,10 +43,12 @@ test(
     const before = (await service.events()).filter(({ event }) => event === 'app_error').length;
 
     const headers = { authorization: 'Bearer none', 'x-request-id': 'mine' };
-    const refused = await answerOf(await fetch(`${service.url}/nowhere?a=b`, { method: 'PATCH', headers }));
-    const head = await answerOf(await fetch(service.url + USERS, { method: 'HEAD' }));
+    const refused = await readResponse(
+      await fetch(`${service.url}/nowhere?a=b`, { method: 'PATCH', headers }),
+    );
+    const head = await readResponse(await fetch(service.url + USERS, { method: 'HEAD' }));
     await lock.release();
-    const answers = await Promise.all(sent.map(async (answer) => answerOf(await answer)));
+    const answers = await Promise.all(sent.map(async (answer) => readResponse(await answer)));
 
     const problem = refusal('service_unavailable_error', '/nowhere');
     expect(refused).toEqual({ ...problem, headers: { ...problem.headers, 'x-request-id': 'mine' } });

@@ -6,7 +6,10 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 
-/** The commands of a page that call the service, without the one that gets a token from the issuer of `npm run dev`. */
+/**
+ * The commands of a page that call the service, except for the one that gets a token from the issuer of `npm run
+ * dev`.
+ */
 function commandsOf(page: string): string {
   const blocks = [...readFileSync(page, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
   const calls = blocks.filter((block) => block.includes('/api/v1/users/') || block.includes('curl'));
@@ -22,7 +25,7 @@ async function statusesOf(commands: string): Promise<readonly number[]> {
 }
 
 test.each(['README.md', 'infra/api.md', 'infra/change-feed/README.md'])(
-  'the commands of %s work as they stand',
+  'the commands of %s work without a change',
   async (page) => {
     const commands = commandsOf(page);
     const statuses = await statusesOf(commands);

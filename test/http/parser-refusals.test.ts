@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { probe, refusal, TIMESTAMP, UUID_4 } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { probe, refusal, TIMESTAMP, UUID_4 } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -21,7 +21,7 @@ const send = (content: string | Buffer) => lastAnswer(service.url, content);
 const refuseInvalidHttp = (instance: string, headers: Record<string, string> = {}) =>
   refusal('bad_request_error', instance, { headers });
 
-/** The only answer to a request, line by line, without what differs from one request to another. */
+/** The only response of a connection, line by line, without the values that differ between requests. */
 async function linesFor(content: Buffer): Promise<readonly string[]> {
   const connection = await connectTo(service.url);
   connection.send(content);
@@ -65,7 +65,7 @@ describe('a method that the parser does not know', () => {
     );
   });
 
-  test('is answered byte by byte as one that the parser knows', async () => {
+  test('has the same response byte by byte as a method that the parser knows', async () => {
     const close = ['Connection', 'close'] as const;
     const unknown = await linesFor(written(`FOO ${USERS}`, [HOST, CALLER, close]));
 
@@ -73,7 +73,7 @@ describe('a method that the parser does not know', () => {
     expect(unknown).toEqual(await linesFor(written(`PROPFIND ${USERS}`, [HOST, CALLER, close])));
   });
 
-  test('is in the log as any other', async () => {
+  test('is logged like any other request', async () => {
     const id = 'brewing';
     await send(written('BREW /health?token=secret', [HOST, ['X-Request-ID', id]]));
 
@@ -91,7 +91,7 @@ describe('a method that the parser does not know', () => {
     ]);
   });
 
-  test('is answered with its body still to come', async () => {
+  test('has its response before its body', async () => {
     const connection = await connectTo(service.url);
     connection.send(written('FOO /health', [HOST, ['Content-Length', '9']]));
 
@@ -100,14 +100,14 @@ describe('a method that the parser does not know', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('needs a Host header as any other, except in HTTP/1.0', async () => {
+  test('requires a Host header like any other, except in HTTP/1.0', async () => {
     expect(await send('FOO /health HTTP/1.1\r\n\r\n')).toEqual(refuseInvalidHttp('/health'));
     expect((await send('FOO /health HTTP/1.0\r\n\r\n')).status).toBe(405);
   });
 
   test.each([
     ['no token', 'F(O /health HTTP/1.1'],
-    ['not alone', 'FOO BAR /health HTTP/1.1'],
+    ['followed by another word', 'FOO BAR /health HTTP/1.1'],
     ['two spaces before its target', 'FOO  /health HTTP/1.1'],
     ['without a target', 'FOO HTTP/1.1'],
     ['before a target without a slash', 'FOO health HTTP/1.1'],
@@ -116,12 +116,12 @@ describe('a method that the parser does not know', () => {
     ['before a target longer than a head may be', `FOO /${'x'.repeat(17_000)} HTTP/1.1`],
     ['before another protocol', 'FOO /health RTSP/1.0'],
     ['before another version', 'FOO /health HTTP/2.0'],
-    ['on a line that ends with LF alone', 'FOO /health HTTP/1.1\nA: b'],
-  ])('is not HTTP when it is %s', async (_case, line) => {
+    ['on a line that ends with a bare LF', 'FOO /health HTTP/1.1\nA: b'],
+  ])('is not HTTP if it is %s', async (_case, line) => {
     expect(await send(Buffer.from(`${line}\r\nHost: a\r\n\r\n`, 'latin1'))).toEqual(refuseInvalidHttp('/'));
   });
 
-  test('is not HTTP after another request, in one packet with it or not', async () => {
+  test('is not HTTP after another request, in the same packet or a later one', async () => {
     for (const apart of [false, true]) {
       const connection = await connectTo(service.url);
       const parts = [written('GET /health', [HOST]), written('FOO /health', [HOST, CALLER])];
@@ -147,20 +147,20 @@ describe('a request that the parser refuses', () => {
   });
 
   test.each([
-    ['is there twice', 'X-Request-ID: a\r\nX-Request-ID: b\r\nA: b\0c\r\n\r\n'],
-    ['is there twice, with one value', 'X-Request-ID: a\r\nx-request-id: a\r\nA: b\0c\r\n\r\n'],
+    ['is repeated', 'X-Request-ID: a\r\nX-Request-ID: b\r\nA: b\0c\r\n\r\n'],
+    ['is repeated with one value', 'X-Request-ID: a\r\nx-request-id: a\r\nA: b\0c\r\n\r\n'],
     ['has a space in it', 'X-Request-ID: a b\r\nA: b\0c\r\n\r\n'],
     ['is too long', `X-Request-ID: ${'x'.repeat(129)}\r\nA: b\0c\r\n\r\n`],
     ['has a line feed in it', 'X-Request-ID: a\nSet-Cookie: b=c\r\nA: b\0c\r\n\r\n'],
     ['has a carriage return in it', 'X-Request-ID: a\rSet-Cookie: b=c\r\nA: b\0c\r\n\r\n'],
-    ['breaks off', 'A: b\0c\r\nX-Request-ID: a'],
+    ['is incomplete', 'A: b\0c\r\nX-Request-ID: a'],
     ['is in the body', 'Content-Length: x\r\n\r\nX-Request-ID: a\r\n\r\n'],
     ['has no colon', 'A: b\0c\r\nX-Request-ID\r\n\r\n'],
-  ])('has a new request ID when its own %s', async (_case, rest) => {
+  ])('has a new request ID if its own %s', async (_case, rest) => {
     expect(await send(`GET /health HTTP/1.1\r\nHost: a\r\n${rest}`)).toEqual(refuseInvalidHttp('/health'));
   });
 
-  test('is not told by what a later packet begins with', async () => {
+  test('does not depend on the beginning of a later packet', async () => {
     const connection = await connectTo(service.url);
     connection.send('GET /health HTTP/1.1\r\nHost: a\r\nA: ');
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -170,7 +170,7 @@ describe('a request that the parser refuses', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('has its request ID in the header that the settings name', async () => {
+  test('has its request ID in the header of SVC_REQUEST_ID_HEADER', async () => {
     const other = await startService({ SVC_REQUEST_ID_HEADER: 'Correlation-Id' });
     const own = ['Correlation-Id', 'correlated'] as const;
     const contents = [
@@ -178,12 +178,12 @@ describe('a request that the parser refuses', () => {
       written('GET /health', [HOST, own, CALLER, BROKEN]),
       written('CONNECT example.com:443', [HOST, own, CALLER]),
     ];
-    const answers = [];
-    for (const content of contents) answers.push(await lastAnswer(other.url, content));
+    const responses = [];
+    for (const content of contents) responses.push(await lastAnswer(other.url, content));
     await other.stop();
 
-    expect(answers.map(({ status }) => status)).toEqual([405, 400, 400]);
-    for (const { headers } of answers) {
+    expect(responses.map(({ status }) => status)).toEqual([405, 400, 400]);
+    for (const { headers } of responses) {
       expect(headers['correlation-id']).toBe('correlated');
       expect(headers).not.toHaveProperty('x-request-id');
     }
@@ -191,22 +191,19 @@ describe('a request that the parser refuses', () => {
 });
 
 describe('CONNECT', () => {
-  test.each(['example.com:443', '/health'])(
-    'is 400 under the request ID of the caller: %s',
-    async (target) => {
-      expect(await send(written(`CONNECT ${target}`, [HOST, CALLER]))).toEqual(
-        refuseInvalidHttp('/', { 'x-request-id': 'of-the-caller' }),
-      );
-    },
-  );
+  test.each(['example.com:443', '/health'])("is 400 under the caller's request ID: %s", async (target) => {
+    expect(await send(written(`CONNECT ${target}`, [HOST, CALLER]))).toEqual(
+      refuseInvalidHttp('/', { 'x-request-id': 'of-the-caller' }),
+    );
+  });
 
-  test('has a new request ID when there are two', async () => {
+  test('has a new request ID if it has two', async () => {
     const { headers } = await send(written('CONNECT example.com:443', [HOST, CALLER, CALLER]));
 
     expect(headers['x-request-id']).toMatch(UUID_4);
   });
 
-  test('does not overtake the answer of the request before it', async () => {
+  test('has its response after that of the request before it', async () => {
     const connection = await connectTo(service.url);
     connection.send(
       Buffer.concat([written('GET /ready', [HOST]), written('CONNECT example.com:443', [HOST, CALLER])]),
@@ -217,8 +214,8 @@ describe('CONNECT', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  // A reset that nobody listens for is an uncaught exception, which vitest reports.
-  test('of a caller that resets the connection leaves the service as it was', async () => {
+  // A reset without a listener is an uncaught exception, which vitest reports.
+  test('from a client that resets the connection does not harm the service', async () => {
     const connection = await connectTo(service.url);
     connection.send(written('CONNECT example.com:443', [HOST]));
     expect((await connection.answer()).status).toBe(400);

@@ -1,6 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, options, probe, refusal, success, type UserBody } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import {
+  freshAddress,
+  options,
+  probe,
+  readResponse,
+  refusal,
+  success,
+  type UserBody,
+} from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const COLLECTION = 'POST, GET, HEAD, OPTIONS';
@@ -17,7 +25,7 @@ beforeAll(async () => {
   ada = await createUser();
 });
 
-/** A request with exactly this target, which fetch would tidy up. */
+/** A request with exactly this target, which fetch would normalize. */
 async function get(target: string, method = 'GET') {
   const authorization = `Bearer ${await service.issuer.sign()}`;
   const fields = [
@@ -29,7 +37,7 @@ async function get(target: string, method = 'GET') {
 }
 
 describe('one resource', () => {
-  test('is /api/v1/users with and without a slash at its end', async () => {
+  test('is /api/v1/users with and without a trailing slash', async () => {
     const created = await call('POST', '/api/v1/users', { email: freshAddress() });
 
     expect(created.status).toBe(201);
@@ -37,7 +45,7 @@ describe('one resource', () => {
     expect(await call('GET', '/api/v1/users/')).toEqual(success(200, [ada, created.body]));
   });
 
-  test('is /api/v1/users/{user_id} with and without a slash at its end', async () => {
+  test('is /api/v1/users/{user_id} with and without a trailing slash', async () => {
     const path = `/api/v1/users/${ada.id}`;
 
     expect(await call('GET', `${path}/`)).toEqual(success(200, ada, { etag: '"1"' }));
@@ -45,13 +53,13 @@ describe('one resource', () => {
     expect((await call('DELETE', '/api/v1/users/00000000-0000-0000-0000-000000000000/')).status).toBe(404);
   });
 
-  test('is found by a path with encoded letters, too', async () => {
+  test('is found by a path with encoded letters', async () => {
     const encoded = `/api/v1/%75sers/${ada.id.replace(/^./, (digit) => `%${digit.charCodeAt(0).toString(16)}`)}`;
 
     expect(await get(encoded)).toMatchObject({ status: 200, body: { id: ada.id } });
   });
 
-  test('is found by the absolute form of its target', async () => {
+  test('is found by the absolute form of the target', async () => {
     expect(await get(`http://localhost/api/v1/users/${ada.id}?a=b`)).toMatchObject({
       status: 200,
       body: { id: ada.id },
@@ -92,12 +100,12 @@ describe('an unknown path is 404', () => {
     expect(await get(path)).toEqual(refusal('not_found_error', path));
   });
 
-  test('with a query, which the instance leaves out', async () => {
+  test('with a query, which `instance` does not contain', async () => {
     expect(await get('/nowhere?token=secret&x=%zz')).toEqual(refusal('not_found_error', '/nowhere'));
   });
 });
 
-describe('a path that cannot be decoded is 400', () => {
+describe('a path that is not valid percent-encoded UTF-8 is 400', () => {
   test.each([
     '/api/v1/users/%',
     '/api/v1/users/%zz',
@@ -116,18 +124,15 @@ describe('a path that cannot be decoded is 400', () => {
   });
 });
 
-describe('a percent sign that is itself encoded', () => {
-  test.each(['%25', '%2525', '%25ff', '%25zz', '%2F', '%252F'])(
-    'is a value like any other: %s',
-    async (id) => {
-      const instance = `/api/v1/users/${id}`;
+describe('an encoded percent sign', () => {
+  test.each(['%25', '%2525', '%25ff', '%25zz', '%2F', '%252F'])('is an ordinary value: %s', async (id) => {
+    const instance = `/api/v1/users/${id}`;
 
-      expect(await get(instance)).toEqual(refusal('validation_error', instance, { errors: ['user_id'] }));
-    },
-  );
+    expect(await get(instance)).toEqual(refusal('validation_error', instance, { errors: ['user_id'] }));
+  });
 });
 
-describe('HEAD works wherever GET does', () => {
+describe('HEAD is supported wherever GET is', () => {
   test.each([
     ['/api/v1/users/', 'the list'],
     ['/api/v1/users/{id}', 'a user'],
@@ -137,7 +142,7 @@ describe('HEAD works wherever GET does', () => {
     ['/ready', 'a probe'],
     ['/nowhere', 'an unknown path'],
     ['/%zz', 'a path that cannot be decoded'],
-  ])('%s: the headers of GET, its length included, and no content (%s)', async (pattern) => {
+  ])('%s: the headers of GET with its Content-Length, and no content (%s)', async (pattern) => {
     const path = pattern.replace('{id}', ada.id);
     const viaGet = await call('GET', path);
     const length = String(Buffer.byteLength(JSON.stringify(viaGet.body)));
@@ -152,14 +157,14 @@ describe('HEAD works wherever GET does', () => {
     const response = await fetch(`${service.url}/api/v1/users/`, { method: 'HEAD' });
     const { headers } = refusal('unauthorized_error', '');
 
-    expect(await answerOf(response)).toEqual({
+    expect(await readResponse(response)).toEqual({
       status: 401,
       headers: { ...headers, 'content-length': expect.stringMatching(/^\d+$/) },
       body: '',
     });
   });
 
-  test('and sends not one byte of content on the wire', async () => {
+  test('and sends no byte of content', async () => {
     const connection = await connectTo(service.url);
     const fields = [['Host', 'localhost']] as const;
     connection.send(written('HEAD /health', fields));
@@ -171,7 +176,7 @@ describe('HEAD works wherever GET does', () => {
   });
 });
 
-describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch where PATCH is known', () => {
+describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch if PATCH is supported', () => {
   test.each([
     ['/api/v1/users/', COLLECTION],
     ['/api/v1/users', COLLECTION],
@@ -186,7 +191,7 @@ describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch where
     expect(await get(path, 'OPTIONS')).toEqual(options(allow));
   });
 
-  test('and 404 on an unknown one', async () => {
+  test('and 404 on an unknown path', async () => {
     expect(await get('/nowhere', 'OPTIONS')).toEqual(refusal('not_found_error', '/nowhere'));
   });
 });
@@ -214,11 +219,11 @@ describe('any other method on a known path is 405 with Allow', () => {
     expect(await get(path, method)).toEqual(expected);
   });
 
-  test('before the token, and for HEAD without content', async () => {
+  test('before the token, and to HEAD without content', async () => {
     const path = '/api/v1/users/batch';
     const { headers, ...expected } = refusal('method_not_allowed_error', path, { headers: { allow: BATCH } });
 
-    expect(await answerOf(await fetch(service.url + path))).toEqual({ headers, ...expected });
+    expect(await readResponse(await fetch(service.url + path))).toEqual({ headers, ...expected });
     expect(await get(path, 'HEAD')).toEqual({
       status: 405,
       headers: { ...headers, 'content-length': expect.stringMatching(/^\d+$/) },
@@ -226,7 +231,7 @@ describe('any other method on a known path is 405 with Allow', () => {
     });
   });
 
-  test('a method is told from another by its case, and may be one that nobody knows', async () => {
+  test('a method is case-sensitive, and may be unknown', async () => {
     const expected = refusal('method_not_allowed_error', '/health', { headers: { allow: PROBE } });
 
     expect(await get('/health', 'get')).toEqual(expected);

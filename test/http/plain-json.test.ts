@@ -8,7 +8,7 @@ const USERS = '/api/v1/users/';
 
 const service = serviceUnderTest();
 
-/** What a writer of JSON may get wrong, and what PostgreSQL may convert. */
+/** Values that are hard for a writer of JSON, or that PostgreSQL may convert. */
 const anyText = fc.oneof(
   fc.string({
     unit: fc.constantFrom('"', '\\', '/', '<', '\u0001', '\b', '\f', '\n', '\u001f', '\u007f', 'a'),
@@ -40,7 +40,7 @@ const anyChanges = fc.array(
     actor: anyText,
     request_id: anyText,
     identity: fc.integer(),
-    // None that is too old to be kept.
+    // None that is old enough to be deleted.
     time: momentSince('3000-01-01T00:00:00Z'),
   }),
   { minLength: 1, maxLength: 50 },
@@ -49,7 +49,7 @@ type Generated<Arbitrary> = Arbitrary extends fc.Arbitrary<infer Value> ? Value 
 type Users = Generated<typeof anyUsers>;
 type Changes = Generated<typeof anyChanges>;
 
-/** What a role or a database gives to every session. */
+/** Settings that a role or a database can give to every session. */
 const settings = [
   ['datestyle', 'ISO, YMD'],
   ['datestyle', 'German'],
@@ -65,27 +65,27 @@ const settings = [
   ['extra_float_digits', '-15'],
 ] as const;
 
-describe('the list, a user and the changes are what JSON.stringify writes, to the byte', () => {
-  test('whatever they hold', async () => {
+describe('the list, a user and the changes equal JSON.stringify byte for byte', () => {
+  test('with any content', async () => {
     await fc.assert(
       fc.asyncProperty(anyUsers, anyChanges, async (users, changes) => {
         const stored = await store(users, changes);
-        expect(await answers(stored.users[0].id)).toEqual(plainAnswers(stored));
+        expect(await responses(stored.users[0].id)).toEqual(plainAnswers(stored));
       }),
       { numRuns: 25 },
     );
   });
 
-  test.each(settings)('where %s is %s', async (name, value) => {
+  test.each(settings)('if %s is %s', async (name, value) => {
     const [[users, changes] = [[], []]] = fc.sample(fc.tuple(anyUsers, anyChanges), 1);
     const stored = await store(users, changes);
     await setOfSessions(name, value);
     await until('it reads again', async () => (await get(USERS)).ok);
-    expect(await answers(stored.users[0].id)).toEqual(plainAnswers(stored));
+    expect(await responses(stored.users[0].id)).toEqual(plainAnswers(stored));
   });
 });
 
-/** Puts these in the place of what is there, each user with an address of its own. */
+/** Replaces the stored users. Each has an email of its own. */
 async function store(given: Users, changes: Changes) {
   const users = given
     .map((user, index) => ({ ...user, email: user.email + index }))
@@ -126,7 +126,7 @@ function plainAnswers({ users, changes }: Awaited<ReturnType<typeof store>>) {
   return { list: JSON.stringify(users), user: JSON.stringify(users[0]), changes: JSON.stringify(events) };
 }
 
-async function answers(id: string) {
+async function responses(id: string) {
   const text = async (path: string) => (await get(path)).text();
   return {
     list: await text(`${USERS}?limit=1000`),
@@ -139,7 +139,7 @@ async function get(path: string): Promise<Response> {
   return fetch(service.url + path, { headers: { authorization: `Bearer ${await service.issuer.sign()}` } });
 }
 
-/** For every session of the service from now on; nothing else is set. */
+/** For every later session of the service. Nothing else is set. */
 async function setOfSessions(name: string, value: string): Promise<void> {
   const admin = await administer(service.database.name);
   await admin.query(`ALTER DATABASE ${service.database.name} RESET ALL`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, TIMESTAMP } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { freshAddress, refusal, success, TIMESTAMP } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -15,28 +15,28 @@ const call = (method: string, path: string, ifMatch?: string, body?: unknown) =>
 const callWith = (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
   service.call(method, path, body, { headers });
 
-/** The answer 304: what a 200 would have told but for its content. */
+/** The response 304: a 200 without its content. */
 const notModified = (etag: string) => {
   const { 'content-type': _, ...headers } = success(200, '', { etag }).headers;
   return { status: 304, headers, body: '' };
 };
 
-describe('If-Match holds', () => {
+describe('If-Match is satisfied', () => {
   test.each(['"1"', '*', '"7", "1"', '"1","2","3"', '  "1"  ', 'W/"1", "1"', '"a,b", "1"', ', "1",'])(
-    'for %s, and the user is written',
+    'by %s, and the user is written',
     async (ifMatch) => {
       const given = await createUser();
       const path = USERS + given.id;
 
-      const answer = await call('PATCH', path, ifMatch, { full_name: 'Ada' });
+      const response = await call('PATCH', path, ifMatch, { full_name: 'Ada' });
 
       const updated = { ...given, full_name: 'Ada', updated_at: expect.stringMatching(TIMESTAMP) };
-      expect(answer).toEqual(success(200, updated, { etag: '"2"' }));
+      expect(response).toEqual(success(200, updated, { etag: '"2"' }));
       expect(await call('DELETE', path, ifMatch.replaceAll('"1"', '"2"'))).toEqual(success(204, ''));
     },
   );
 
-  test('for a list in several headers', async () => {
+  test('by a list in several headers', async () => {
     const { id } = await createUser();
     const fields = [
       ['Host', 'localhost'],
@@ -49,7 +49,7 @@ describe('If-Match holds', () => {
     expect(await lastAnswer(service.url, written(`DELETE ${USERS}${id}`, fields))).toEqual(success(204, ''));
   });
 
-  test('for the ETag that the user was last answered with, in whatever answer', async () => {
+  test("by the ETag of the user's last response, with any method", async () => {
     const { id } = await createUser();
     const path = USERS + id;
     const first = (await call('GET', path)).headers.etag;
@@ -62,11 +62,11 @@ describe('If-Match holds', () => {
   });
 });
 
-describe('If-Match does not hold', () => {
+describe('If-Match is not satisfied', () => {
   test.each([
     ['another version', '"2"'],
     ['a weak tag', 'W/"1"'],
-    ['weak tags alone', 'W/"1", W/"2"'],
+    ['only weak tags', 'W/"1", W/"2"'],
     ['a list without it', '"0", "2", "3"'],
     ['no version at all', '"abc"'],
     ['a version with something to it', '"1-gzip"'],
@@ -79,11 +79,11 @@ describe('If-Match does not hold', () => {
     ['a tag in single quotation marks', "'1'"],
     ['half a tag', '"1'],
     ['letters beyond ASCII', '"\u00e9"'],
-    ['what only holds a tag', 'x"1"'],
+    ['a text that contains a tag', 'x"1"'],
     ['a tag with something behind it', '"1"x'],
-    ['nothing', ''],
+    ['an empty value', ''],
     ['commas', ',,'],
-  ])('for %s: 412, and nothing is written', async (_case, ifMatch) => {
+  ])('by %s: 412, and nothing is written', async (_case, ifMatch) => {
     const given = await createUser();
     const path = USERS + given.id;
     const expected = refusal('precondition_failed_error', path);
@@ -94,7 +94,7 @@ describe('If-Match does not hold', () => {
     expect(await call('GET', path)).toEqual(success(200, given, { etag: '"1"' }));
   });
 
-  test('once the user has changed', async () => {
+  test('after the user has changed', async () => {
     const { id } = await createUser();
     const path = USERS + id;
     await call('PATCH', path, undefined, {});
@@ -104,7 +104,7 @@ describe('If-Match does not hold', () => {
     );
   });
 
-  test('a taken email with it is still 412', async () => {
+  test('and a taken email in the same request is 412', async () => {
     const { email } = await createUser();
     const { id } = await createUser();
 
@@ -117,7 +117,7 @@ describe('If-Match does not hold', () => {
 
 describe('If-None-Match', () => {
   test.each(['"1"', 'W/"1"', '*', ' * ', '"7", W/"1"', '"a,b","1"', ',"1",'])(
-    'that matches (%s): a reading is 304 without content, a writing 412',
+    'that matches (%s): a read is 304 without content, a write 412',
     async (ifNoneMatch) => {
       const given = await createUser();
       const path = USERS + given.id;
@@ -134,7 +134,7 @@ describe('If-None-Match', () => {
   );
 
   test.each(['"9"', '', '1', 'W/1', 'x"1"', '"1', '"*"', '"01"', '*, "9"'])(
-    'that does not match (%s) changes nothing',
+    'that does not match (%s) has no effect',
     async (ifNoneMatch) => {
       const given = await createUser();
       const path = USERS + given.id;
@@ -146,7 +146,7 @@ describe('If-None-Match', () => {
     },
   );
 
-  test('is looked at after If-Match: both have to hold', async () => {
+  test('is checked after If-Match, and both must be satisfied', async () => {
     const { id } = await createUser();
     const path = USERS + id;
 
@@ -160,12 +160,12 @@ describe('If-None-Match', () => {
     );
   });
 
-  test('a read of an unknown user is 404 whatever it asks for', async () => {
+  test('a read of an unknown user is 404 with any precondition', async () => {
     expect((await callWith('GET', UNKNOWN, { 'if-none-match': '*' })).status).toBe(404);
     expect((await callWith('GET', UNKNOWN, { 'if-match': '"1"' })).status).toBe(404);
   });
 
-  test('a 304 has no Content-Length, and the connection serves on', async () => {
+  test('a 304 has no Content-Length, and the connection serves the next request', async () => {
     const { id } = await createUser();
     const connection = await connectTo(service.url);
     const fields = [
@@ -193,28 +193,28 @@ test('dates are ignored', async () => {
   expect((await callWith('PATCH', USERS + id, earlier, {})).status).toBe(200);
 });
 
-test('the list and a create look at neither', async () => {
+test('the list and a create ignore both', async () => {
   const headers = { 'if-match': '"9"', 'if-none-match': '*' };
 
   expect((await callWith('GET', USERS, headers)).status).toBe(200);
   expect((await callWith('POST', USERS, headers, { email: freshAddress() })).status).toBe(201);
 });
 
-test.each(['"1"', '*', 'W/"1"', 'nonsense'])('an unknown id stays 404 with If-Match %s', async (ifMatch) => {
+test.each(['"1"', '*', 'W/"1"', 'nonsense'])('an unknown id is 404 with If-Match %s', async (ifMatch) => {
   expect(await call('PATCH', UNKNOWN, ifMatch, {})).toEqual(refusal('not_found_error', UNKNOWN));
   expect(await call('DELETE', UNKNOWN, ifMatch)).toEqual(refusal('not_found_error', UNKNOWN));
 });
 
-test('of 20 writers with one ETag, one wins', async () => {
+test('of 20 writers with one ETag exactly one succeeds', async () => {
   const { id } = await createUser();
   const writers = Array.from({ length: 20 }, (_, index) => `writer ${index}`);
 
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     writers.map((full_name) => call('PATCH', USERS + id, '"1"', { full_name })),
   );
 
-  const winners = answers.filter(({ status }) => status === 200);
+  const winners = responses.filter(({ status }) => status === 200);
   expect(winners).toHaveLength(1);
-  expect(answers.filter(({ status }) => status === 412)).toHaveLength(19);
+  expect(responses.filter(({ status }) => status === 412)).toHaveLength(19);
   expect(await call('GET', USERS + id)).toMatchObject({ body: winners[0]?.body, headers: { etag: '"2"' } });
 });

@@ -7,9 +7,16 @@ import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import { unmatched } from '../../lib/http/unmatched.ts';
-import { type Answer, answerOfResult, forbidden, freshAddress, options, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import {
+  forbidden,
+  freshAddress,
+  options,
+  refusal,
+  responseFromResult,
+  type ServiceResponse,
+} from '../stage/responses.ts';
 
 const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 const USERS = '/api/v1/users/';
@@ -36,11 +43,11 @@ describe('401', () => {
     expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(refusal('unauthorized_error', instance));
   });
 
-  test('goes before every check of the body', async () => {
+  test('precedes every check of the body', async () => {
     const token = '';
-    const answer = await call(createUser, 'refusals/422-body-values', { token });
+    const response = await call(createUser, 'refusals/422-body-values', { token });
 
-    expect(answer).toEqual(refusal('unauthorized_error', USERS));
+    expect(response).toEqual(refusal('unauthorized_error', USERS));
   });
 });
 
@@ -69,8 +76,8 @@ describe('404', () => {
   });
 });
 
-describe('405', () => {
-  test('when a gateway hands the path of the batch to the function of a user, before the token', async () => {
+describe('405 is the response', () => {
+  test('when a gateway calls the function of a user for the path of the batch, before the token', async () => {
     expect(await call(getUser, 'refusals/405-batch-as-user', { token: '' })).toEqual(
       refusal('method_not_allowed_error', BATCH, { headers: { allow: 'POST, OPTIONS' } }),
     );
@@ -94,7 +101,7 @@ describe('409', () => {
 });
 
 describe('409 of a batch', () => {
-  test('names all emails that belong to users already', async () => {
+  test('names all emails that are already taken', async () => {
     await stage.createUser({ email: 'GRACE@example.com' });
     await stage.createUser({ email: 'katherine@example.com' });
 
@@ -104,8 +111,8 @@ describe('409 of a batch', () => {
   });
 });
 
-describe('an idempotency key that was used', () => {
-  test('is 422 with other values, and 410 once what it created is gone', async () => {
+describe('an idempotency key that was already used', () => {
+  test('is 422 with other values, and 410 after its user was deleted', async () => {
     const body = JSON.stringify({ email: 'keyed@example.com' });
     const created = await call(createUser, 'createUser-key', { body });
 
@@ -119,7 +126,7 @@ describe('an idempotency key that was used', () => {
 });
 
 describe('412', () => {
-  test('when If-Match does not hold', async () => {
+  test('if If-Match is not satisfied', async () => {
     const { id } = await stage.createUser();
 
     expect(await call(updateUser, 'refusals/412-other-version', { id })).toEqual(
@@ -129,20 +136,20 @@ describe('412', () => {
 });
 
 describe('413', () => {
-  test('when the body is over SVC_BODY_LIMIT', async () => {
+  test('if the body exceeds SVC_BODY_LIMIT', async () => {
     expect(await call(createUser, 'refusals/413-body-too-large')).toEqual(
       refusal('payload_too_large_error', USERS),
     );
   });
 
-  test('counts the bytes that base64 stands for', async () => {
+  test('by the count of the bytes that base64 encodes', async () => {
     const email = freshAddress();
     const fitting = JSON.stringify({ email, note: 'x'.repeat(60_000) });
     const token = await stage.issuer.sign();
     const event = await eventOf('createUser', { token });
-    const send = async (text: string): Promise<Answer> => {
+    const send = async (text: string): Promise<ServiceResponse> => {
       const inBase64 = { ...event, body: Buffer.from(text).toString('base64'), isBase64Encoded: true };
-      return answerOfResult(await createUser.bind(stage.service)(inBase64));
+      return responseFromResult(await createUser.bind(stage.service)(inBase64));
     };
 
     expect((await send(fitting)).status).toBe(201);
@@ -175,8 +182,8 @@ describe('422', () => {
       ['email', 'is_active', 'ids', 'created_after', 'created_before', 'sort'],
       USERS,
     ],
-    ['a cursor and what stands beside it', listUsers, 'refusals/422-query-cursor', ['skip', 'cursor'], USERS],
-    ['a query parameter given twice', listUsers, 'refusals/422-query-repeated', ['limit'], USERS],
+    ['a cursor and a skip', listUsers, 'refusals/422-query-cursor', ['skip', 'cursor'], USERS],
+    ['a repeated query parameter', listUsers, 'refusals/422-query-repeated', ['limit'], USERS],
     ['a header value', createUser, 'refusals/422-header-value', ['Idempotency-Key'], USERS],
     [
       'a batch',
@@ -186,41 +193,41 @@ describe('422', () => {
       BATCH,
     ],
     ['a path value', getUser, 'refusals/422-path-value', ['user_id'], user42],
-  ])('tells all faults of %s at once', async (_case, endpoint, name, errors, instance) => {
+  ])('names all faults of %s', async (_case, endpoint, name, errors, instance) => {
     expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(
       refusal('validation_error', instance, { errors }),
     );
   });
 
-  test('tells the faults of path and body together', async () => {
+  test('names the faults of path and body together', async () => {
     const event = await eventOf('updateUser', {
       token: await stage.issuer.sign(),
       body: '{"email":"none","is_active":"no"}',
     });
     const elsewhere = { ...event, rawPath: user42, pathParameters: { user_id: '42' } };
 
-    expect(answerOfResult(await updateUser.bind(stage.service)(elsewhere))).toEqual(
+    expect(responseFromResult(await updateUser.bind(stage.service)(elsewhere))).toEqual(
       refusal('validation_error', user42, { errors: ['user_id', '#/email', '#/is_active'] }),
     );
   });
 });
 
-describe('what no endpoint answers', () => {
+describe('the function of unknown paths', () => {
   const rest = unmatched(endpoints.map(({ route }) => route));
 
-  test('a path that cannot be decoded is 400', async () => {
+  test('responds 400 to a path that is not valid percent-encoded UTF-8', async () => {
     expect(await call(rest, 'refusals/400-path-not-decodable')).toEqual(
       refusal('bad_request_error', '/api/v1/users/%E0%A4%A'),
     );
   });
 
-  test('an unknown path is 404', async () => {
+  test('responds 404 to an unknown path', async () => {
     expect(await call(rest, 'refusals/404-unknown-path')).toEqual(
       refusal('not_found_error', '/api/v2/users/'),
     );
   });
 
-  test('another method on a known path is 405 with Allow', async () => {
+  test('responds 405 with Allow to another method on a known path', async () => {
     const headers = { allow: 'GET, HEAD, PATCH, DELETE, OPTIONS' };
 
     expect(await call(rest, 'refusals/405-other-method', { id: UNKNOWN })).toEqual(
@@ -228,17 +235,17 @@ describe('what no endpoint answers', () => {
     );
   });
 
-  test('OPTIONS on a known path is 204 with Allow', async () => {
+  test('responds 204 with Allow to OPTIONS on a known path', async () => {
     expect(await call(rest, 'users-options')).toEqual(options('POST, GET, HEAD, OPTIONS'));
   });
 });
 
-test('a refusal keeps the request ID of the caller, and stands in the log under it', async () => {
+test("a refusal has the caller's request ID, and is logged under it", async () => {
   const headers = { 'x-request-id': 'call-7f3a' };
 
-  const answer = await call(getUser, 'refusals/404-unknown-user', { id: UNKNOWN, headers });
+  const response = await call(getUser, 'refusals/404-unknown-user', { id: UNKNOWN, headers });
 
-  expect(answer.headers['x-request-id']).toBe('call-7f3a');
+  expect(response.headers['x-request-id']).toBe('call-7f3a');
   expect(stage.lines.filter((line) => line.request_id === 'call-7f3a')).toMatchObject([
     { event: 'app_error', level: 'warning', status_code: 404, path: USERS + UNKNOWN },
   ]);

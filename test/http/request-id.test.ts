@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, UUID_4 } from '../stage/answers.ts';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { freshAddress, readResponse, UUID_4 } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** The request ID of the response to a request with this value, written to the wire as it is. */
+/** The request ID of the response to a request whose header has exactly these bytes. */
 async function idFor(value: string, header = 'X-Request-ID', url = service.url): Promise<string | undefined> {
   const fields = [
     ['Host', 'localhost'],
@@ -27,7 +27,7 @@ async function idFor(value: string, header = 'X-Request-ID', url = service.url):
 
 describe('the inbound value', () => {
   test.each(['1', 'call-7f3a', VISIBLE, 'x'.repeat(128), '7d4f0f6e-32dd-44a2-b7a1-0c9cdb2cd8a0'])(
-    'is used when it is 1 to 128 characters of visible ASCII: %s',
+    'is used if it is 1 to 128 characters of visible ASCII: %s',
     async (value) => {
       expect(await idFor(value)).toBe(value);
     },
@@ -36,21 +36,21 @@ describe('the inbound value', () => {
   test.each([
     ['is empty', ''],
     ['is longer than 128 characters', 'x'.repeat(129)],
-    ['has a space in it', 'a b'],
-    ['has a tab in it', 'a\tb'],
-    ['has a letter beyond ASCII in it', 'caf\xe9'],
-    ['has bytes of UTF-8 in it', Buffer.from('🌍').toString('latin1')],
-  ])('gives way to a new UUID version 4 when it %s', async (_case, value) => {
+    ['contains a space', 'a b'],
+    ['contains a tab', 'a\tb'],
+    ['contains a letter outside of ASCII', 'caf\xe9'],
+    ['contains bytes of UTF-8', Buffer.from('🌍').toString('latin1')],
+  ])('is replaced by a UUID version 4 if it %s', async (_case, value) => {
     expect(await idFor(value)).toMatch(UUID_4);
   });
 
   test.each([
     ['two', ['one', 'two']],
-    ['the same twice', ['one', 'one']],
+    ['two equal ones', ['one', 'one']],
     ['one and an empty one', ['one', '']],
     ['an empty one and one', ['', 'one']],
     ['three', ['one', 'two', 'three']],
-  ])('gives way to a new UUID version 4 when it is repeated: %s', async (_case, values) => {
+  ])('is replaced by a UUID version 4 if it is repeated: %s', async (_case, values) => {
     const repeated = values.map(
       (value, index) => [index === 0 ? 'X-Request-ID' : 'x-request-id', value] as const,
     );
@@ -63,11 +63,11 @@ describe('the inbound value', () => {
     }
   });
 
-  test('is used with a comma in it', async () => {
+  test('is used if it contains a comma', async () => {
     expect(await idFor('one,two')).toBe('one,two');
   });
 
-  test('is asked for in any case of the name', async () => {
+  test("is found in any case of the header's name", async () => {
     const fields = [
       ['Host', 'localhost'],
       ['x-ReQuEsT-iD', 'any-case'],
@@ -79,7 +79,7 @@ describe('the inbound value', () => {
   });
 });
 
-test('a request without one gets a UUID version 4 of its own', async () => {
+test('a request without one gets a UUID version 4', async () => {
   const responses = await Promise.all(Array.from({ length: 50 }, () => fetch(`${service.url}/health`)));
 
   const ids = responses.map(({ headers }) => headers.get('x-request-id'));
@@ -87,7 +87,7 @@ test('a request without one gets a UUID version 4 of its own', async () => {
   expect(new Set(ids).size).toBe(50);
 });
 
-describe('it is on every response', () => {
+describe('the request ID is in every response:', () => {
   const id = 'one-of-all';
   const bearing = { headers: { 'x-request-id': id } };
 
@@ -141,14 +141,14 @@ describe('it is on every response', () => {
   test.each([
     ['not HTTP', 'hello\r\n\r\n', 400],
     ['too large a head', `GET / HTTP/1.1\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-  ])('a new one where the request could not be read: %s', async (_case, content, status) => {
+  ])('with a new one if the request could not be read: %s', async (_case, content, status) => {
     const answer = await lastAnswer(service.url, content);
 
     expect([answer.status, answer.headers['x-request-id']]).toEqual([status, expect.stringMatching(UUID_4)]);
   });
 });
 
-test('two requests at once on one connection keep theirs apart', async () => {
+test('concurrent requests on one connection keep their own request IDs', async () => {
   const connection = await connectTo(service.url);
   const authorization = `Bearer ${await service.issuer.sign()}`;
   const ids = Array.from({ length: 20 }, (_, index) => `of-${index}`);
@@ -169,11 +169,11 @@ test('two requests at once on one connection keep theirs apart', async () => {
 });
 
 describe('SVC_REQUEST_ID_HEADER', () => {
-  test('names the header, inbound and outbound, and the refusals of the parser as well', async () => {
+  test('names the header of requests and responses, also of parser refusals', async () => {
     const other = await startService({ SVC_REQUEST_ID_HEADER: 'Correlation-Id' });
     const ids = [await idFor('mine', 'Correlation-Id', other.url)];
     const response = await fetch(`${other.url}/health`, { headers: { 'X-Request-ID': 'not-mine' } });
-    const answers = [await answerOf(response), await lastAnswer(other.url, 'hello\r\n\r\n')];
+    const answers = [await readResponse(response), await lastAnswer(other.url, 'hello\r\n\r\n')];
     await other.stop();
 
     expect(ids).toEqual(['mine']);

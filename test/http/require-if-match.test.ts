@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { forbidden, refusal } from '../stage/answers.ts';
+import { forbidden, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -10,7 +10,7 @@ const { createUser } = service;
 const call = (method: string, path: string, init: RequestInit = {}) =>
   service.call(method, path, undefined, init);
 
-test.each(['PATCH', 'DELETE'])('%s without If-Match is 428, before its body is looked at', async (method) => {
+test.each(['PATCH', 'DELETE'])('%s without If-Match is 428, before its body is checked', async (method) => {
   const path = `${USERS}42`;
   const body = method === 'PATCH' ? { body: 'x'.repeat(70_000) } : {};
 
@@ -20,7 +20,7 @@ test.each(['PATCH', 'DELETE'])('%s without If-Match is 428, before its body is l
   );
 });
 
-test('a token without the role is refused first', async () => {
+test('a token without the role is 403 first', async () => {
   const authorization = `Bearer ${await service.issuer.sign({ roles: ['users.read'] })}`;
 
   expect(await call('DELETE', `${USERS}42`, { headers: { authorization } })).toEqual(
@@ -28,13 +28,13 @@ test('a token without the role is refused first', async () => {
   );
 });
 
-test('with If-Match it is judged as ever; an empty one does not hold', async () => {
+test('If-Match is checked as usual, and an empty one is not satisfied', async () => {
   const path = USERS + (await createUser()).id;
 
   expect((await call('DELETE', path, { headers: { 'if-match': '' } })).status).toBe(412);
   expect((await call('DELETE', path, { headers: { 'if-match': '*' } })).status).toBe(204);
 });
 
-test('what only reads needs none', async () => {
+test('reads need no If-Match', async () => {
   expect((await call('GET', USERS)).status).toBe(200);
 });

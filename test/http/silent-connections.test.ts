@@ -13,7 +13,7 @@ const SILENCE = 300;
 
 const ask = written('GET /', [['Host', 'a']]);
 
-/** Answers in the same moment, or to `/long` when told to. */
+/** Responds at once. A response to `/long` stays open until the test ends it. */
 let url: string;
 const long = new Map<Socket, ServerResponse>();
 const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
@@ -34,7 +34,7 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-/** How long a connection stays open, from before it did something last; in milliseconds. */
+/** How long a connection stays open in milliseconds, from before its last activity. */
 async function lifetime(doSomething: () => Promise<Awaited<ReturnType<typeof connectTo>>>): Promise<number> {
   const begun = performance.now();
   const connection = await doSomething();
@@ -49,7 +49,7 @@ test('a connection that sends nothing is closed', async () => {
   expect(await lifetime(() => connectTo(url))).toBeGreaterThanOrEqual(NOT_LESS);
 });
 
-test('so is one that sends nothing after an answer, and as late as if it had just been opened', async () => {
+test('a connection that sends nothing after a response is closed after the same time as a new one', async () => {
   const connection = await connectTo(url);
   await sleep(SILENCE / 2);
   const askAgain = async () => {
@@ -60,7 +60,7 @@ test('so is one that sends nothing after an answer, and as late as if it had jus
   expect(await lifetime(askAgain)).toBeGreaterThanOrEqual(NOT_LESS);
 });
 
-test('one that is waiting for its answer is not', async () => {
+test('a connection that waits for its response is not closed', async () => {
   const connection = await connectTo(url);
   connection.send(written('GET /long', [['Host', 'a']]));
   const [socket, response] = await until('it is received', () => [...long][0]);
@@ -72,16 +72,16 @@ test('one that is waiting for its answer is not', async () => {
   expect(await connection.rest()).toBe('');
 });
 
-test('every answer tells for how long a connection may be silent, but the last one of a connection', async ({
+test('every response states how long a connection may be silent, except for the last one of a connection', async ({
   onTestFinished,
 }) => {
   const service = await startService();
   onTestFinished(service.stop);
-  const told = async (headers: Record<string, string> = {}) => {
+  const keepAliveFields = async (headers: Record<string, string> = {}) => {
     const answer = await fetch(`${service.url}/health`, { headers });
     return ['connection', 'keep-alive'].map((name) => answer.headers.get(name));
   };
 
-  expect(await told()).toEqual(['keep-alive', 'timeout=75']);
-  expect(await told({ connection: 'close' })).toEqual(['close', null]);
+  expect(await keepAliveFields()).toEqual(['keep-alive', 'timeout=75']);
+  expect(await keepAliveFields({ connection: 'close' })).toEqual(['close', null]);
 });

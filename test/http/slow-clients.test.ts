@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { probe, refusal } from '../stage/answers.ts';
 import { connectTo } from '../stage/connection.ts';
+import { probe, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';

@@ -3,14 +3,14 @@ import * as z from 'zod';
 import { endpoints } from '../../handlers/index.ts';
 import { detailOf } from '../../lib/http/value-faults.ts';
 
-/** What is told about this value, where the schema has no words of its own. */
+/** The details for this value, from a schema without a message of its own. */
 function detailsFor(schema: z.ZodType, value: unknown): readonly string[] {
   return schema.safeParse(value, { error: detailOf }).error?.issues.map(({ message }) => message) ?? [];
 }
 
-describe('a fault for which a schema has no words of its own is told', () => {
+describe('a fault has the default detail', () => {
   test.each<readonly [string, z.ZodType, unknown, string]>([
-    ['when the value is missing', z.object({ a: z.string() }), {}, 'must be present'],
+    ['for a missing value', z.object({ a: z.string() }), {}, 'must be present'],
     ['for a string', z.string(), 1, 'must be a string'],
     ['for a number', z.number(), '1', 'must be a number'],
     ['for an integer', z.int(), 1.5, 'must be an integer'],
@@ -19,7 +19,7 @@ describe('a fault for which a schema has no words of its own is told', () => {
     ['for an object', z.object({}), [], 'must be an object'],
     ['for one of some texts', z.enum(['a', 'b']), 'c', 'must be one of: a, b'],
     ['for one text', z.literal('a'), 'b', 'must be one of: a'],
-    ['for a type of JavaScript alone', z.date(), 'now', 'must be an allowed value'],
+    ['for a type that JSON lacks', z.date(), 'now', 'must be an allowed value'],
     ['for a size', z.array(z.string()).max(1), ['a', 'b'], 'must be an allowed value'],
     ['for a form', z.email(), 'a', 'must be an allowed value'],
     ['for one of some shapes', z.union([z.string(), z.boolean()]), 1, 'must be an allowed value'],
@@ -28,7 +28,7 @@ describe('a fault for which a schema has no words of its own is told', () => {
   });
 });
 
-/** Texts that no schema of ours takes, or takes in one place alone: a path and a query hold nothing else. */
+/** Texts that no schema accepts, or only one. A path and a query contain only texts. */
 const ODD_TEXTS = ['', '-', ' ', 'a@b@c', 'x'.repeat(300), '\0', '1e400', '2026-02-30T00:00:00Z'];
 const ODD_VALUES = [...ODD_TEXTS, undefined, null, true, 0, -1, 1.5, [], [[]], {}, { a: {} }];
 
@@ -39,7 +39,7 @@ const cases = endpoints.flatMap(({ route: { operationId, params, query, body } }
 ]);
 
 test.each(cases.filter(([, schema]) => schema))(
-  'every fault of %s is told in the same voice',
+  'every fault of %s has a detail in the same form',
   (_name, given, members, wholes) => {
     const schema = given as z.ZodObject;
     const ofMembers = Object.keys(schema.shape).flatMap((name) =>

@@ -15,7 +15,10 @@ const items = [
   'no user',
 ];
 
-/** SHA-256 of key and values as version 1.1.0 stored them. If a digest changes, keys in use are 422 after an upgrade. */
+/**
+ * SHA-256 of key and values as version 1.1.0 stored it. If a digest changed, keys in use would be 422 after an
+ * upgrade.
+ */
 test.each([
   [
     'of an email',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -9,7 +9,7 @@ const { call, createUser } = service;
 const post = postingUnderKeys(call);
 const REPLAYED = { 'idempotency-replayed': 'true' };
 
-/** Lets so many hours pass for all keys. */
+/** Makes all keys older by this number of hours. */
 const age = (hours: number) =>
   inDatabase(
     service.database,
@@ -19,8 +19,8 @@ const age = (hours: number) =>
 const created = async (event: string, id: string) =>
   (await service.events()).filter((line) => line.event === event && line.user_id === id);
 
-describe('a create sent again under its key', () => {
-  test('is 201 again, with the user as it is now and its ETag of now, and is logged once', async () => {
+describe('a create that is repeated under its key', () => {
+  test('is 201 with the current user and its current ETag, and is logged once', async () => {
     const key = freshKey();
     const email = freshAddress();
     const first = await post(USERS, key, { email });
@@ -56,7 +56,7 @@ describe('a create sent again under its key', () => {
     expect(await changes()).toEqual(before);
   });
 
-  test('is 410 once its user is deleted, and stays so when another has the email', async () => {
+  test('is 410 after its user is deleted, also if another user has the email', async () => {
     const key = freshKey();
     const email = freshAddress();
     const { id } = (await post(USERS, key, { email })).body as UserBody;
@@ -67,7 +67,7 @@ describe('a create sent again under its key', () => {
     expect(await post(USERS, key, { email })).toEqual(refusal('gone_error', USERS));
   });
 
-  test('with other values is 422, before any conflict', async () => {
+  test('is 422 with other values, before any conflict', async () => {
     const key = freshKey();
     const email = freshAddress();
     const taken = (await createUser()).email;
@@ -85,7 +85,7 @@ describe('a create sent again under its key', () => {
     expect(await post(USERS, key, { email })).toMatchObject({ status: 201, headers: REPLAYED });
   });
 
-  test('with values that are not allowed is refused for these', async () => {
+  test('is 422 for invalid values', async () => {
     const key = freshKey();
     await post(USERS, key, { email: freshAddress() });
 
@@ -96,21 +96,26 @@ describe('a create sent again under its key', () => {
 });
 
 describe('a key', () => {
-  test('is that of its caller and its operation alone', async () => {
+  test('belongs to its caller and its operation', async () => {
     const key = freshKey();
     const others = ['another', 'svc-test,', `svc-test${key}`, '"svc-test"'];
     const tokens = await Promise.all(others.map((sub) => service.issuer.sign({ sub })));
     expect((await post(USERS, key, { email: freshAddress() })).status).toBe(201);
 
     for (const token of tokens) {
-      const answer = await post(USERS, key, { email: freshAddress() }, { authorization: `Bearer ${token}` });
-      expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+      const response = await post(
+        USERS,
+        key,
+        { email: freshAddress() },
+        { authorization: `Bearer ${token}` },
+      );
+      expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
     }
     const batch = await post(BATCH, key, { items: [{ email: freshAddress() }] });
     expect([batch.status, batch.headers['idempotency-replayed']]).toEqual([201, undefined]);
   });
 
-  test('is of the caller, whichever token it brings', async () => {
+  test('belongs to the caller and not to the token', async () => {
     const key = freshKey();
     const email = freshAddress();
     await post(USERS, key, { email });
@@ -119,7 +124,7 @@ describe('a key', () => {
     expect(await post(USERS, key, { email }, { authorization })).toMatchObject({ headers: REPLAYED });
   });
 
-  test('is kept for 24 hours after the success, and a replay does not prolong them', async () => {
+  test('expires 24 hours after the success, and a repeated request does not prolong that', async () => {
     const key = freshKey();
     const email = freshAddress();
     await post(USERS, key, { email });
@@ -129,13 +134,13 @@ describe('a key', () => {
 
     expect(await post(USERS, key, { email })).toEqual(refusal('conflict_error', USERS));
     const other = freshAddress();
-    const anew = await post(USERS, key, { email: other, full_name: 'Ada' });
-    expect(anew.headers['idempotency-replayed']).toBe(undefined);
-    expect(anew.body).toEqual(user({ email: other, full_name: 'Ada' }));
+    const later = await post(USERS, key, { email: other, full_name: 'Ada' });
+    expect(later.headers['idempotency-replayed']).toBe(undefined);
+    expect(later.body).toEqual(user({ email: other, full_name: 'Ada' }));
     expect(await post(USERS, key, { email })).toEqual(refusal('idempotency_key_reused_error', USERS));
   });
 
-  test('is kept as digests, beside the ids of the users', async () => {
+  test('is stored as digests, beside the ids of the users', async () => {
     const key = 'who-is-ada@example.com';
     const email = freshAddress();
     const { body } = await post(USERS, key, { email, full_name: 'Ada Lovelace' });
@@ -143,7 +148,7 @@ describe('a key', () => {
     const rows = await inDatabase(
       service.database,
       `SELECT octet_length(key) AS key, octet_length(request) AS request, user_ids,
-         idempotency_keys::text ~* 'who-is|lovelace|svc-test|user-' AS tells
+         idempotency_keys::text ~* 'who-is|lovelace|svc-test|user-' AS "isFound"
        FROM idempotency_keys WHERE '${id}' = ANY (user_ids)`,
     );
     const columns = await inDatabase(
@@ -151,30 +156,30 @@ describe('a key', () => {
       "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'idempotency_keys' ORDER BY 1",
     );
 
-    expect(rows).toEqual([{ key: 32, request: 32, user_ids: [id], tells: false }]);
+    expect(rows).toEqual([{ key: 32, request: 32, user_ids: [id], isFound: false }]);
     expect(columns.map(({ name }) => name)).toEqual(['created_at', 'key', 'request', 'user_ids']);
   });
 
-  test('sent 50 times at once creates one user', async () => {
+  test('in 50 concurrent requests creates one user', async () => {
     const key = freshKey();
     const email = freshAddress();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => post(USERS, key, { email })));
+    const responses = await Promise.all(Array.from({ length: 50 }, () => post(USERS, key, { email })));
 
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201));
-    expect(answers.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
-    const ids = new Set(answers.map(({ body }) => (body as UserBody).id));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201));
+    expect(responses.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
+    const ids = new Set(responses.map(({ body }) => (body as UserBody).id));
     expect(ids.size).toBe(1);
     expect(await created('user_created', [...ids][0] ?? '')).toHaveLength(1);
   });
 
-  test('sent at once with 20 different values stands for one of them', async () => {
+  test('in 20 concurrent requests with different values accepts one of them', async () => {
     const key = freshKey();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => post(USERS, key, { email: freshAddress() })),
     );
 
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status !== 201)).toEqual(
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status !== 201)).toEqual(
       Array.from({ length: 19 }, () => refusal('idempotency_key_reused_error', USERS)),
     );
   });
@@ -184,9 +189,9 @@ test.each([
   ['for its values', USERS, { email: 'none' }, 422],
   ['for a taken email', USERS, { email: 'TAKEN@example.com' }, 409],
   ['for its items', BATCH, { items: [{ email: 'none' }] }, 422],
-  ['for an email that it has twice', BATCH, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 422],
+  ['for a repeated email', BATCH, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 422],
   ['for taken emails', BATCH, { items: [{ email: freshAddress() }, { email: 'TAKEN@example.com' }] }, 409],
-])('a request that was refused %s leaves nothing behind', async (_case, path, body, status) => {
+])('a request that was refused %s stores nothing', async (_case, path, body, status) => {
   await post(USERS, 'taken', { email: 'taken@example.com' });
   const key = freshKey();
   const count = () => inDatabase(service.database, 'SELECT count(*)::int FROM idempotency_keys');
@@ -196,11 +201,11 @@ test.each([
 
   const email = freshAddress();
   const allowed = path === USERS ? { email } : { items: [{ email }] };
-  const answer = await post(path, key, allowed);
-  expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  const response = await post(path, key, allowed);
+  expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
 });
 
-test('on every other operation the header is ignored', async () => {
+test('the header is ignored by every other operation', async () => {
   const { id } = await createUser();
   const init = { headers: { 'idempotency-key': 'not, a key' } };
 

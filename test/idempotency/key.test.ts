@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshAddress, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 const post = postingUnderKeys(service.call);
 
-describe('a key is', () => {
+describe('a valid key is', () => {
   test.each([
     ['1 character', 'k'],
     ['255 characters', 'k'.repeat(255)],
@@ -16,7 +16,7 @@ describe('a key is', () => {
     ['a comma, in quotes', '"one,two"'],
     ['a quote that does not begin it', 'it"s'],
     ['a single quotation mark', "'"],
-    ['what looks like parameters', 'k;a=1'],
+    ['text like parameters', 'k;a=1'],
   ])('%s', async (_case, key) => {
     const email = freshAddress();
 
@@ -26,27 +26,27 @@ describe('a key is', () => {
 
   test.each([
     ['in quotes and without', 'same-1', '"same-1"'],
-    ['with a quote in it, and that escaped', 'sa"me', '"sa\\"me"'],
-    ['with a backslash in it, and that escaped', 'sa\\me', '"sa\\\\me"'],
+    ['with a quote, bare or escaped', 'sa"me', '"sa\\"me"'],
+    ['with a backslash, bare or escaped', 'sa\\me', '"sa\\\\me"'],
     ['with spaces and tabs around it', 'same-2', ' \t same-2\t '],
-  ])('one and the same %s', async (_case, one, other) => {
+  ])('the same key %s', async (_case, one, other) => {
     const email = freshAddress();
     await post(USERS, one, { email });
 
     expect((await post(USERS, other, { email })).headers['idempotency-replayed']).toBe('true');
   });
 
-  test('another in another case', async () => {
+  test('another key in another case', async () => {
     await post(USERS, 'Case', { email: freshAddress() });
 
     expect((await post(USERS, 'case', { email: freshAddress() })).status).toBe(201);
   });
 });
 
-describe('anything else is 422, told with all else that is wrong', () => {
+describe('422 names all faults, and an invalid key is', () => {
   test.each([
-    ['nothing', ''],
-    ['nothing in quotes', '""'],
+    ['empty', ''],
+    ['empty quotes', '""'],
     ['256 characters', 'k'.repeat(256)],
     ['256 characters in quotes', `"${'k'.repeat(256)}"`],
     ['a space', 'a b'],
@@ -55,14 +55,14 @@ describe('anything else is 422, told with all else that is wrong', () => {
     ['a comma at the end', 'a,'],
     ['two strings', '"a", "b"'],
     ['a string that does not end', '"a'],
-    ['a string that goes on', '"a"b'],
+    ['a string with text after it', '"a"b'],
     ['a parameter of a string', '"a";x=1'],
     ['a string with a lone backslash', '"a\\b"'],
     ['one quote', '"'],
     ['a tab', 'a\tb'],
     ['letters beyond ASCII', 'caf\u00e9'],
     ['letters beyond ASCII in quotes', '"caf\u00e9"'],
-    ['a space that is not of ASCII', 'k\u00a0'],
+    ['a space outside of ASCII', 'k\u00a0'],
   ])('%s', async (_case, key) => {
     const errors = ['Idempotency-Key', '#/email'];
 
@@ -72,7 +72,7 @@ describe('anything else is 422, told with all else that is wrong', () => {
     );
   });
 
-  test('two header lines', async () => {
+  test('repeated in two header lines', async () => {
     const body = JSON.stringify({ email: freshAddress() });
     const key = freshKey();
     const fields = [

@@ -1,23 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { answerOf, freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { isDistributed } from '../stage/distributed.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
+import { freshAddress, readResponse, refusal, success, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 type Instance = Awaited<ReturnType<typeof startService>>;
 
-// The first request under a key waits for an email that somebody is writing, for as long as it may.
+// The first request under a key waits for an email that an open transaction writes, up to its time limit.
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
 
 const postTo = ({ call }: Instance) =>
-  postingUnderKeys(async (...request) => answerOf(await call(...request)));
+  postingUnderKeys(async (...request) => readResponse(await call(...request)));
 const post = postingUnderKeys(service.call);
 const replayed = { 'idempotency-replayed': 'true' };
 
-/** Another instance over the same database, whose requests have this many seconds; `use` is done with it. */
+/** A second instance with the same database and this time limit in seconds. `use` stops it at its end. */
 async function withAnother<Result>(
   seconds: number,
   use: (another: Instance) => Promise<Result>,
@@ -28,7 +28,7 @@ async function withAnother<Result>(
   return use(another).finally(() => another.stop());
 }
 
-/** The first request under a key, under way in the one instance and not to end before it is let go. */
+/** The first request under a key, in progress in the first instance until it is released. */
 async function holdKey(key: string, path: string, email: string, body: unknown) {
   const held = await holdEmail(service.database, email);
   const first = post(path, key, body);
@@ -36,7 +36,7 @@ async function holdKey(key: string, path: string, email: string, body: unknown) 
   return { first, ...held };
 }
 
-describe('while the first request with a key is still running in another instance', () => {
+describe('while the first request under a key is in progress in another instance,', () => {
   test.each([
     ['the same values', USERS, (email: string) => ({ email }), (email: string) => ({ email })],
     ['other values', USERS, (email: string) => ({ email }), () => ({ email: freshAddress() })],
@@ -52,7 +52,7 @@ describe('while the first request with a key is still running in another instanc
       (email: string) => ({ items: [{ email }], mode: 'partial' }),
       () => ({ items: [{ email: freshAddress() }, { email: 'none' }], mode: 'partial' }),
     ],
-  ])('another is 409 after its time: %s', async (kind, path, firstBody, otherBody) => {
+  ])('a repeated request is 409 at its time limit: %s', async (kind, path, firstBody, otherBody) => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, path, email, firstBody(email));
     await withAnother(0.8, async (another) => {
@@ -69,15 +69,17 @@ describe('while the first request with a key is still running in another instanc
     ]);
   });
 
-  test('another waits for it, and is then answered as what it is', async () => {
+  test('a repeated request waits for it and replays it', async () => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, USERS, email, { email });
     const [same, other] = await withAnother(15, async (another) => {
-      const answers = [{ email }, { email: freshAddress() }].map((body) => postTo(another)(USERS, key, body));
-      // Of the two one waits in PostgreSQL.
+      const responses = [{ email }, { email: freshAddress() }].map((body) =>
+        postTo(another)(USERS, key, body),
+      );
+      // One of the two waits in PostgreSQL.
       await untilUnderWay(2, service.database);
       await release();
-      return Promise.all(answers);
+      return Promise.all(responses);
     });
     const { body, headers } = await first;
 
@@ -87,15 +89,15 @@ describe('while the first request with a key is still running in another instanc
     expect(other).toEqual(refusal('idempotency_key_reused_error', USERS));
   });
 
-  test('another takes its place when it fails', async () => {
+  test('a repeated request is carried out if the first one fails', async () => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, commit } = await holdKey(key, USERS, email, { email });
     const free = freshAddress();
     const second = await withAnother(15, async (another) => {
-      const answer = postTo(another)(USERS, key, { email: free });
+      const response = postTo(another)(USERS, key, { email: free });
       await untilUnderWay(2, service.database);
       await commit();
-      return answer;
+      return response;
     });
 
     expect(await first).toEqual(refusal('conflict_error', USERS));
@@ -103,7 +105,7 @@ describe('while the first request with a key is still running in another instanc
     expect(second.headers['idempotency-replayed']).toBe(undefined);
   });
 
-  test('values that are not allowed are refused at once', async () => {
+  test('invalid values are refused at once', async () => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, BATCH, email, { items: [{ email }] });
 
@@ -114,10 +116,10 @@ describe('while the first request with a key is still running in another instanc
     expect((await first).status).toBe(201);
   });
 
-  test('twelve wait for it with one connection between them, and reads beside them are served', async () => {
+  test('twelve repeated requests wait with one connection, and reads are served', async () => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, USERS, email, { email });
-    const answers = await withAnother(
+    const responses = await withAnother(
       3,
       async (another) => {
         const waiting = Array.from({ length: 12 }, (_, index) =>
@@ -133,7 +135,7 @@ describe('while the first request with a key is still running in another instanc
       { SVC_POSTGRES_POOL_SIZE: '2' },
     );
 
-    expect(answers).toEqual(answers.map(() => refusal('idempotency_key_in_use_error', USERS)));
+    expect(responses).toEqual(responses.map(() => refusal('idempotency_key_in_use_error', USERS)));
     await release();
     expect((await first).status).toBe(201);
   });
@@ -144,24 +146,27 @@ const [statusOfTimeout, timeout] = isDistributed
   ? ([409, 'idempotency_key_in_use_error'] as const)
   : ([503, 'service_unavailable_error'] as const);
 
-describe(`a timeout that the key did not cause is ${statusOfTimeout}, and leaves nothing behind:`, () => {
+describe(`a timeout that the key did not cause is ${statusOfTimeout}, and stores nothing:`, () => {
   test.each([
-    ['an email that somebody is writing', (email: string) => holdEmail(service.database, email)] as const,
-    // Behind a pooler PostgreSQL has the role's limit, not the request's: a statement given up may have the table next.
+    [
+      'an email that an open transaction writes',
+      (email: string) => holdEmail(service.database, email),
+    ] as const,
+    // Behind a pooler PostgreSQL has the role's limit, not the request's. A later statement can get the table first.
     ...(isPooled ? [] : [['a table that is locked', () => holdUsers(service.database)] as const]),
   ])('%s', async (_case, hold) => {
     const [key, email] = [freshKey(), freshAddress()];
     const { release } = await hold(email);
     await withAnother(0.6, async (another) => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 12 }, () => postTo(another)(USERS, key, { email })),
       );
-      expect(answers).toEqual(answers.map(() => refusal(timeout, USERS)));
+      expect(responses).toEqual(responses.map(() => refusal(timeout, USERS)));
       expect(await postTo(another)(BATCH, key, { items: [{ email }] })).toEqual(refusal(timeout, BATCH));
       await untilUnderWay(0, service.database);
     }).finally(release);
 
-    const answer = await post(USERS, key, { email });
-    expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined]);
+    const response = await post(USERS, key, { email });
+    expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
   });
 });

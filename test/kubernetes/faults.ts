@@ -27,7 +27,7 @@ const SCHEMAS = {
   'v1 ServiceAccount': validateServiceAccount,
 } as Readonly<Record<string, Validate>>;
 
-/** Names what the API's schema does not allow in a resource: wrong values, and fields that it does not know. */
+/** The fields of a resource that the API's schema does not allow: wrong values, and unknown fields. */
 export function faultsOf(resource: Resource): readonly string[] {
   const type = `${resource.apiVersion} ${resource.kind}`;
   const validate = SCHEMAS[type];
@@ -39,7 +39,7 @@ export function faultsOf(resource: Resource): readonly string[] {
   return [...unread].map((path) => `${type}${path}: unknown`);
 }
 
-/** The schemas let unknown fields pass. But a check reads the fields it knows: what it never read is unknown. */
+/** The schemas allow unknown fields. A field that the check never read is unknown. */
 function watched(value: unknown, path: string, unread: Set<string>): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (!Array.isArray(value)) for (const key of Object.keys(value)) unread.add(`${path}/${key}`);

@@ -9,7 +9,7 @@ const resources = render(`${components}/prometheus`, render(`${folder}/overlays/
 const find = (kind: string, name = 'user-management-service'): Resource =>
   resources.find(({ kind: of, metadata }) => of === kind && metadata.name === name) ?? {};
 
-test('with the component, metrics are pulled from a port of their own, which the settings open', () => {
+test('with the component, metrics are on a port of their own, which the settings open', () => {
   const { template } = find('Deployment').spec;
   const { data } = find('ConfigMap', 'user-management-service-settings');
   const settings = readSettings({ ...data, SVC_POSTGRES_USER: 'x', SVC_POSTGRES_PASSWORD: 'x' });
@@ -27,7 +27,7 @@ test('with the component, metrics are pulled from a port of their own, which the
   });
 });
 
-test('only namespaces that are allowed to reach that port, and by it no other', () => {
+test('only allowed namespaces can connect to that port, and to no other', () => {
   const { spec } = find('NetworkPolicy', 'user-management-service-metrics');
   const { labels } = find('Deployment').spec.template.metadata;
 
@@ -40,7 +40,7 @@ test('only namespaces that are allowed to reach that port, and by it no other', 
   ]);
 });
 
-test('the PodMonitor finds the pods and the port', () => {
+test('the PodMonitor selects the pods and the port', () => {
   const [monitor] = render(`${components}/pod-monitor`);
   const { labels } = find('Deployment').spec.template.metadata;
 

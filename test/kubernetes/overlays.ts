@@ -1,10 +1,10 @@
 import { readSettings } from '../../lib/settings/settings.ts';
 import { type Resource, render } from './render.ts';
 
-/** Where the kustomizations are. */
+/** The folder of the kustomizations. */
 export const folder = 'infra/kubernetes';
 
-/** Everything that can be deployed, as the tests look at it. */
+/** Everything that can be deployed, in the form that the tests need. */
 export const overlays = ['development', 'production', 'production-migrated-by-job'].map((name) => {
   const resources = render(`${folder}/overlays/${name}`);
   const find = (kind: string): Resource | undefined => resources.find((resource) => resource.kind === kind);
@@ -20,12 +20,12 @@ export const overlays = ['development', 'production', 'production-migrated-by-jo
     resources,
     one,
     deployment,
-    /** The templates of the pods of the API and, where there is one, of the migration. */
+    /** The pod templates of the API and of the migration, if there is one. */
     pods: resources.flatMap(({ spec }): Resource[] => spec?.template ?? []),
     pod,
     container,
     migration: find('Job'),
-    /** What the service makes of its environment. */
+    /** The settings that the service reads from its environment. */
     settings: readSettings({ ...one('ConfigMap').data, ...Object.fromEntries(secrets) }),
   };
 });

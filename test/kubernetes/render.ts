@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** A Kubernetes resource, or a part of one: its schema says what shape it has, not a type. */
+/** A Kubernetes resource or a part of one. Its shape is in a schema, not in a type. */
 // biome-ignore lint/suspicious/noExplicitAny: to look into it needs no type, faultsOf() finds what does not fit
 export type Resource = Record<string, any>;
 
@@ -28,14 +28,15 @@ interface Operation {
 }
 
 /**
- * What `kubectl kustomize` makes of a folder, so that the tests need no kubectl: the part of Kustomize that is used
- * here. Two things differ: ConfigMaps have no hash at the end of their name, and resources come in another order.
- * Throws at all else that a kustomization asks for, and at a patch without a target.
+ * The result of `kubectl kustomize` for a folder, so that the tests need no kubectl. Supports the part of Kustomize
+ * that is
+ * used here. Two things differ: ConfigMaps have no hash at the end of their names, and the order of resources.
+ * Throws at anything else in a kustomization, and at a patch without a target.
  */
 export function render(folder: string, given: readonly Resource[] = []): readonly Resource[] {
   const { resources = [], components = [], configMapGenerator = [], ...rest } = read(folder);
   const { patches = [], namespace, images = [], ...unknown } = rest;
-  if (Object.keys(unknown).length > 0) throw new Error(`${folder} asks for ${Object.keys(unknown)}`);
+  if (Object.keys(unknown).length > 0) throw new Error(`${folder} contains ${Object.keys(unknown)}`);
 
   let all = [...given, ...resources.flatMap((path) => resourcesAt(join(folder, path)))];
   for (const path of components) all = [...render(join(folder, path), all)];

@@ -11,7 +11,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 describe.each(overlays)(
   'the overlay $name',
   ({ name, isProduction, resources, one, pods, settings, container, migration }) => {
-    test('is made of resources that the API knows, in its namespace', () => {
+    test('consists of valid resources of the API, in its namespace', () => {
       const namespaces = resources.map(({ kind, metadata }) =>
         kind === 'Namespace' ? metadata.name : metadata.namespace,
       );
@@ -20,12 +20,12 @@ describe.each(overlays)(
       expect([...new Set(namespaces)]).toEqual([one('Namespace').metadata.name]);
     });
 
-    test('gives the service settings that it accepts, and knows', () => {
+    test('gives the service only settings that it knows and accepts', () => {
       expect(settings.unknown).toEqual([]);
       expect(settings.environment).toBe(isProduction ? 'production' : 'development');
     });
 
-    test('runs one image, with the same settings and as the same account everywhere', () => {
+    test('runs one image, with the same settings and as the same account in every pod', () => {
       for (const { spec } of pods) {
         expect(spec.serviceAccountName).toBe(one('ServiceAccount').metadata.name);
         expect(spec.containers).toEqual([
@@ -42,20 +42,20 @@ describe.each(overlays)(
       if (isProduction) expect(container.image.split(':').at(-1)).toBe(version);
     });
 
-    test('opens no more connections than PostgreSQL takes, even during a rollout', () => {
+    test('opens no more connections than PostgreSQL accepts, also during a rollout', () => {
       const { maxReplicas } = one('HorizontalPodAutoscaler').spec;
 
       expect(2 * maxReplicas * (settings.postgres.poolSize + 1)).toBeLessThanOrEqual(97);
     });
 
-    test('has one place where migrations run', () => {
+    test('runs migrations in one place', () => {
       expect(settings.postgres.migrate).toBe(migration === undefined);
       if (migration) expect(migration.spec.template.spec.containers[0].args).toEqual(['/app/migrate.mjs']);
     });
 
-    // Where there is a kubectl, it has to agree with the tests' own way of rendering.
+    // If kubectl is installed, its result must equal the rendering of the tests.
     if (hasKubectl()) {
-      test('is what Kustomize makes of it', () => {
+      test('equals the result of Kustomize', () => {
         const output = execFileSync('kubectl', ['kustomize', `${folder}/overlays/${name}`], {
           encoding: 'utf8',
         });
@@ -70,7 +70,7 @@ describe.each(overlays)(
   },
 );
 
-test('every manifest is part of something', () => {
+test('every manifest is used by an overlay or a component', () => {
   const files = globSync(`${folder}/**/*.yaml`);
   const kustomizations = files.filter((file) => file.endsWith('kustomization.yaml'));
   const named = kustomizations.map((file) => readFileSync(file, 'utf8')).join();
@@ -81,7 +81,7 @@ test('every manifest is part of something', () => {
   expect(names.filter((file) => !named.includes(`- ${file}`))).toEqual([]);
 });
 
-test('a field that the API does not know is found', () => {
+test('an unknown field is reported', () => {
   const [deployment = {}] = render(`${folder}/base`).filter(({ kind }) => kind === 'Deployment');
   deployment.spec.template.spec.containers[0].livenesProbe = {};
 

@@ -26,7 +26,7 @@ describe.each(overlays)('the overlay $name', ({ resources, one, pods, settings }
     }
   });
 
-  test('takes the user and the password of PostgreSQL from a secret that it does not hold', () => {
+  test('reads the user and the password of PostgreSQL from a secret that it does not contain', () => {
     const from = (key: string) => ({ secretKeyRef: { name: 'user-management-service-postgres', key } });
 
     expect(resources.map(({ kind }) => kind)).not.toContain('Secret');
@@ -39,7 +39,7 @@ describe.each(overlays)('the overlay $name', ({ resources, one, pods, settings }
     }
   });
 
-  test('lets every pod reach what its settings name and nothing else, and be reached at one port', () => {
+  test('allows every pod only the connections that its settings name, and connections to one port', () => {
     const { podSelector, ingress, egress, policyTypes } = one('NetworkPolicy').spec;
     const { OTEL_EXPORTER_OTLP_ENDPOINT: collector = 'http://nowhere:4318' } = one('ConfigMap').data;
     const open = egress.flatMap(({ ports }: { ports: { port: number }[] }) => ports.map(({ port }) => port));

@@ -3,11 +3,11 @@ import { endpoints } from '../../handlers/index.ts';
 import { overlays } from './overlays.ts';
 import type { Resource } from './render.ts';
 
-/** Within these seconds after the drain the process is gone. */
+/** Seconds after the drain within which the process has ended. */
 const CLOSING = 2;
 
 describe.each(overlays)('the overlay $name', ({ one, deployment, pod, container, migration, settings }) => {
-  test('leads all traffic to the pods of the deployment, and none to the migration', () => {
+  test('routes all traffic to the pods of the deployment, and none to the migration', () => {
     const { labels } = pod.metadata;
 
     expect(deployment.spec.selector.matchLabels).toEqual(labels);
@@ -18,7 +18,7 @@ describe.each(overlays)('the overlay $name', ({ one, deployment, pod, container,
     if (migration) expect(migration.spec.template.metadata.labels).not.toMatchObject(labels);
   });
 
-  test('disrupts, spreads and scales the pods of the deployment', () => {
+  test('has the disruption budget, spread and scaling of the pods of the deployment', () => {
     const { labels } = pod.metadata;
     const { apiVersion, kind, metadata } = deployment;
 
@@ -43,7 +43,7 @@ describe.each(overlays)('the overlay $name', ({ one, deployment, pod, container,
     expect(deployment.spec.replicas).toBeUndefined();
   });
 
-  test('asks the probes where the service answers them', () => {
+  test('has probes at the paths where the service serves them', () => {
     const { ports, startupProbe, livenessProbe, readinessProbe } = container;
     const paths = endpoints.map(({ route }) => route.path);
 
@@ -54,11 +54,11 @@ describe.each(overlays)('the overlay $name', ({ one, deployment, pod, container,
       { path: '/ready', port: 'http' },
     ]);
     expect(paths).toEqual(expect.arrayContaining(['/health', '/ready']));
-    // /ready answers within a second.
+    // /ready responds within a second.
     expect(readinessProbe.timeoutSeconds).toBeGreaterThan(1);
   });
 
-  test('gives a pod the time that its shutdown may take, and no more', () => {
+  test('gives a pod exactly the time of its longest shutdown', () => {
     const { readinessDelay, drainTimeout, serverTimeout } = settings.shutdown;
     const { seconds } = container.lifecycle.preStop.sleep;
 
@@ -70,7 +70,7 @@ describe.each(overlays)('the overlay $name', ({ one, deployment, pod, container,
 describe.each(overlays.filter(({ isProduction }) => isProduction))(
   'the overlay $name',
   ({ one, deployment, pod, container, settings }) => {
-    test('goes on serving until nobody sends anything any more', () => {
+    test('has pods that serve until no balancer sends requests to them', () => {
       const { periodSeconds, failureThreshold, timeoutSeconds } = container.readinessProbe;
       const untilUnready = periodSeconds * failureThreshold + timeoutSeconds;
       const { readinessDelay, drainTimeout } = settings.shutdown;
@@ -79,7 +79,7 @@ describe.each(overlays.filter(({ isProduction }) => isProduction))(
       expect(pod.spec.terminationGracePeriodSeconds).toBeGreaterThan(drainTimeout + untilUnready);
     });
 
-    test('is never down to one replica', () => {
+    test('always has more than one replica', () => {
       const { minReplicas, maxReplicas } = one('HorizontalPodAutoscaler').spec;
 
       expect(minReplicas).toBeGreaterThanOrEqual(2);

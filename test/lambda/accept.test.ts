@@ -9,7 +9,7 @@ import { startHttpFront } from '../stage/http-front.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 
-test('the functions behind API Gateway hold as any deployment', { timeout: 90_000 }, async () => {
+test('the functions behind API Gateway pass the acceptance checks', { timeout: 90_000 }, async () => {
   const audience = 'user-management-service';
   const [database, port] = await Promise.all([createDatabase(), freePort()]);
   const issuer = await startTokenIssuer({ audience, port });

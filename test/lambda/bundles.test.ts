@@ -17,11 +17,11 @@ const LIMIT = 380_000;
 const deployed = (await functions()).map(({ operationId }) => operationId);
 
 describe.each(deployed)('the bundle of %s', (operationId) => {
-  test('is at most 380 KB, with all that it imports', () => {
+  test('is at most 380 KB, with its imports', () => {
     expect(sizeLoaded(join(bundleOf(operationId), 'index.mjs'))).toBeLessThanOrEqual(LIMIT);
   });
 
-  test('holds nothing of how it is built', () => {
+  test('contains no trace of the build', () => {
     const files = globSync(join(bundleOf(operationId), '**/*.mjs'));
 
     expect(files).not.toEqual([]);
@@ -29,7 +29,7 @@ describe.each(deployed)('the bundle of %s', (operationId) => {
   });
 });
 
-describe('what a function loads', () => {
+describe('a function', () => {
   let stage: Awaited<ReturnType<typeof startComposition>>;
   let folder: string;
 
@@ -43,7 +43,7 @@ describe('what a function loads', () => {
     await stage.stop();
   });
 
-  /** The packages in the files that a function has loaded once it has answered a request. */
+  /** The packages in the files that a function has loaded after its first response. */
   async function loadedWith(variables: Variables): Promise<ReadonlySet<string>> {
     const list = join(folder, JSON.stringify(variables).replaceAll(/\W/g, ''));
     appendFileSync(list, '');
@@ -68,20 +68,20 @@ describe('what a function loads', () => {
   const of = (wanted: RegExp, packages: ReadonlySet<string>) =>
     [...packages].filter((name) => wanted.test(name));
 
-  test('holds nothing of OpenTelemetry and nothing of X-Ray when both are off', async () => {
+  test('loads nothing of OpenTelemetry and nothing of X-Ray if both are off', async () => {
     const loaded = await loadedWith({ SVC_OTEL_ENABLED: 'false' });
 
     expect([...of(OPENTELEMETRY, loaded), ...of(X_RAY, loaded)]).toEqual([]);
   });
 
-  test('holds OpenTelemetry when that is on, and not X-Ray', async () => {
+  test('loads OpenTelemetry if it is on, and not X-Ray', async () => {
     const loaded = await loadedWith({ SVC_OTEL_ENABLED: 'true', POWERTOOLS_TRACE_ENABLED: 'true' });
 
     expect(of(OPENTELEMETRY, loaded)).not.toEqual([]);
     expect(of(X_RAY, loaded)).toEqual([]);
   });
 
-  test('holds X-Ray when OpenTelemetry is off and that is on', async () => {
+  test('loads X-Ray if it is on and OpenTelemetry is off', async () => {
     const loaded = await loadedWith({ SVC_OTEL_ENABLED: 'false', POWERTOOLS_TRACE_ENABLED: 'true' });
 
     expect(of(X_RAY, loaded)).not.toEqual([]);

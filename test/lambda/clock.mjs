@@ -1,4 +1,4 @@
-// On SIGUSR2 the clock of the process goes on by ten minutes, as it does while AWS Lambda keeps it frozen.
+// On SIGUSR2 the clock of the process advances by ten minutes, as it does while AWS Lambda keeps the process frozen.
 const TEN_MINUTES = 600_000;
 const now = Date.now;
 let frozenFor = 0;

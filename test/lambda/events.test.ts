@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, answerOfResult, refusal, UUID_4 } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { refusal, responseFromResult, type ServiceResponse, UUID_4 } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
@@ -25,47 +25,47 @@ afterAll(async () => {
   await stage.stop();
 });
 
-async function call(name: string, event: unknown): Promise<Answer> {
-  return answerOfResult(await (instances.get(name) as LambdaFunction).call(event));
+async function call(name: string, event: unknown): Promise<ServiceResponse> {
+  return responseFromResult(await (instances.get(name) as LambdaFunction).call(event));
 }
 
-/** The event of `events/`, as an object that may be spoilt. */
+/** The event of `events/`, as an object that a test can change. */
 async function given(name: string): Promise<Record<string, unknown>> {
   return { ...(await eventOf(name, { token: await stage.issuer.sign() })) };
 }
 
-describe('an event is understood', () => {
+describe('an event is accepted', () => {
   test.each([
     ['without pathParameters', { pathParameters: undefined }],
     ['with pathParameters that are null', { pathParameters: null }],
     ['with pathParameters of a catch-all', { pathParameters: { proxy: `api/v1/users/${ID}` } }],
     ['of a stage with a name', { rawPath: `/prod${USERS}${ID}`, stage: 'prod' }],
     ['of a stage with a name, at a domain of its own', { stage: 'prod' }],
-    ['with a path that something stands before', { rawPath: `/mapped${USERS}${ID}` }, `/mapped${USERS}${ID}`],
+    ['with a base path', { rawPath: `/mapped${USERS}${ID}` }, `/mapped${USERS}${ID}`],
     ['without rawQueryString and isBase64Encoded', { rawQueryString: undefined, isBase64Encoded: undefined }],
     ['without rawPath', { rawPath: undefined }],
   ])('%s', async (_case, { stage: named, ...spoilt }: Record<string, unknown>, instance = USERS + ID) => {
     const event = await given('getUser');
     const requestContext = { ...(event.requestContext as object), stage: named ?? '$default' };
 
-    const answer = await call('getUser', { ...event, ...spoilt, requestContext });
+    const response = await call('getUser', { ...event, ...spoilt, requestContext });
 
-    expect(answer).toEqual(refusal('not_found_error', instance));
+    expect(response).toEqual(refusal('not_found_error', instance));
   });
 
-  test('with names of headers in any case, as emulators write them', async () => {
+  test('with header names in any case, as emulators send them', async () => {
     const event = await given('getUser');
     const { authorization } = event.headers as Record<string, string>;
     const headers = { AUTHORIZATION: authorization, 'X-Request-Id': 'call-1' };
 
-    const answer = await call('getUser', { ...event, headers });
+    const response = await call('getUser', { ...event, headers });
     const twice = await call('getUser', { ...event, headers: { ...headers, 'x-request-ID': 'and-2' } });
 
-    expect(answer).toMatchObject({ status: 404, headers: { 'x-request-id': 'call-1' } });
+    expect(response).toMatchObject({ status: 404, headers: { 'x-request-id': 'call-1' } });
     expect(twice).toMatchObject({ status: 404, headers: { 'x-request-id': expect.stringMatching(UUID_4) } });
   });
 
-  test('with queryStringParameters alone', async () => {
+  test('with queryStringParameters only', async () => {
     const event = await given('listUsers');
     const spoilt = { rawQueryString: undefined, queryStringParameters: { limit: '0' } };
 
@@ -74,38 +74,38 @@ describe('an event is understood', () => {
     );
   });
 
-  test('of a stage with a name, where no endpoint answers', async () => {
+  test('of a named stage, and no endpoint responds', async () => {
     const event = await given('refusals/404-unknown-path');
     const requestContext = { http: { method: 'OPTIONS' }, stage: 'prod' };
 
-    const answer = await call('unmatched', { ...event, rawPath: `/prod${USERS}`, requestContext });
+    const response = await call('unmatched', { ...event, rawPath: `/prod${USERS}`, requestContext });
 
-    expect(answer).toMatchObject({ status: 204, headers: { allow: 'POST, GET, HEAD, OPTIONS' } });
+    expect(response).toMatchObject({ status: 204, headers: { allow: 'POST, GET, HEAD, OPTIONS' } });
   });
 });
 
-describe('an event that lacks most of itself gets an answer', () => {
+describe('an incomplete event gets a response', () => {
   test.each([
     ['nothing at all', null],
     ['an empty object', {}],
     ['members that are null', { rawPath: null, headers: null, requestContext: null, body: null }],
     ['an empty request context', { rawPath: '/', headers: {}, requestContext: {} }],
-    ['a path that is no well-formed text', { rawPath: '/\ud800' }],
-    ['a path that is no text', { rawPath: ['/'] }],
-    ['a body that is no text', { body: { email: 'ada@example.com' } }],
+    ['a path that is not well-formed text', { rawPath: '/\ud800' }],
+    ['a path that is not text', { rawPath: ['/'] }],
+    ['a body that is not text', { body: { email: 'ada@example.com' } }],
   ])('%s', async (_case, event) => {
     expect(await call('getUser', event)).toMatchObject({ status: 401 });
     expect(await call('health', event)).toMatchObject({ status: 200, body: { status: 'healthy' } });
   });
 
-  test('a path that cannot be decoded is 400, whoever sent it', async () => {
+  test('a path that is not valid percent-encoded UTF-8 is 400 for any caller', async () => {
     const rawPath = `${USERS}%E0%A4%A`;
 
     expect(await call('getUser', { rawPath })).toEqual(refusal('bad_request_error', rawPath));
   });
 });
 
-test('a key server that hangs keeps no answer beyond the end of the invocation', async () => {
+test('a hanging key server delays no response beyond the time limit of the invocation', async () => {
   const provider = await startIssuer();
   provider.answer(() => {});
   const environment = {
@@ -117,11 +117,11 @@ test('a key server that hangs keeps no answer beyond the end of the invocation',
   await instance.call({});
 
   const begun = performance.now();
-  const answer = answerOfResult(await instance.call(event, { seconds: 1.5 }));
+  const response = responseFromResult(await instance.call(event, { seconds: 1.5 }));
   const waited = performance.now() - begun;
   await instance.stop();
   await provider.stop();
 
-  expect(answer).toEqual(refusal('service_unavailable_error', USERS + ID));
+  expect(response).toEqual(refusal('service_unavailable_error', USERS + ID));
   expect(waited).toBeLessThan(1500);
 });

@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { answerOfResult, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
@@ -13,10 +12,11 @@ import { holdUsers } from '../stage/locks.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { refusal, responseFromResult } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
-/** AWS Lambda's clock has not jumped. */
+/** AWS Lambda's clock does not jump. */
 const AFTER_THE_JUMP = { seconds: 660 };
 const CLOCK = pathToFileURL(join(import.meta.dirname, 'clock.mjs')).href;
 
@@ -38,24 +38,24 @@ afterAll(async () => {
   await stage.stop();
 });
 
-/** Starts an instance of getUser; `read` asks it for a user that does not exist. */
+/** Starts an instance of getUser. `read` requests a user that does not exist. */
 async function start(variables: Variables = {}, nodeOptions: readonly string[] = []) {
   const environment = { ...environmentOf(stage.database, stage.issuer), ...variables };
   const started = await startFunction('getUser', environment, nodeOptions);
   instance = started;
   const event = await eventOf('getUser', { token: await stage.issuer.sign({ exp: 4_000_000_000 }) });
-  return { ...started, read: async (options = {}) => answerOfResult(await started.call(event, options)) };
+  return { ...started, read: async (options = {}) => responseFromResult(await started.call(event, options)) };
 }
 
 describe('an instance', () => {
-  test('holds one connection', async () => {
+  test('has one connection', async () => {
     const { read } = await start();
     for (let times = 0; times < 3; times += 1) await read();
 
     expect(await administrator.countSessions(stage.database.name)).toBe(1);
   });
 
-  test('has its log out when its answer is', async () => {
+  test('has written its log when its response is sent', async () => {
     const { read, lines } = await start();
 
     const { headers } = await read();
@@ -64,7 +64,7 @@ describe('an instance', () => {
     expect(lines()).toMatchObject([{ event: 'app_error', status_code: 404, request_id }]);
   });
 
-  test('has its spans printed when its answer is out', async () => {
+  test('has printed its spans when its response is sent', async () => {
     const { read, lines } = await start({ SVC_OTEL_ENABLED: 'true' });
 
     await read();
@@ -73,7 +73,7 @@ describe('an instance', () => {
     expect(names).toEqual(expect.arrayContaining(['GET /api/v1/users/{user_id}', 'SELECT users']));
   });
 
-  test('has its spans at the collector when its answer is out', async () => {
+  test('has sent its spans to the collector when its response is sent', async () => {
     const collector = await startOtlpReceiver();
     const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
     const { read } = await start(settings);
@@ -85,7 +85,7 @@ describe('an instance', () => {
     expect(names).toEqual(expect.arrayContaining(['GET /api/v1/users/{user_id}', 'SELECT users']));
   });
 
-  test('waits for a collector that hangs no longer than a second or so', async () => {
+  test('waits about a second at most for a hanging collector', async () => {
     const collector = await startOtlpReceiver();
     collector.answer(() => {});
     const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
@@ -101,7 +101,7 @@ describe('an instance', () => {
     expect(waited).toBeLessThan(3000);
   });
 
-  test('answers before its time is up, and goes on with the next', async () => {
+  test('responds before its time limit, and handles the next invocation', async () => {
     const { read } = await start();
     await read();
     const table = await holdUsers(stage.database);
@@ -116,7 +116,7 @@ describe('an instance', () => {
     expect((await read()).status).toBe(404);
   });
 
-  test('answers before its time is up, though the collector hangs as well', async () => {
+  test('responds before its time limit also with a hanging collector', async () => {
     const collector = await startOtlpReceiver();
     collector.answer(() => {});
     const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
@@ -134,7 +134,7 @@ describe('an instance', () => {
     expect(waited).toBeLessThan(1500);
   });
 
-  test('warns of a setting that nobody knows', async () => {
+  test('warns of an unknown setting', async () => {
     const { read, lines } = await start({ SVC_POSTGRES_HSOT: 'db' });
 
     await read();
@@ -144,7 +144,7 @@ describe('an instance', () => {
     );
   });
 
-  test('warns once, at its cold start, that PostgreSQL is reached without TLS', async () => {
+  test('warns once, at its cold start, that PostgreSQL is used without TLS', async () => {
     const { read, lines } = await start({ SVC_POSTGRES_HOST: `${stage.database.host},db.invalid` });
 
     for (let times = 0; times < 2; times += 1) await read();
@@ -154,13 +154,13 @@ describe('an instance', () => {
     ]);
   });
 
-  test('has no use for what libpq reads from the environment', async () => {
+  test('ignores the variables of libpq', async () => {
     const { read } = await start(libpqEnvironment);
 
     expect((await read()).status).toBe(404);
   });
 
-  test('runs no migration', async () => {
+  test('runs no migrations', async () => {
     const database = await createDatabase();
     const { read } = await start({ SVC_POSTGRES_DB: database.name });
 
@@ -175,21 +175,21 @@ describe('an instance', () => {
 });
 
 describe('after a freeze', () => {
-  test('the first request is answered, though PostgreSQL has closed the connection meanwhile', async () => {
+  test('the first request gets a response, although PostgreSQL has closed the connection', async () => {
     const { read, freeze, thaw } = await start();
     await read();
     await freeze();
     expect(await administrator.terminate(stage.database.name)).toBe(1);
-    // A freeze is longer than a session takes to end.
+    // A freeze is longer than the end of a session takes.
     await sleep(200);
 
-    const answer = read();
+    const response = read();
     thaw();
 
-    expect(await answer).toEqual(refusal('not_found_error', INSTANCE));
+    expect(await response).toEqual(refusal('not_found_error', INSTANCE));
   });
 
-  test('no connection is used that has lain idle for long, for it may be gone without a word', async () => {
+  test('no connection is used that was idle for long, because it may be lost unnoticed', async () => {
     const proxy = await startProxy(stage.database);
     const at = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
     const { read, freeze, thaw, signal } = await start(at, ['--import', CLOCK]);
@@ -198,30 +198,30 @@ describe('after a freeze', () => {
     signal('SIGUSR2');
     await freeze();
 
-    const answer = read(AFTER_THE_JUMP);
+    const response = read(AFTER_THE_JUMP);
     thaw();
 
-    expect((await answer).status).toBe(404);
+    expect((await response).status).toBe(404);
     expect(proxy.accepted).toBe(2);
     await proxy.stop();
   });
 
-  test('a token is refused at once when its key has been removed meanwhile', async () => {
+  test('a token is refused at once if its key was removed meanwhile', async () => {
     const { read, freeze, thaw, signal } = await start({}, ['--import', CLOCK]);
     expect((await read()).status).toBe(404);
     signal('SIGUSR2');
     await freeze();
     await stage.issuer.rotate();
 
-    const answer = read(AFTER_THE_JUMP);
+    const response = read(AFTER_THE_JUMP);
     thaw();
 
-    expect(await answer).toEqual(refusal('unauthorized_error', INSTANCE));
+    expect(await response).toEqual(refusal('unauthorized_error', INSTANCE));
   });
 });
 
-describe('with wrong settings', () => {
-  test('every call fails with all that is wrong, and without a value', async () => {
+describe('with invalid settings', () => {
+  test('every invocation fails with all faults and without values', async () => {
     const wrong = {
       SVC_OAUTH_ISSUER: '',
       SVC_BODY_LIMIT: 'unlimited',

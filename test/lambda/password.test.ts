@@ -9,7 +9,7 @@ import { readPassword } from '../../lib/postgres/hosts/connection-config.ts';
 
 const TOKEN = 'session-token';
 
-// What the AWS Parameters and Secrets extension answers: no secret without the token of the function.
+// The responses of the AWS Parameters and Secrets extension: no secret without the token of the function.
 const extension = createServer(({ url = '', headers }, response) => {
   if (headers['x-aws-parameters-secrets-token'] !== TOKEN) return response.writeHead(401).end();
   const secrets: Record<string, string> = { rds: '{"username":"svc","password":"p@ss"}', plain: 'pa"ss' };
@@ -37,11 +37,11 @@ afterAll(() => {
 const read = (passwordFrom?: string, sessionToken: string | undefined = TOKEN) =>
   readPassword({ password: 'given', passwordFrom, sessionToken });
 
-test('the password is that of the setting unless another place is named', async () => {
+test('the password is SVC_POSTGRES_PASSWORD by default', async () => {
   expect(await read()).toBe('given');
 });
 
-test('a file may hold the password, and a line feed after it', async () => {
+test('a file can contain the password, followed by a line feed', async () => {
   const file = join(folder, 'password');
   writeFileSync(file, ' first \n');
   expect(await read(file)).toBe(' first ');
@@ -50,16 +50,16 @@ test('a file may hold the password, and a line feed after it', async () => {
   expect(await read(file)).toBe('second');
 });
 
-test('a file that is not there is an error', async () => {
+test('a missing file is an error', async () => {
   await expect(read(join(folder, 'none'))).rejects.toThrow('ENOENT');
 });
 
-test('the extension may hold it, in JSON as RDS writes it or as it is', async () => {
+test('the extension can return the password, as text or in the JSON of RDS', async () => {
   expect(await read(`${address}rds`)).toBe('p@ss');
   expect(await read(`${address}plain`)).toBe('pa"ss');
 });
 
-test('a refusal of the extension is an error, without a word of the secret', async () => {
+test('a refusal of the extension is an error without the secret', async () => {
   await expect(read(`${address}none`)).rejects.toThrow('the password could not be read: the answer was 400');
   await expect(read(`${address}rds`, '')).rejects.toThrow(
     'the password could not be read: the answer was 401',

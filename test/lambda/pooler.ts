@@ -5,12 +5,12 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 
 const ROUNDS = 20;
@@ -65,7 +65,7 @@ test('functions share one session of PostgreSQL behind PgBouncer in transaction 
   await Promise.all([create, get, update, remove, list, ready].map((instance) => instance.stop()));
 });
 
-test('times are UTC with milliseconds and Z, whatever is set for the session that PgBouncer lends', async () => {
+test('times are UTC with milliseconds and Z with any settings of the session from PgBouncer', async () => {
   const { name } = stage.database;
   const administrator = await administer();
   await administrator.query(`ALTER DATABASE ${name} SET datestyle = 'German'`);
@@ -83,7 +83,7 @@ test('times are UTC with milliseconds and Z, whatever is set for the session tha
   expect(read).toEqual(created);
 });
 
-test('instances that migrate through PgBouncer at once all succeed, and leave nothing behind', async () => {
+test('concurrent migrations through PgBouncer all succeed, and leave nothing behind', async () => {
   const database = await createDatabase();
   const shared = await startPgBouncer(inject('postgres'), { poolSize: 3 });
   const behind = { ...database, host: shared.host, port: shared.port };
@@ -105,7 +105,7 @@ test('instances that migrate through PgBouncer at once all succeed, and leave no
   expect({ invalid, locks }).toEqual({ invalid: [], locks: [] });
 });
 
-test('without the setting PgBouncer refuses what a session of its own would be given', async () => {
+test('without the setting, PgBouncer refuses the options of a session', async () => {
   const get = await start('getUser', { SVC_POSTGRES_POOLER: 'none' });
 
   const { statusCode } = await call(get, 'getUser');
@@ -115,7 +115,7 @@ test('without the setting PgBouncer refuses what a session of its own would be g
   expect(await pooler.log()).toContain('unsupported startup parameter');
 });
 
-test('the password may come from a file, which is read at every connection', async () => {
+test('the password can come from a file, which is read at every connection', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-password-'));
   const file = join(folder, 'password');
   writeFileSync(file, 'wrong');
@@ -135,7 +135,7 @@ test('the password may come from a file, which is read at every connection', asy
   expect([statusCode, then]).toEqual([503, 404]);
 });
 
-/** All sessions in the database but those of the stage, which are idle at their own pool. */
+/** All sessions in the database except for those of the stage, which are idle in their own pool. */
 async function sessionsOfPooler(): Promise<number> {
   const administrator = await administer();
   const sessions = await administrator.countSessions(stage.database.name);

@@ -1,4 +1,4 @@
-// Writes the address of every module that a process loads into the file that LOADED names.
+// Writes the URL of every module that a process loads into the file that LOADED names.
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

@@ -51,7 +51,7 @@ test('with OpenTelemetry off and X-Ray on, each invocation is a subsegment of it
   daemon.close();
 });
 
-test('what its SDK says of itself is no line of its own on standard output', async () => {
+test('messages of its SDK are not lines of their own on standard output', async () => {
   const instance = await startFunction('getUser', {
     ...environmentOf(stage.database, stage.issuer),
     POWERTOOLS_TRACE_ENABLED: 'true',

@@ -16,7 +16,7 @@ const PAGES = [
   ...globSync('{lib,host}/**/README.md', { cwd: ROOT }),
 ];
 
-test.each(PAGES)('every file and folder that %s names is there', (page) => {
+test.each(PAGES)('every file and folder that %s names exists', (page) => {
   const named = [
     ...readFileSync(new URL(page, ROOT), 'utf8').matchAll(
       /`([\w./-]+\.ts|(?:handlers|lib|host|infra|events|test)\/[\w./-]*)`/g,
@@ -28,7 +28,7 @@ test.each(PAGES)('every file and folder that %s names is there', (page) => {
   expect(missing).toEqual([]);
 });
 
-/** In full, or as the end of a path. */
+/** The whole path, or its end. */
 function isThere(name: string): boolean {
   return files.some((file) => `/${file}`.endsWith(`/${name}`));
 }

@@ -20,7 +20,7 @@ const INSTALLED = /^Installing the packages with "npm ci"/;
 let folder: string;
 let runtime: string;
 
-/** A project with the real bootstrap and one package, which brings this Node and comes without a network. */
+/** A project with the real bootstrap and one package, which contains this Node and is installed without a network. */
 beforeAll(async () => {
   folder = openFolder();
   runtime = join(folder, 'node_modules/.bin/node');
@@ -48,7 +48,7 @@ afterAll(() => removeProject(folder));
 
 const dev = () => npm(folder, ['run', '--silent', 'dev']);
 
-test('the first run installs what is missing, and the scripts run with the Node that the project brings', async () => {
+test('the first run installs the packages, and the scripts run with the Node of the project', async () => {
   const first = await dev();
   const second = await dev();
 
@@ -56,7 +56,7 @@ test('the first run installs what is missing, and the scripts run with the Node 
   expect(second).toEqual({ ...FOUND, stderr: '' });
 });
 
-describe('every run mends, without installing anew,', () => {
+describe('every run repairs, without a new installation,', () => {
   beforeEach(async () => {
     await dev();
     rmSync(runtime);
@@ -66,7 +66,7 @@ describe('every run mends, without installing anew,', () => {
     expect(await dev()).toEqual({ ...FOUND, stderr: '' });
   });
 
-  test('a link that leads nowhere', async () => {
+  test('a broken link', async () => {
     symlinkSync('../gone/bin/node', runtime);
 
     expect(await dev()).toEqual({ ...FOUND, stderr: '' });
@@ -74,7 +74,7 @@ describe('every run mends, without installing anew,', () => {
 
   test.each([
     ['an older Node in its place', '#!/bin/sh\necho v20.20.2\n'],
-    ['a later Node in its place, where there is a 24', '#!/bin/sh\necho v26.10.0\n'],
+    ['a later Node in its place, if a 24 is installed', '#!/bin/sh\necho v26.10.0\n'],
     ['a program of another system in its place', '\xcf\xfa\xed\xfe'],
     ['a program that fails in its place', '#!/bin/sh\nexit 1\n'],
   ])('%s', async (_what, content) => {
@@ -84,12 +84,12 @@ describe('every run mends, without installing anew,', () => {
   });
 });
 
-describe('every run installs anew', () => {
+describe('every run installs again', () => {
   beforeEach(dev);
 
   test.each([
-    ['where the list of packages was cut off', () => writeFileSync(list(), '{"packages":{"node_mod')],
-    ['where there is no list of packages', () => rmSync(list())],
+    ['if the list of packages is truncated', () => writeFileSync(list(), '{"packages":{"node_mod')],
+    ['if the list of packages is missing', () => rmSync(list())],
   ])('%s', async (_what, damage) => {
     damage();
 
@@ -101,7 +101,7 @@ describe('every run installs anew', () => {
   }
 });
 
-test('of two runs that start at once one installs, and both find it', async () => {
+test('of two runs that start at once one installs, and both have the packages', async () => {
   rmSync(join(folder, 'node_modules'), { recursive: true });
 
   const both = await Promise.all([dev(), dev()]);
@@ -110,7 +110,7 @@ test('of two runs that start at once one installs, and both find it', async () =
   expect(both.filter(({ stderr }) => stderr.includes('  installed in '))).toHaveLength(1);
 });
 
-test('what npm says of an installation that fails is told, and the next run tries anew', async () => {
+test('a failed installation prints the output of npm, and the next run tries again', async () => {
   const lists = ['package.json', 'package-lock.json'].map((name) => join(folder, name));
   const contents = lists.map((file) => readFileSync(file, 'utf8'));
   const [project, lock] = contents.map((content) => JSON.parse(content));

@@ -1,16 +1,16 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { startBuiltService } from '../stage/built-service.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 
-/** A defect that a signal brings about, of a host that is otherwise as it was built. */
+/** A defect that a signal causes, in a host that is otherwise as built. */
 const brokenBy = (statement: string) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2', () => { ${statement} })`)}`,
 });
 
 test.each([
-  ['an error that nobody catches', "throw new Error('no mail to ada@example.com')", 'no mail to ***'],
-  ['a rejection that nobody handles', "Promise.reject(new Error('a defect'))", 'a defect'],
-  ['a value that is thrown and is no error', "throw 'a text'", 'thrown: a text'],
+  ['an uncaught error', "throw new Error('no mail to ada@example.com')", 'no mail to ***'],
+  ['an unhandled rejection', "Promise.reject(new Error('a defect'))", 'a defect'],
+  ['a thrown value that is not an Error', "throw 'a text'", 'thrown: a text'],
 ])(
   '%s ends the process with exit code 1, and its cause is the last line of the log',
   async (_, statement, message) => {

@@ -31,9 +31,9 @@ describe('the development token issuer', () => {
 
   async function askForToken(form: Record<string, string>, headers: Record<string, string> = {}) {
     const body = new URLSearchParams(form);
-    const answer = await fetch(issuer.tokenEndpoint, { method: 'POST', body, headers });
-    const reply = (await answer.json()) as { access_token: string; scope?: string };
-    return { status: answer.status, headers: answer.headers, body: reply };
+    const response = await fetch(issuer.tokenEndpoint, { method: 'POST', body, headers });
+    const reply = (await response.json()) as { access_token: string; scope?: string };
+    return { status: response.status, headers: response.headers, body: reply };
   }
 
   async function verify(token: string) {
@@ -43,7 +43,7 @@ describe('the development token issuer', () => {
 
   const grant = { grant_type: 'client_credentials' };
 
-  test('gives a client an RS256 token whose audience is followed by its roles', async () => {
+  test('issues a client an RS256 token with its audience and its roles', async () => {
     const { status, headers, body } = await askForToken({
       ...grant,
       client_id: 'billing',
@@ -64,7 +64,7 @@ describe('the development token issuer', () => {
     expect(payload.exp).toBe((payload.iat ?? 0) + 3600);
   });
 
-  test('takes the client id from HTTP Basic, decoded as RFC 6749 wants it', async () => {
+  test('accepts the client id by HTTP Basic, decoded as RFC 6749 requires', async () => {
     const credentials = Buffer.from('billing%3Aeu:secret').toString('base64');
     const { status, body } = await askForToken(grant, { Authorization: `Basic ${credentials}` });
 
@@ -72,7 +72,7 @@ describe('the development token issuer', () => {
     expect(decodeJwt(body.access_token).sub).toBe('billing:eu');
   });
 
-  test('gives the roles that the scope asks for', async () => {
+  test('issues the roles that the scope names', async () => {
     const { body } = await askForToken({ ...grant, client_id: 'billing', scope: 'api.superuser users.read' });
 
     expect(decodeJwt(body.access_token).aud).toEqual([audience, 'api.superuser', 'users.read']);
@@ -85,29 +85,29 @@ describe('the development token issuer', () => {
     ['another grant', { grant_type: 'password', client_id: 'billing' }, 400, 'unsupported_grant_type'],
     ['an unknown scope', { ...grant, client_id: 'billing', scope: 'users.raed' }, 400, 'invalid_scope'],
   ])('refuses %s', async (_case, form, status, error) => {
-    const answer = await askForToken(form as Record<string, string>);
+    const response = await askForToken(form as Record<string, string>);
 
-    expect(answer).toMatchObject({ status, body: { error, error_description: expect.any(String) } });
-    expect(answer.headers.has('www-authenticate')).toBe(status === 401);
+    expect(response).toMatchObject({ status, body: { error, error_description: expect.any(String) } });
+    expect(response.headers.has('www-authenticate')).toBe(status === 401);
   });
 
-  test('refuses a body that is no form', async () => {
-    const answer = await fetch(issuer.tokenEndpoint, {
+  test('refuses a body that is not a form', async () => {
+    const response = await fetch(issuer.tokenEndpoint, {
       method: 'POST',
       body: 'grant_type=client_credentials',
     });
 
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: 'invalid_request' });
   });
 
   test.each(['openid-configuration', 'oauth-authorization-server'])(
     'publishes its metadata as %s',
     async (name) => {
-      const answer = await fetch(`${issuer.issuer}/.well-known/${name}`);
+      const response = await fetch(`${issuer.issuer}/.well-known/${name}`);
 
-      expect(answer.status).toBe(200);
-      expect(await answer.json()).toMatchObject({
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({
         issuer: issuer.issuer,
         token_endpoint: issuer.tokenEndpoint,
         jwks_uri: issuer.jwksUri,
@@ -127,7 +127,7 @@ describe('the development token issuer', () => {
     expect(issuer.issuer).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   });
 
-  test('keeps its key in a private file, so that tokens outlive a restart', async () => {
+  test('stores its key in a private file, so that tokens stay valid after a restart', async () => {
     const keyFile = join(folder, 'keys', 'issuer.json');
     const first = await startTokenIssuer({ audience, port: 0, keyFile });
     const token = await first.issueToken({ clientId: 'billing', roles: ['users.read'], expiresIn: 60 });
@@ -150,7 +150,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   afterAll(async () => {
-    // Where the server's account could not reach the folder, a link in its place leads to the data.
+    // If PostgreSQL's account cannot access the folder, a link in its place leads to the data.
     await rm(await realpath(dataFolder), { recursive: true, force: true });
   });
 
@@ -170,7 +170,7 @@ describe('the embedded PostgreSQL', () => {
     }
   }
 
-  test('answers on 127.0.0.1, leaves no process behind, and keeps its data for the next start', async () => {
+  test('listens on 127.0.0.1, leaves no process behind, and keeps its data for the next start', async () => {
     const first = await startPostgres({ dataFolder, settings: hastySettings });
     const [version] = await ask(first, 'SHOW server_version_num');
     await ask(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
@@ -195,7 +195,7 @@ describe('the embedded PostgreSQL', () => {
     await first.stop();
   });
 
-  test('ends when its launcher is killed, and starts again from what that left', async () => {
+  test('ends when its launcher is killed, and starts again from the files that remain', async () => {
     const options = JSON.stringify({ dataFolder, settings: hastySettings });
     const script = `
       const { startPostgres } = await import(${JSON.stringify(postgresModule)});
@@ -217,7 +217,7 @@ describe('the embedded PostgreSQL', () => {
     await next.stop();
   });
 
-  test('starts after a crash whose lock file names a process that is another program now', async () => {
+  test('starts after a crash if its lock file names a process that is now another program', async () => {
     const crashed = await startPostgres({ dataFolder, settings: hastySettings });
     const lockFile = join(await realpath(dataFolder), 'cluster', 'postmaster.pid');
     process.kill(crashed.processId, 'SIGKILL');
@@ -235,7 +235,7 @@ describe('the embedded PostgreSQL', () => {
     expect(stillThere).toBe(true);
   });
 
-  test('says what is in the log of a server that cannot start', async () => {
+  test('reports the log of a PostgreSQL that cannot start', async () => {
     const start = startPostgres({ dataFolder, settings: { ...hastySettings, shared_buffers: 'none' } });
 
     await expect(start).rejects.toThrow(/shared_buffers/);

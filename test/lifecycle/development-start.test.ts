@@ -11,29 +11,29 @@ beforeAll(() => {
 
 afterAll(() => removeProject(folder));
 
-/** Starts the built host without its settings: that it names them shows that it runs. */
+/** Starts the built host without settings. It runs if it names them. */
 const start = () => npm(folder, ['start', '--silent']);
 
 const BUILDING = 'Building dist/\n';
 const NAMES_SETTINGS = expect.stringMatching(/^(?!Building).*SVC_OAUTH_ISSUER/s);
 
-// In this order: each state is what the one before has left.
+// In this order: each test starts from the state that the test before has left.
 
-test('npm start builds what is not built, and runs it', { timeout: 60_000 }, async () => {
+test('npm start builds a missing build, and runs it', { timeout: 60_000 }, async () => {
   const { code, stderr } = await start();
 
   expect({ code, begin: stderr.slice(0, BUILDING.length) }).toEqual({ code: 1, begin: BUILDING });
   expect(stderr.slice(BUILDING.length)).toEqual(NAMES_SETTINGS);
 });
 
-test('what is up to date is run as it is', async () => {
+test('a current build is run without building', async () => {
   const before = statSync(join(folder, 'dist/built')).ino;
 
   expect(await start()).toEqual({ code: 1, stdout: '', stderr: NAMES_SETTINGS });
   expect(statSync(join(folder, 'dist/built')).ino).toBe(before);
 });
 
-test('what is made of the packages below infra/ makes no build stale', async () => {
+test('files that are generated from packages below infra/ do not make a build stale', async () => {
   const later = Date.now() / 1000 + 60;
   for (const folderOfPackage of ['infra/client', 'infra/lambda']) {
     const made = join(folder, folderOfPackage, 'dist');
@@ -44,7 +44,7 @@ test('what is made of the packages below infra/ makes no build stale', async () 
   expect(await start()).toEqual({ code: 1, stdout: '', stderr: NAMES_SETTINGS });
 });
 
-test('a source that is newer than the build is built before it runs', { timeout: 60_000 }, async () => {
+test('a build older than a source is built again before it runs', { timeout: 60_000 }, async () => {
   appendFileSync(join(folder, 'host/main.ts'), "\nprocess.stdout.write('changed\\n');\n");
 
   const { stdout, stderr } = await start();
@@ -53,7 +53,7 @@ test('a source that is newer than the build is built before it runs', { timeout:
   expect(stderr).toMatch(/^Building dist\/\n/);
 });
 
-test('a build that does not succeed is told, and nothing is run', { timeout: 60_000 }, async () => {
+test('a failed build is reported, and nothing is run', { timeout: 60_000 }, async () => {
   const file = join(folder, 'host/broken.ts');
   appendFileSync(join(folder, 'host/main.ts'), "\nimport './broken.ts';\n");
   appendFileSync(file, 'export const = 1;\n');
@@ -68,7 +68,7 @@ test('a build that does not succeed is told, and nothing is run', { timeout: 60_
   expect(mended).toMatchObject({ stdout: 'changed\n', stderr: expect.stringMatching(/^Building dist\//) });
 });
 
-test('without sources and packages npm start runs what is there', async () => {
+test('without sources and packages, npm start runs the build', async () => {
   for (const name of ['handlers', 'host', 'lib', 'infra', 'node_modules', 'esbuild.config.mjs']) {
     rmSync(join(folder, name), { recursive: true });
   }
@@ -76,7 +76,7 @@ test('without sources and packages npm start runs what is there', async () => {
   expect(await start()).toEqual({ code: 1, stdout: 'changed\n', stderr: NAMES_SETTINGS });
 });
 
-test('without sources and a build npm start says so', async () => {
+test('without sources and a build, npm start reports that', async () => {
   rmSync(join(folder, 'dist'), { recursive: true });
 
   const { code, stdout, stderr } = await start();

@@ -1,17 +1,17 @@
 #!/bin/sh
-# A newcomer's first minutes: in a fresh clone, with the version of npm that is named, `npm run dev` to its banner, and
-# one file of tests. Ends with `N passed, N failed`, as the tests do.
+# The first steps in a fresh clone, with the named version of npm: `npm run dev` to its banner, and one file of tests.
+# Ends with `N passed, N failed`, as the tests do.
 set -eu
 
 version=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
-# The account of PostgreSQL has to get in: else its data would lie elsewhere, and be left there.
+# The account of PostgreSQL needs access to the folder. Otherwise its data would be elsewhere, and stay there.
 chmod 755 "$folder"
 dev=
 trap '[ -z "$dev" ] || kill "$dev" 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
 
-# As a clone has it; the repository may belong to somebody else, of whom git would not clone.
+# As in any clone. The repository may belong to another account, from which git refuses to clone.
 mkdir "$folder/clone"
 git -c "safe.directory=$root" -C "$root" archive HEAD | tar -x -C "$folder/clone"
 npm install --silent --no-audit --no-fund --prefix "$folder/npm" "npm@$version"

@@ -19,10 +19,10 @@ type Development = Awaited<ReturnType<typeof startDevelopment>>;
 const settingsIn = (text: string): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/^ *(SVC_\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
 
-/** That of macOS, 3.2, knows no bracketed paste. */
+/** Bash 3.2, that of macOS, does not support bracketed paste. */
 const isOldBash = (shell: string) => shell === 'bash' && process.platform === 'darwin';
 
-/** The lines that are to be pasted: from the first command on. */
+/** The lines to paste: from the first command to the end. */
 const commandsIn = (banner: string) => /^curl .*^curl [^\n]*$/ms.exec(banner)?.[0] ?? '';
 
 describe('npm run dev', { timeout: 60_000 }, () => {
@@ -36,7 +36,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
 
   afterAll(() => development.stop());
 
-  test('names the service, its documentation, its database, and the settings for another service beside it', () => {
+  test('prints the service, its documentation, its database, and the settings for another service beside it', () => {
     const [, url, port] = /(http:\/\/127\.0\.0\.1:(\d+))$/m.exec(banner) ?? [];
     const [, issuer] = /SVC_OAUTH_ISSUER=(\S+)/.exec(banner) ?? [];
     const [, database] = /SVC_POSTGRES_PORT=(\d+)/.exec(banner) ?? [];
@@ -59,22 +59,22 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     ]);
   });
 
-  test('another service with the printed settings takes the printed token', async () => {
+  test('another service with the printed settings accepts the printed token', async () => {
     const settings = settingsIn(banner);
     const token = /^TOKEN=(.*)$/m.exec(banner)?.[1];
     const host = await startHost(readSettings({ ...settings, SVC_PORT: '0' }), {
       logTo: openSync(devNull, 'a'),
     });
 
-    const answer = await fetch(`${host.url}/api/v1/users/`, {
+    const response = await fetch(`${host.url}/api/v1/users/`, {
       headers: { Authorization: `Bearer ${token}` },
     });
     await host.shutDown();
 
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
   });
 
-  test('.env.example has the same settings, with the ports that npm run dev prefers', () => {
+  test('.env.example has the same settings, with the preferred ports of npm run dev', () => {
     const command = 'set -a; . ./.env.example; env';
     const exported = execFileSync('sh', ['-c', command], { cwd: ROOT, encoding: 'utf8', env: {} });
 
@@ -87,7 +87,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     });
   });
 
-  // A terminal in its plain mode takes lines of no more than 1024 bytes on some systems.
+  // On some systems a terminal in canonical mode accepts lines of at most 1024 bytes.
   test('prints no line that a terminal would cut off', () => {
     expect(Math.max(...banner.split('\n').map(({ length }) => length))).toBeLessThan(1024);
   });
@@ -101,7 +101,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   ].filter(({ shell, bracketed }) => isInstalled(shell) && !(isOldBash(shell) && bracketed));
 
   test.each(shells)(
-    'its commands work when $shell is given them at once (bracketed: $bracketed)',
+    'prints commands that $shell can run pasted all at once (bracketed: $bracketed)',
     async ({ command, bracketed }) => {
       const before = development.printed().length;
       const shell = startShell(command);
@@ -131,7 +131,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   );
 });
 
-describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
+describe('npm run dev with other settings', { timeout: 60_000 }, () => {
   let development: Development | undefined;
 
   afterEach(async () => {
@@ -148,7 +148,7 @@ describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
     ...(hasIPv6 ? [['::1', '[::1]'] as const, ['::', '[::1]'] as const] : []),
   ] as const;
 
-  test.each(addresses)('listens on SVC_HOST=%s, and its commands reach it there', async (host, written) => {
+  test.each(addresses)('listens on SVC_HOST=%s, and its commands reach it', async (host, written) => {
     development = await startDevelopment({ SVC_HOST: host });
     const banner = await development.untilBanner();
     const shell = startShell(['sh', '-i']);
@@ -163,17 +163,17 @@ describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
     );
   });
 
-  test('says what it waits for, once for each cause, while its PostgreSQL is away', async () => {
+  test('prints once per cause what it waits for while its PostgreSQL is unavailable', async () => {
     const port = await freePort();
     development = await startDevelopment({ SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(port) });
     const { printed } = development;
-    const told = () => printed().match(/(?<=^ {2})waiting for .*(?=\n)/gm) ?? [];
-    await until('what it waits for', () => told().length > 0);
+    const causes = () => printed().match(/(?<=^ {2})waiting for .*(?=\n)/gm) ?? [];
+    await until('what it waits for', () => causes().length > 0);
     await using _server = await startSilentServer(port);
-    await until('another cause', () => told().length > 1);
+    await until('another cause', () => causes().length > 1);
 
     const place = `waiting for PostgreSQL at 127.0.0.1:${port}: not ready:`;
-    expect(told()).toEqual([
+    expect(causes()).toEqual([
       `${place} connect ECONNREFUSED 127.0.0.1:${port}`,
       `${place} PostgreSQL did not answer in time`,
     ]);
@@ -191,8 +191,8 @@ describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
       { SVC_HOST: 'nowhere.invalid' },
       /^The service cannot listen: .* See SVC_HOST, /m,
     ],
-    ['a setting that is none', { SVC_LOG_LEVEL: 'loud' }, /SVC_LOG_LEVEL/],
-  ])('ends with exit code 1, naming the setting, for %s', async (_case, variables, message) => {
+    ['an invalid value', { SVC_LOG_LEVEL: 'loud' }, /SVC_LOG_LEVEL/],
+  ])('ends with exit code 1 and names the setting for %s', async (_case, variables, message) => {
     development = await startDevelopment(variables);
 
     expect(await development.exited).toBe(1);
@@ -200,7 +200,7 @@ describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
     expect(development.errors()).not.toMatch(/\n +at /);
   });
 
-  test('names a free port when its own is taken', async () => {
+  test('prints a free port if its own is taken', async () => {
     const port = await freePort();
     await using _server = await startSilentServer(port, '0.0.0.0');
     development = await startDevelopment({ SVC_PORT: String(port) });
@@ -215,7 +215,7 @@ describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
     );
   });
 
-  test('Ctrl-C ends all that it started, in the opposite order', async () => {
+  test('ends everything that it started, in reverse order, after Ctrl-C', async () => {
     development = await startDevelopment();
     await development.untilBanner();
     const code = await development.stop();
@@ -229,7 +229,7 @@ describe('npm run dev with settings of its own', { timeout: 60_000 }, () => {
   });
 });
 
-/** A server that takes connections and says nothing. */
+/** A server that accepts connections and sends nothing. */
 async function startSilentServer(port: number, host = '127.0.0.1') {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => sockets.add(socket)).listen(port, host);

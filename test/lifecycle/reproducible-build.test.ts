@@ -22,7 +22,7 @@ const COMMITTER = {
 
 const parents: string[] = [];
 
-/** A clone of a commit with all sources, built: its hash, and those of its files by their paths in `dist/`. */
+/** A clone of a commit with all sources, built: its hash, and the hashes of the files in `dist/` by path. */
 async function buildClone(path: string) {
   const parent = openFolder();
   parents.push(parent);
@@ -41,7 +41,7 @@ async function buildClone(path: string) {
   return { folder, commit: stdout.trim(), hashes: Object.fromEntries(hashes.sort()) };
 }
 
-describe('two builds of a commit, in folders of different depths,', { timeout: 60_000 }, () => {
+describe('two builds of a commit in folders of different depths', { timeout: 60_000 }, () => {
   let builds: Awaited<ReturnType<typeof buildClone>>[];
 
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe('two builds of a commit, in folders of different depths,', { timeout: 6
 
   afterAll(() => parents.forEach(removeProject));
 
-  test('have the same bytes', () => {
+  test('are identical byte for byte', () => {
     const [one, other] = builds;
     expect(Object.keys(one?.hashes ?? {}).length).toBeGreaterThan(100);
     expect(other?.hashes).toEqual(one?.hashes);
@@ -67,7 +67,7 @@ describe('two builds of a commit, in folders of different depths,', { timeout: 6
     expect(having('dist/functions/getUser/**/*.mjs')).toHaveLength(1);
   });
 
-  test('name no folder of the machine', () => {
+  test('contain no folder of the machine', () => {
     const { folder = '' } = builds[0] ?? {};
     const named = globSync('dist/**/*.{mjs,map}', { cwd: folder }).filter((file) =>
       readFileSync(join(folder, file), 'utf8').includes(folder),

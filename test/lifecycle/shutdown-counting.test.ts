@@ -11,7 +11,7 @@ afterEach(() => service.remove());
 
 const users = '/api/v1/users/';
 
-/** A create whose body of `length` bytes is still to come. */
+/** A create whose body of `length` bytes is not sent yet. */
 async function beginCreate(length: number) {
   const connection = await connectTo(service.url);
   connection.send(
@@ -36,11 +36,11 @@ test('a request to /ready is not counted', async () => {
   await probe;
   await lock.release();
 
-  // The drain ended while the probe was waiting, and so before that was refused.
+  // The drain ended while the probe was waiting, so the host refused connections before.
   expect(service.lines()[before]).toMatchObject({ event: 'shutdown_drained' });
 });
 
-test('a connection without a whole request is not counted', async () => {
+test('a connection without a complete request is not counted', async () => {
   service = await startBuiltService();
   const idle = await connectTo(service.url);
   idle.send(written('GET /health', [['Host', 'localhost']]));
@@ -57,7 +57,7 @@ test('a connection without a whole request is not counted', async () => {
   for (const connection of [idle, silent, unfinished]) expect(await connection.rest()).toBe('');
 });
 
-test('a request whose body is still to come is counted, and served when it has come', async () => {
+test('a request with an incomplete body is counted, and served when the body is complete', async () => {
   service = await startBuiltService();
   const body = JSON.stringify({ email: 'slowly@example.com' });
   const connection = await beginCreate(body.length);
@@ -67,14 +67,14 @@ test('a request whose body is still to come is counted, and served when it has c
   expect(drainEvents(service)).toEqual([]);
   connection.send(body);
 
-  const answer = await connection.answer();
-  expect(answer).toMatchObject({ status: 201, body: { email: 'slowly@example.com' } });
+  const response = await connection.answer();
+  expect(response).toMatchObject({ status: 201, body: { email: 'slowly@example.com' } });
   expect(await connection.rest()).toBe('');
   expect(await service.exited).toEqual({ code: 0, signal: null });
   expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
 });
 
-test('a request is counted until its handler has ended, also when its caller has left', async () => {
+test('a request is counted until its handler has ended, also if its client has disconnected', async () => {
   service = await startBuiltService();
   const created = await service.call('POST', users, { email: 'left@example.com' });
   const { id } = (await created.json()) as { id: string };
@@ -94,7 +94,7 @@ test('a request is counted until its handler has ended, also when its caller has
   expect(service.events('user_updated')).toHaveLength(1);
 });
 
-test('a request that was answered or refused before is counted no more', async () => {
+test('a request is not counted after its response or refusal', async () => {
   service = await startBuiltService();
   await service.call('POST', users, { email: 'answered@example.com' });
   await service.call('POST', users, { email: 'answered@example.com' });

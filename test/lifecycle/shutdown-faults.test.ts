@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
-import { holdMigrations, untilMigrationsAreAskedFor, untilUnderWay } from '../stage/locks.ts';
+import { holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const inOrder = { code: 0, signal: null };
 
-/** Starts a host that need not become ready. */
+/** Starts a host without waiting until it is ready. */
 async function start(variables: Readonly<Record<string, string>>): Promise<BuiltHost> {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const host = await startBuiltHost({ ...environmentOf(database, issuer), ...variables });
@@ -26,7 +26,7 @@ async function start(variables: Readonly<Record<string, string>>): Promise<Built
   return host;
 }
 
-test('a hung query does not hold up the exit, and ends in PostgreSQL', async () => {
+test('a hung query does not delay the exit, and is cancelled in PostgreSQL', async () => {
   const service = await startBuiltService({
     SVC_POSTGRES_STATEMENT_TIMEOUT: '60',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5',
@@ -50,7 +50,7 @@ test('a hung query does not hold up the exit, and ends in PostgreSQL', async () 
   await untilUnderWay(0, service.database, 3);
 });
 
-test('a PostgreSQL that is away from the start does not hold up the exit', async () => {
+test('a PostgreSQL that was never available does not delay the exit', async () => {
   const host = await start({
     SVC_POSTGRES_HOST: '127.0.0.1',
     SVC_POSTGRES_PORT: String(await freePort()),
@@ -64,7 +64,7 @@ test('a PostgreSQL that is away from the start does not hold up the exit', async
   expect(host.errors()).toBe('');
 });
 
-test('migrations that wait for another instance do not hold up the exit', async () => {
+test('migrations that wait for another instance do not delay the exit', async () => {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   cleanUps.push(issuer.stop, database.drop);
   const lock = await holdMigrations(database);
@@ -72,7 +72,7 @@ test('migrations that wait for another instance do not hold up the exit', async 
   const host = await startBuiltHost(environmentOf(database, issuer));
   cleanUps.push(host.remove);
   await host.untilListening();
-  await untilMigrationsAreAskedFor(database);
+  await untilMigrationsWait(database);
   const { seconds, ...exit } = await endedBy('SIGTERM', host);
 
   expect(exit).toEqual(inOrder);
@@ -81,13 +81,13 @@ test('migrations that wait for another instance do not hold up the exit', async 
   expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
 });
 
-test('an identity provider that never answers does not hold up the exit', async () => {
+test('an identity provider that never responds does not delay the exit', async () => {
   const provider = await startIssuer();
   provider.answer(() => {});
   cleanUps.push(provider.stop);
   const host = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
   await host.untilEvent('database_migrated');
-  await until('the keys are asked for', () => provider.fetches > 0, { every: 5 });
+  await until('the keys are fetched', () => provider.fetches > 0, { every: 5 });
   const { seconds, ...exit } = await endedBy('SIGTERM', host);
 
   expect(provider.fetches).toBe(1);
@@ -96,8 +96,8 @@ test('an identity provider that never answers does not hold up the exit', async 
   expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
 });
 
-test('a signal that comes before the process listens ends it in order', async () => {
-  // The signal is sent as soon as somebody hears it, which is before the host is even loaded.
+test('a signal before the process listens ends it in order', async () => {
+  // The signal is sent as soon as a handler is registered, before the host is loaded.
   const sendEarly = `process.on('newListener', (name) => {
     if (name === 'SIGTERM') setImmediate(() => process.kill(process.pid, 'SIGTERM'));
   });`;
@@ -109,7 +109,7 @@ test('a signal that comes before the process listens ends it in order', async ()
   expect(host.errors()).toBe('');
 });
 
-test('a signal at any moment of the start ends the process, in order once it can be heard', async () => {
+test('a signal at any moment of the start ends the process, in order if its handler is registered', async () => {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   cleanUps.push(issuer.stop, database.drop);
   for (const delay of [0, 30, 60, 100, 150, 200, 300, 450]) {
@@ -120,7 +120,7 @@ test('a signal at any moment of the start ends the process, in order once it can
 
     expect(seconds).toBeLessThan(3);
     expect(host.errors()).toBe('');
-    // Before a process hears signals, they end it; then nothing can have been served yet.
+    // Without a handler the signal ends the process. It cannot have served a request by then.
     if (signal === null) expect([code, drainEvents(host).length]).toEqual([0, 1]);
     else expect([signal, host.printed()]).toEqual(['SIGTERM', '']);
   }

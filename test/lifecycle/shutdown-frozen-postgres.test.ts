@@ -9,7 +9,7 @@ import { environmentOf } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
-describe('a PostgreSQL that is frozen', () => {
+describe('a frozen PostgreSQL', () => {
   let postgres: Awaited<ReturnType<typeof startDisposablePostgres>>;
   let issuer: Awaited<ReturnType<typeof startIssuer>>;
   let host: BuiltHost;
@@ -27,7 +27,7 @@ describe('a PostgreSQL that is frozen', () => {
     await Promise.all([postgres.stop(), issuer.stop()]);
   });
 
-  /** Starts a host with some connections in its pool. */
+  /** Starts a host with open connections in its pool. */
   async function start(variables: Variables = {}) {
     const database = { ...postgres, drop: async () => [] };
     host = await startBuiltHost({
@@ -42,7 +42,7 @@ describe('a PostgreSQL that is frozen', () => {
     return call;
   }
 
-  test('does not hold up the exit of an idle process', async () => {
+  test('does not delay the exit of an idle process', async () => {
     await start();
     await postgres.freeze();
     const { seconds, ...exit } = await endedBy('SIGTERM', host);
@@ -53,7 +53,7 @@ describe('a PostgreSQL that is frozen', () => {
     expect(host.errors()).toBe('');
   });
 
-  test('does not hold up the exit while connections to it are being opened', async () => {
+  test('does not delay the exit while connections to it are being opened', async () => {
     const call = await start({ SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
     await postgres.freeze();
     const hung = Array.from({ length: 15 }, () => call('GET', '/api/v1/users/'));
@@ -66,7 +66,7 @@ describe('a PostgreSQL that is frozen', () => {
     expect(new Set(statuses)).toEqual(new Set([503]));
   });
 
-  test('does not hold up the exit longer than the drain, with requests in flight', async () => {
+  test('delays the exit by the drain at most, with requests in flight', async () => {
     const call = await start();
     await postgres.freeze();
     const hung = Array.from({ length: 8 }, () => call('GET', '/api/v1/users/'));
@@ -80,7 +80,7 @@ describe('a PostgreSQL that is frozen', () => {
     expect(host.errors()).toBe('');
   });
 
-  test('does not hold up the exit longer than that with a collector that hangs as well', async () => {
+  test('delays the exit by the drain at most, with a collector that hangs as well', async () => {
     const receiver = await startOtlpReceiver();
     receiver.answer(() => {});
     const call = await start({

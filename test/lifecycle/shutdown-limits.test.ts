@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { refusal, TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { refusal, TIMESTAMP } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
@@ -24,49 +24,49 @@ const timedOut = (inFlight: number) => ({
 
 const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
 
-/** Starts, holds three requests at a locked table, and ends: how that went, and how the three were answered. */
+/** Holds three requests at a locked table and stops the service. Resolves with its log and the three responses. */
 async function endWithThreeHeld(variables: Variables) {
   service = await startBuiltService({ ...patient, ...variables });
   const lock = await holdUsers(service.database);
   const held = Array.from({ length: 3 }, () => service.call('GET', users));
   await untilUnderWay(2, service.database);
   const ended = await endedBy('SIGTERM', service);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     held.map(async (request) => {
       const response = await request;
       return { status: response.status, body: await response.json() };
     }),
   );
-  // The table is still locked: nothing but their end can have stopped them.
+  // The table is still locked, so only the shutdown can have stopped them.
   await untilUnderWay(0, service.database, 3);
   await lock.release();
-  return { ...ended, answers };
+  return { ...ended, responses };
 }
 
 const { status, body } = refusal('service_unavailable_error', users);
 const threeRefused = Array.from({ length: 3 }, () => ({ status, body }));
 
-test('when SVC_SHUTDOWN_DRAIN_TIMEOUT passes, what is left is counted, cancelled, and stopped in PostgreSQL', async () => {
-  const { seconds, answers, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' });
+test('after SVC_SHUTDOWN_DRAIN_TIMEOUT remaining requests are counted, cancelled, and stopped in PostgreSQL', async () => {
+  const { seconds, responses, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' });
 
   expect(exit).toEqual({ code: 0, signal: null });
   expect(seconds).toBeGreaterThan(0.7);
   expect(seconds).toBeLessThan(2.7);
   expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
   expect(service.errors()).toBe('');
 });
 
-test.each(['0', '-1'])('SVC_SHUTDOWN_DRAIN_TIMEOUT=%s skips the wait', async (timeout) => {
-  const { seconds, answers, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: timeout });
+test.each(['0', '-1'])('SVC_SHUTDOWN_DRAIN_TIMEOUT=%s ends the drain at once', async (timeout) => {
+  const { seconds, responses, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: timeout });
 
   expect(exit).toEqual({ code: 0, signal: null });
   expect(seconds).toBeLessThan(2);
   expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
 });
 
-test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 with no request in flight is a clean drain', async () => {
+test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 without a request in flight is a clean drain', async () => {
   service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0' });
   const { seconds, ...exit } = await endedBy('SIGTERM', service);
 
@@ -75,8 +75,8 @@ test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 with no request in flight is a clean drain', 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('a SVC_SHUTDOWN_SERVER_TIMEOUT that is shorter cancels the requests, and the drain reports success', async () => {
-  const { seconds, answers, ...exit } = await endWithThreeHeld({
+test('a shorter SVC_SHUTDOWN_SERVER_TIMEOUT cancels the requests, and the drain is reported as complete', async () => {
+  const { seconds, responses, ...exit } = await endWithThreeHeld({
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '20',
   });
@@ -85,21 +85,21 @@ test('a SVC_SHUTDOWN_SERVER_TIMEOUT that is shorter cancels the requests, and th
   expect(seconds).toBeGreaterThan(0.7);
   expect(seconds).toBeLessThan(2.7);
   expect(drainEvents(service)).toEqual([drained]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
 });
 
-test('a SVC_SHUTDOWN_SERVER_TIMEOUT that is longer changes nothing', async () => {
-  const { seconds, answers } = await endWithThreeHeld({
+test('a longer SVC_SHUTDOWN_SERVER_TIMEOUT has no effect', async () => {
+  const { seconds, responses } = await endWithThreeHeld({
     SVC_SHUTDOWN_SERVER_TIMEOUT: '10',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7',
   });
 
   expect(seconds).toBeLessThan(2.7);
   expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(answers).toEqual(threeRefused);
+  expect(responses).toEqual(threeRefused);
 });
 
-test('SVC_SHUTDOWN_SERVER_TIMEOUT counts from the start of the drain, after the delay', async () => {
+test('SVC_SHUTDOWN_SERVER_TIMEOUT begins with the drain, after the delay', async () => {
   const { seconds } = await endWithThreeHeld({
     SVC_SHUTDOWN_READINESS_DELAY: '1',
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.5',
@@ -110,7 +110,7 @@ test('SVC_SHUTDOWN_SERVER_TIMEOUT counts from the start of the drain, after the 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('cancelled are also requests that wait for a connection or for their body', async () => {
+test('requests that wait for a connection or for their body are cancelled, too', async () => {
   service = await startBuiltService({
     ...patient,
     SVC_POSTGRES_POOL_SIZE: '1',
@@ -139,7 +139,7 @@ test('cancelled are also requests that wait for a connection or for their body',
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('cancelled are also requests that wait for the keys of the identity provider', async () => {
+test('requests that wait for the keys of the identity provider are cancelled, too', async () => {
   const provider = await startIssuer();
   provider.answer(() => {});
   service = await startBuiltService({

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { refusal, TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { refusal, TIMESTAMP } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { until } from '../stage/until.ts';
 
@@ -24,7 +24,7 @@ async function createUser(email: string): Promise<string> {
 const isReady = async () => (await fetch(`${service.url}/ready`)).ok;
 const untilNotReady = () => until('/ready is 503', async () => !(await isReady()), { seconds: 2, every: 1 });
 
-/** Starts a service and its drain, in which one request is held until `lock` is released. */
+/** Starts a service and its drain, during which one request is held until `lock` is released. */
 async function startAndDrain() {
   service = await startBuiltService();
   const id = await createUser('held@example.com');
@@ -47,7 +47,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and 
   expect(service.errors()).toBe('');
 });
 
-test('of requests sent one behind the other during the drain each is answered, and the last ends the connection', async () => {
+test('pipelined requests during the drain all have responses, and the last one closes the connection', async () => {
   const { lock, held } = await startAndDrain();
   const token = await service.issuer.sign();
   const create = (name: string) => {
@@ -70,10 +70,10 @@ test('of requests sent one behind the other during the drain each is answered, a
   expect(await service.exited).toEqual(inOrder);
 });
 
-test('/ready is 503 at once, requests in flight are awaited, and only then the database is let go', async () => {
+test('/ready is 503 at once, requests in flight are awaited, and the database connections are closed after them', async () => {
   const { id, lock, held } = await startAndDrain();
 
-  // New requests are still served, on connections that end with them.
+  // New requests are still served, on connections that are closed after them.
   const [ready, health, created] = await Promise.all([
     fetch(`${service.url}/ready`),
     fetch(`${service.url}/health`),
@@ -97,7 +97,7 @@ test('/ready is 503 at once, requests in flight are awaited, and only then the d
   await expect(fetch(`${service.url}/health`)).rejects.toThrow();
 });
 
-test('for SVC_SHUTDOWN_READINESS_DELAY everything but /ready is served as before', async () => {
+test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as before', async () => {
   service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '1.5' });
   const ended = endedBy('SIGTERM', service);
   await untilNotReady();
@@ -118,7 +118,7 @@ test('for SVC_SHUTDOWN_READINESS_DELAY everything but /ready is served as before
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('a request that comes during the delay and outlasts it is awaited', async () => {
+test('a request that starts during the delay and outlasts it is awaited', async () => {
   service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '0.5' });
   const id = await createUser('outlasting@example.com');
   const lock = await holdUser(service.database, id);

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { answerOf, type UserBody } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { CHANGES, change, endOfFeed, untilPolling } from '../stage/changes.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { readResponse, type UserBody } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { until } from '../stage/until.ts';
 
@@ -22,10 +22,11 @@ async function start(variables = {}) {
   administrator = await administer(service.database.name);
 }
 
-const call = async (...request: Parameters<typeof service.call>) => answerOf(await service.call(...request));
+const call = async (...request: Parameters<typeof service.call>) =>
+  readResponse(await service.call(...request));
 const createUser = async (email: string) => (await call('POST', USERS, { email })).body as UserBody;
 
-test('those who wait are answered when the drain begins, and do not hold it up', async () => {
+test('waiting requests have their responses when the drain begins, and do not delay it', async () => {
   await start();
   const end = await endOfFeed(call);
   const waiting = Array.from({ length: 20 }, () => service.call('GET', `${end}&wait=20`));
@@ -37,11 +38,11 @@ test('those who wait are answered when the drain begins, and do not hold it up',
   expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
   for (const response of await Promise.all(waiting)) {
     expect(response.headers.get('connection')).toBe('close');
-    expect((await answerOf(response)).body).toEqual([]);
+    expect((await readResponse(response)).body).toEqual([]);
   }
 });
 
-test('until the drain begins they wait on, and are told of news', async () => {
+test('waiting requests continue to wait before the drain begins, and return changes', async () => {
   await start({ SVC_SHUTDOWN_READINESS_DELAY: '2' });
   const waiting = call('GET', `${await endOfFeed(call)}&wait=20`);
   await untilPolling(administrator);
@@ -54,7 +55,7 @@ test('until the drain begins they wait on, and are told of news', async () => {
   await service.exited;
 });
 
-test('during the drain nobody waits any more, and whoever comes is told what there is', async () => {
+test('during the drain no request waits, and each returns the changes that are there', async () => {
   await start();
   const end = await endOfFeed(call);
   const ada = await createUser('ada@example.com');
@@ -75,7 +76,7 @@ test('during the drain nobody waits any more, and whoever comes is told what the
   expect(await service.exited).toEqual({ code: 0, signal: null });
 });
 
-test('whoever is to be answered is in flight again: a drain that awaits nobody counts him', async () => {
+test('a waiting request counts as in flight when the drain ends its wait', async () => {
   await start({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0', SVC_SHUTDOWN_READINESS_DELAY: '1' });
   const waiting = call('GET', `${await endOfFeed(call)}&wait=20`);
   await untilPolling(administrator);

@@ -9,12 +9,12 @@ test('the image starts the host with the options of Node.js that npm start gives
   expect(command).toEqual([...START_OPTIONS, '/app/main.mjs']);
 });
 
-test("and the C library with npm start's", () => {
+test('the image starts the C library with the options of npm start', () => {
   expect(START_MEMORY).toEqual(['MALLOC_ARENA_MAX=2', expect.stringMatching(/^MALLOC_MMAP_THRESHOLD_=\d+$/)]);
   expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`^ENV .*\\b${START_MEMORY.join(' ')}$`, 'm'));
 });
 
-test('the young generation of the heap has the same limit wherever the host runs, and is collected by its own thread', () => {
+test('the young generation of the heap has the same limit in every deployment, and a thread of its own collects it', () => {
   expect(START_OPTIONS).toEqual([
     expect.stringMatching(/^--max-semi-space-size=\d+$/),
     '--no-parallel-scavenge',

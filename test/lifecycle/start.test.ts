@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([issuer.stop(), database.drop()]));
 
-/** Starts the real process with these variables and no others. */
+/** Starts the real process with exactly these variables. */
 function start(variables: Variables) {
   const child = spawn(process.execPath, [main], { env: { PATH: process.env.PATH, ...variables } });
   const output = { stdout: '', stderr: '' };
@@ -43,7 +43,7 @@ const answered = (port: number) => fetch(`http://127.0.0.1:${port}/ready`).catch
 
 const good = () => environmentOf(database, issuer);
 
-describe('a bad or missing setting ends the process', () => {
+describe('an invalid or missing setting ends the process', () => {
   test('with exit code 1 and one message on standard error, before the port opens', async () => {
     const port = await freePort();
     const password = 'hunter2-hunter2';
@@ -73,7 +73,7 @@ describe('a bad or missing setting ends the process', () => {
     expect(output.stderr).not.toMatch(/hunter2|loud|\bat .*:\d+:\d+/);
   });
 
-  test('without any setting, naming those that are required', async () => {
+  test('without any setting, and names the required settings', async () => {
     const { output, ended } = start({});
 
     expect(await ended).toEqual([1, null]);
@@ -85,8 +85,8 @@ describe('a bad or missing setting ends the process', () => {
   });
 });
 
-describe('with good settings', () => {
-  test('the port opens, an unknown SVC_ name is a warning, and SIGTERM ends the process with 0', async () => {
+describe('with valid settings', () => {
+  test('the port opens, an unknown SVC_ name is a warning, and the exit code after SIGTERM is 0', async () => {
     const port = await freePort();
     const { child, output, ended } = start({ ...good(), SVC_PORT: String(port), SVC_LOGLEVEL: 'debug' });
     await until('the port is open', () => isListening(port));
@@ -104,9 +104,9 @@ describe('with good settings', () => {
     expect(output.stderr).toBe('');
   });
 
-  // pg takes options from the environment where it is given none: behind a pooler.
+  // pg reads options from the environment if it has none, which is the case with a pooler.
   test.each([['none'], ['transaction']])(
-    'what libpq reads from the environment changes nothing, with SVC_POSTGRES_POOLER %s',
+    'the variables of libpq have no effect, with SVC_POSTGRES_POOLER %s',
     async (SVC_POSTGRES_POOLER) => {
       const port = await freePort();
       const environment = { ...good(), ...libpqEnvironment, SVC_POSTGRES_POOLER };
@@ -125,7 +125,7 @@ describe('with good settings', () => {
   );
 
   test.each([['999.1.1.1'], ['not an address'], ['203.0.113.5']])(
-    'an address that is not of this machine ends the process with exit code 1: %s',
+    'an address of another machine ends the process with exit code 1: %s',
     async (SVC_HOST) => {
       const { output, ended } = start({ ...good(), SVC_HOST });
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const MODULE = pathToFileURL(join(import.meta.dirname, '../../host/v8-flags.ts')).href;
 
-/** What a program prints at its end, a number, in a process of its own with a small young generation. */
+/** The number that a program prints at its end, in a process with a small young generation. */
 function resultOf(preparation: string, program: string): number {
   const source = `
     import { getHeapSpaceStatistics } from 'node:v8';
@@ -27,7 +27,7 @@ const HOLDS = `
   }
   console.log(most);`;
 
-/** After all that was made has lived: how many bytes of what is made next lie in the old space at once. */
+/** After long-lived objects were created: the bytes of later objects that are in the old space at once. */
 const MAKES_MORE = `
   const make = (n) => ({ n, list: [n, n, n, n] });
   const held = [];
@@ -38,14 +38,14 @@ const MAKES_MORE = `
     for (let n = 0; n < 1000; n += 1) held[n] = make(n);
     grown.push(old().space_used_size - before);
   }
-  // A collection may fall into one part or another.
+  // A collection can fall into either part.
   console.log(grown.sort((one, other) => one - other)[4]);`;
 
-test('the heap stays close to what lives in it', () => {
+test('the size of the heap stays close to that of its live objects', () => {
   expect(resultOf('', HOLDS)).toBeGreaterThan(1.5 * resultOf('setHeapFlags()', HOLDS));
 });
 
-test('what a request makes is not put among what lives for long, whatever lived at the start', () => {
+test('objects of requests are not allocated in the old space, after any long-lived objects of the start', () => {
   expect(resultOf('', MAKES_MORE)).toBeGreaterThan(100_000);
   expect(resultOf('setHeapFlags()', MAKES_MORE)).toBeLessThan(10_000);
 });

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const { version } = packageJson;
 
-test('the version is that of package.json, everywhere', () => {
+test('the version is that of package.json in all places', () => {
   const lock = JSON.parse(read('package-lock.json'));
   const compose = parse(read('infra/compose.yaml'));
   const release = parse(read('infra/kubernetes/components/release/kustomization.yaml'));
@@ -34,7 +34,7 @@ test('the version is that of package.json, everywhere', () => {
   });
 });
 
-test('the changelog has a section of the version, with its date', () => {
+test('the changelog has a section for the version, with its date', () => {
   expect(read('CHANGELOG.md')).toMatch(
     new RegExp(`^## ${version.replaceAll('.', '\\.')} - \\d{4}-\\d\\d-\\d\\d$`, 'm'),
   );

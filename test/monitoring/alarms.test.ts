@@ -18,7 +18,7 @@ import { startPrometheus } from './prometheus.ts';
 const USERS = '/api/v1/users/';
 const CHANGES = '/api/v1/users/changes';
 
-/** So that each alarm comes and goes within seconds. */
+/** So that each alarm fires and clears within seconds. */
 const SHORT: Patience = { window: '6s', hold: '1s', away: '1s', keysAge: 8, unnumberedAge: 1, drainAge: 1 };
 
 let service: BuiltService;
@@ -31,7 +31,7 @@ afterEach(async () => {
   await prometheus.stop();
 });
 
-/** The built service, pulled by a Prometheus in which no alarm fires. */
+/** The built service, scraped by a Prometheus in which no alarm fires. */
 async function start(variables: Variables = {}, options: HostOptions = {}) {
   const port = await freePort();
   service = await startBuiltService(
@@ -52,7 +52,7 @@ async function start(variables: Variables = {}, options: HostOptions = {}) {
   expect(await prometheus.firing()).toEqual([]);
 }
 
-/** Callers go on asking, whatever they are answered. */
+/** Callers continue with any response. */
 function keepReading(): void {
   const ended = new AbortController();
   traffic = ended;
@@ -71,7 +71,7 @@ const untilFiring = (...alarms: readonly string[]) => Promise.all(alarms.map(pro
 const untilClear = (...alarms: readonly string[]) => Promise.all(alarms.map(prometheus.untilClear));
 
 describe('an alarm fires while its fault lasts, and clears after it:', () => {
-  test('an instance is gone', async () => {
+  test('an instance is down', async () => {
     await start();
     service.signal('SIGKILL');
     await untilFiring('UserManagementInstanceDown');
@@ -82,7 +82,7 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
     await again.remove();
   });
 
-  test('PostgreSQL is away', async () => {
+  test('PostgreSQL is unavailable', async () => {
     const database = await createDatabase();
     const proxy = await startProxy(database);
     await start({
@@ -100,7 +100,7 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
     await database.drop();
   });
 
-  test('PostgreSQL is not as it should be', async () => {
+  test('the schema of PostgreSQL is not as expected', async () => {
     await start();
     const database = await administer(service.database.name);
     await database.query('ALTER TABLE users RENAME COLUMN full_name TO name');
@@ -120,11 +120,11 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
     await untilClear('UserManagementConnectionsExhausted', 'UserManagementSlow');
   });
 
-  test('there is more to do than an instance can', async () => {
+  test('an instance is overloaded', async () => {
     await start();
     const table = await holdUsers(service.database);
     const flood = Array.from({ length: 300 }, () =>
-      service.call('GET', USERS).then((answer) => answer.text()),
+      service.call('GET', USERS).then((response) => response.text()),
     );
     await untilFiring('UserManagementOverloaded');
 
@@ -133,7 +133,7 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
     await untilClear('UserManagementOverloaded');
   });
 
-  test('the key server is away', async () => {
+  test('the key server is unavailable', async () => {
     await start({ SVC_OAUTH_JWKS_REFRESH: '5' });
     service.issuer.answer((_request, response) => void response.writeHead(500).end());
     await untilFiring('UserManagementKeysStale');
@@ -167,7 +167,7 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
     pipe.remove();
   });
 
-  test('the time of a drain runs out, while requests are in flight', async () => {
+  test('a drain ends with requests in flight', async () => {
     await start({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '25' });
     traffic?.abort();
     const table = await holdUsers(service.database);
@@ -187,7 +187,7 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
   });
 });
 
-test('every metric that alarms and dashboard name is there, and every query is one', async () => {
+test('every metric of alarms and dashboard exists, and every query is valid', async () => {
   await start();
   const panels = JSON.stringify(dashboard());
   const queries = [...panels.matchAll(/"expr":("(?:[^"\\]|\\.)*")/g)].map(([, expr = '']) =>

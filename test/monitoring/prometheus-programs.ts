@@ -6,10 +6,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Kept from run to run. */
+/** Kept between runs. */
 const CACHE = join(import.meta.dirname, '../../.data/monitoring');
 
-/** Prometheus and promtool of Debian's package, unpacked and not installed. */
+/** Prometheus and promtool of Debian's package, unpacked without installation. */
 export async function prometheusPrograms(): Promise<{
   readonly prometheus: string;
   readonly promtool: string;
@@ -19,7 +19,7 @@ export async function prometheusPrograms(): Promise<{
   return { prometheus: join(programs, 'prometheus'), promtool: join(programs, 'promtool') };
 }
 
-/** Under its final name the folder is complete, whenever this was cut off. */
+/** Under its final name the folder is complete, also after an interrupted run. */
 async function unpackInto(folder: string): Promise<void> {
   const draft = `${folder}.${process.pid}`;
   await mkdir(draft, { recursive: true });

@@ -16,7 +16,7 @@ type Sample = {
   readonly value: readonly [number, string];
 };
 
-/** Runs promtool, and gives what it says; throws that where it finds a fault. */
+/** Runs promtool and returns its output. Throws the output if promtool reports a fault. */
 export async function promtool(...words: readonly string[]): Promise<string> {
   const programs = await prometheusPrograms();
   const { stdout } = await run(programs.promtool, words).catch(({ stdout, stderr }) => {
@@ -25,7 +25,7 @@ export async function promtool(...words: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second, and evaluates the rules twice as often. */
+/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second, and evaluates the rules twice per second. */
 export async function startPrometheus(ports: readonly number[], rules: string) {
   const { prometheus } = await prometheusPrograms();
   const folder = mkdtempSync(join(tmpdir(), 'user-management-prometheus-'));
@@ -40,16 +40,16 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
   const child = spawn(prometheus, [...options, ...files], { stdio: ['ignore', 'ignore', 'pipe'] });
   const kill = () => void child.kill('SIGKILL');
   process.on('exit', kill);
-  let told = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
-    told += part;
+    output += part;
   });
   const url = `http://127.0.0.1:${port}`;
-  await until(`Prometheus is ready ${told}`, () => answers(`${url}/-/ready`), { seconds: 30 });
+  await until(`Prometheus is ready ${output}`, () => responses(`${url}/-/ready`), { seconds: 30 });
 
   const query = async (expr: string): Promise<readonly Sample[]> => {
-    const answer = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);
-    const { status, data, error } = (await answer.json()) as never as {
+    const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);
+    const { status, data, error } = (await response.json()) as never as {
       status: string;
       error?: string;
       data: { result: readonly Sample[] };
@@ -77,7 +77,7 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
   };
 }
 
-const answers = (url: string) =>
+const responses = (url: string) =>
   fetch(url).then(
     ({ ok }) => ok,
     () => false,

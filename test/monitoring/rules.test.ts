@@ -12,7 +12,7 @@ const OURS = 'otel_scope_name="user-management-service",instance="a"';
 const REQUESTS = `http_server_request_duration_count{${OURS},http_response_status_code=`;
 const PENDING = `db_client_connection_pending_requests{${OURS},db_client_connection_pool_name="postgresql"}`;
 
-/** Series by the minute from 0 on, as promtool writes them; after how many minutes the alarm is looked at. */
+/** Series per minute from 0, as promtool writes them, and the minute at which the alarm is checked. */
 type Case = readonly [
   alarm: string,
   when: string,
@@ -69,8 +69,8 @@ const CASES: readonly Case[] = [
     15,
     requests('0+50x20', '422', '0+50x20'),
   ],
-  ['UserManagementDefect', 'the first 500 comes', true, 8, requests('0+97x20', '500', '_x8 1 1 1')],
-  ['UserManagementDefect', 'another comes', true, 12, requests('0+97x20', '500', '7+0x9 8 8 8')],
+  ['UserManagementDefect', 'the first 500', true, 8, requests('0+97x20', '500', '_x8 1 1 1')],
+  ['UserManagementDefect', 'another 500', true, 12, requests('0+97x20', '500', '7+0x9 8 8 8')],
   [
     'UserManagementDefect',
     'the last one was half an hour ago',
@@ -88,7 +88,7 @@ const CASES: readonly Case[] = [
   ['UserManagementSlow', 'none does', false, 15, bucketsOf('0+100x20', '0+100x20')],
   [
     'UserManagementSlow',
-    'who waits for changes does',
+    'requests that wait for changes do',
     false,
     15,
     bucketsOf('0+0x20', '0+100x20', '/api/v1/users/changes'),
@@ -187,12 +187,12 @@ const CASES: readonly Case[] = [
   ],
 ];
 
-test('the rules are what Prometheus takes', async () => {
+test('Prometheus accepts the rules', async () => {
   const found = await promtool('check', 'rules', RULES);
   expect(found).toContain(`SUCCESS: ${alarms(USUAL).length} rules found`);
 });
 
-test('so is the configuration that compose starts it with, which finds the rules', async () => {
+test('Prometheus accepts the configuration of compose, which contains the rules', async () => {
   const found = await promtool('check', 'config', join(OBSERVABILITY, 'prometheus.yaml'));
   expect(found).toContain(`SUCCESS: ${alarms(USUAL).length} rules found`);
 });
@@ -202,7 +202,7 @@ describe('with the usual durations', () => {
     const folder = mkdtempSync(join(tmpdir(), 'user-management-rules-'));
     const file = join(folder, 'test.yaml');
     const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
-    // With promtool an alarm that fires has to be told whole, and one that does not is an empty list.
+    // promtool requires every label of a firing alarm, and an empty list for an alarm that does not fire.
     const none = { eval_time: `${minutes}m`, alertname: alarm, exp_alerts: [] };
     writeFileSync(
       file,
@@ -221,7 +221,7 @@ describe('with the usual durations', () => {
   });
 });
 
-test('every alarm is tried both ways, and has a section of the runbook that says what it means, where to look, what to do', () => {
+test('every alarm is tested firing and silent, and its section of the runbook has the meaning, where to look and what to do', () => {
   const runbook = readFileSync(join(OBSERVABILITY, 'README.md'), 'utf8').split(/^## /m);
   for (const { name } of alarms(USUAL)) {
     const outcomes = CASES.filter(([alarm]) => alarm === name).map(([, , fires]) => fires);

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const UNKNOWN_ID = '11111111-1111-1111-1111-111111111111';
@@ -15,7 +15,7 @@ describe('app_error', () => {
 
   afterAll(() => service.stop());
 
-  /** All that was logged of the request that got an answer with this ID. */
+  /** All log lines of the request whose response has this ID. */
   async function eventsOf(requestId: string | null | undefined) {
     return (await service.events()).filter(({ request_id }) => request_id === requestId);
   }
@@ -37,18 +37,18 @@ describe('app_error', () => {
 
   const users = '/api/v1/users/';
   const unknown = `${users}${UNKNOWN_ID}`;
-  const email = 'somebody@example.com';
+  const email = 'another@example.com';
 
   test.each<[string, Parameters<typeof service.call>, number, RegExp]>([
-    ['a path that cannot be decoded', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
+    ['a path that is not percent-encoded UTF-8', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
     ['an unknown path', ['GET', '/nowhere?token=secret'], 404, /path does not exist/],
     ['an unknown user', ['GET', unknown], 404, /no user with this id/],
-    ['a method that the path does not know', ['PUT', users], 405, /supports only these methods: /],
+    ['a method that the path does not support', ['PUT', users], 405, /supports only these methods: /],
     ['a media type that is not JSON', ['POST', users, undefined, { body: 'x' }], 415, /application\/json/],
     ['a body over the limit', ['POST', users, { email, full_name: 'x'.repeat(2000) }], 413, /1024 bytes/],
-    ['values that are not allowed', ['POST', users, { email: 'nobody' }], 422, /not valid/],
-    ['a query value that is not allowed', ['GET', `${users}?limit=0`], 422, /not valid/],
-  ])('is logged of %s', async (_case, [method, path, ...rest], status, message) => {
+    ['invalid values', ['POST', users, { email: 'nobody' }], 422, /not valid/],
+    ['an invalid query value', ['GET', `${users}?limit=0`], 422, /not valid/],
+  ])('is logged for %s', async (_case, [method, path, ...rest], status, message) => {
     const response = await service.call(method, path, ...rest);
     const requestId = response.headers.get('x-request-id');
 
@@ -62,7 +62,7 @@ describe('app_error', () => {
     ]);
   });
 
-  test('is logged of a missing role, with the caller, the role, the claim and the roles found', async () => {
+  test('is logged for a missing role, with the caller, the role, the claim and the roles found', async () => {
     const authorization = `Bearer ${await service.issuer.sign({ sub: 'svc-reader', roles: ['users.read'] })}`;
     const response = await service.call('POST', users, { email }, { headers: { authorization } });
     const requestId = response.headers.get('x-request-id');
@@ -78,7 +78,7 @@ describe('app_error', () => {
     ]);
   });
 
-  test('is logged of a conflict and of a precondition that does not hold', async () => {
+  test('is logged for a conflict and for a precondition that is not satisfied', async () => {
     const created = await service.call('POST', users, { email: 'once@example.com' });
     const { id } = (await created.json()) as { id: string };
     const path = `${users}${id}`;
@@ -95,11 +95,11 @@ describe('app_error', () => {
   });
 
   test.each([
-    ['what is not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
+    ['bytes that are not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
     ['a request without Host', written('GET /health'), 400, '/health'],
     ['the method CONNECT', written('CONNECT example.com:443', [['Host', 'example.com:443']]), 400, '/'],
     ['headers that are too large', written('GET /health', [['X-Large', 'x'.repeat(20_000)]]), 431, '/health'],
-  ])('is logged of %s, which the host itself refuses', async (_case, content, status, path) => {
+  ])('is logged for %s, which the host itself refuses', async (_case, content, status, path) => {
     const connection = await connectTo(service.url);
     connection.send(content);
     const answer = await connection.answer();
@@ -112,7 +112,7 @@ describe('app_error', () => {
     ]);
   });
 
-  test('is logged of a client too slow, which the host itself refuses', async () => {
+  test('is logged for a slow client, which the host itself refuses', async () => {
     const connection = await connectTo(service.url);
     connection.send('GET /health HTTP/1.1\r\nHost: a\r\n');
     const answer = await connection.answer();
@@ -125,7 +125,7 @@ describe('app_error', () => {
     ]);
   });
 
-  test('masks an address in the path', async () => {
+  test('masks an email in the path', async () => {
     const response = await service.call('GET', '/api/v1/users/jane.doe%40example.com');
 
     expect(response.status).toBe(422);
@@ -144,14 +144,14 @@ describe('app_error', () => {
     ]);
   });
 
-  // A path that cost its length squared would not come to an end in time.
-  test('costs no more for a path as long as the host lets through', async () => {
+  // With quadratic costs this path would not end in time.
+  test('costs no more for the longest path that the host accepts', async () => {
     for (let sent = 0; sent < 300; sent += 1) {
       expect((await service.call('GET', `/${'x'.repeat(15_000)}`)).status).toBe(404);
     }
   });
 
-  test('is an error from 500 on, with the cause and its stack, which are not in the answer', async () => {
+  test('is an error from 500 on, with the cause and its stack, which are not in the response', async () => {
     const lock = await withinDatabase('BEGIN', 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
     const response = await service.call('GET', users);
     await lock.end();
@@ -174,7 +174,7 @@ describe('app_error', () => {
     ]);
   });
 
-  test('of a defect of ours has the cause, of which the caller learns nothing', async () => {
+  test('has the cause of a defect of the service, and the response does not', async () => {
     const client = await withinDatabase('ALTER TABLE users RENAME COLUMN email TO mail');
     const response = await service.call('POST', users, { email: 'defect@example.com' });
     await client.query('ALTER TABLE users RENAME COLUMN mail TO email');
@@ -198,7 +198,7 @@ describe('app_error', () => {
     ]);
   });
 
-  test('is logged of every /ready that is refused', async () => {
+  test('is logged for every refused /ready', async () => {
     const lock = await withinDatabase('BEGIN', 'LOCK TABLE kysely_migration IN ACCESS EXCLUSIVE MODE');
     const response = await service.call('GET', '/ready');
     await lock.end();

@@ -6,7 +6,7 @@ let service: TracedService;
 
 afterEach(() => service.remove());
 
-/** What a collector does to those who send to it; where there is none, its address. */
+/** What a collector does to its clients. If there is none, its address. */
 const FAULTS: Readonly<Record<string, (service: TracedService) => void>> = {
   hanging: ({ receiver }) => receiver.answer(() => {}),
   failing: ({ receiver }) =>
@@ -22,7 +22,7 @@ const often = {
   OTEL_METRIC_EXPORT_TIMEOUT: '100',
 };
 
-/** Expects that callers notice nothing, and that the exit is delayed by a second at most. */
+/** Expects that callers notice nothing, and that the exit takes a second longer at most. */
 async function expectNoHarm(): Promise<void> {
   const headers = { authorization: `Bearer ${await service.issuer.sign()}` };
   let slowest = 0;
@@ -46,7 +46,7 @@ async function expectNoHarm(): Promise<void> {
   expect(events.map(({ event }) => event)).toEqual(['listening', 'database_migrated', 'shutdown_drained']);
 }
 
-test('a collector that is away costs callers nothing, and the exit a second at most', async () => {
+test('an unavailable collector costs callers nothing, and the exit a second at most', async () => {
   const endpoint = `http://127.0.0.1:${await freePort()}`;
   service = await startTracedService({ ...often, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
 

@@ -13,7 +13,7 @@ const DEVELOPMENT = { SVC_ENV: 'development' };
 
 const TIME = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
 
-test('in development each event is a line for people: time, level, name, and its fields', async () => {
+test('in development each event is a readable line: time, level, name, and its fields', async () => {
   service = await startBuiltService(DEVELOPMENT);
   const init = { headers: { 'x-request-id': 'line-1' } };
   const created = await service.call('POST', '/api/v1/users/', { email: 'jane@example.com' }, init);
@@ -34,7 +34,7 @@ test('in development each event is a line for people: time, level, name, and its
   );
 });
 
-test('in development a cause and its stack follow on lines of their own, set in', async () => {
+test('in development a cause and its stack follow on indented lines', async () => {
   service = await startBuiltService(DEVELOPMENT);
   await service.database.drop();
   await service.call('GET', '/api/v1/users/');
@@ -46,7 +46,7 @@ test('in development a cause and its stack follow on lines of their own, set in'
   for (const line of service.printed().split('\n')) expect(line).toMatch(/^(\d\d:| {2}|$)/);
 });
 
-test('so does the cause of a cause, and each line of its message', async () => {
+test('the cause of a cause is indented, too, with each line of its message', async () => {
   service = await startBuiltService(DEVELOPMENT);
   service.issuer.answer((_, response) => response.destroy());
   const [variables, lines] = [{ ...service.environment, SVC_LOG_LEVEL: 'warning' }, /jwks_refresh_failed\n/];
@@ -60,7 +60,7 @@ test('so does the cause of a cause, and each line of its message', async () => {
   for (const line of String(printed).split('\n')) expect(line).toMatch(/^(\d\d:| {2}|$)/);
 });
 
-test('what takes several lines is set in on each of them, and a code follows the stack', () => {
+test('each line of a long value is indented, and a code follows the stack', () => {
   const cause = { name: 'Error', code: 'ECONNRESET', message: 'one\ntwo\r\nthree' };
   const outer = { name: 'error', code: '42P01', message: 'four', stack: 'error: four\n    at five', cause };
   const event = { timestamp: '2026-01-02T03:04:05.678Z', level: 'error', event: 'app_error', cause: outer };
@@ -79,7 +79,7 @@ test('what takes several lines is set in on each of them, and a code follows the
   );
 });
 
-test('away from a terminal there are no colours', async () => {
+test('outside of a terminal there are no colours', async () => {
   service = await startBuiltService(DEVELOPMENT);
   await service.call('GET', '/nowhere');
   await until('the line', () => service.printed().includes('/nowhere'));
@@ -87,7 +87,7 @@ test('away from a terminal there are no colours', async () => {
   expect(service.printed()).not.toContain('\x1b');
 });
 
-test('on a terminal the level is coloured', async () => {
+test('in a terminal the level is coloured', async () => {
   service = await startBuiltService(DEVELOPMENT, { runBy: TERMINAL });
   await service.call('GET', '/nowhere');
   await until('the line', () => service.printed().includes('/nowhere'));

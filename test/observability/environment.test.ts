@@ -11,7 +11,7 @@ const PACKAGES = join(import.meta.dirname, '../../node_modules');
 
 const NAME = /\b(?:(?:OTEL|POWERTOOLS|AWS|_X_AMZN)_[A-Z][A-Z\d_]*)\b|(?<=key: ')[A-Z_]+(?=')/g;
 
-/** The variables that the logger and the SDK of OpenTelemetry read by themselves, as their sources tell. */
+/** The variables that the logger and the SDK of OpenTelemetry read themselves, found in their sources. */
 const named = (pattern: string): readonly string[] => [
   ...new Set(
     globSync(pattern, { cwd: PACKAGES })
@@ -22,13 +22,13 @@ const named = (pattern: string): readonly string[] => [
 const OF_LOGGER = named('{@aws-lambda-powertools/{logger,commons}/lib/esm,@aws/lambda-invoke-store}/**/*.js');
 const OF_TELEMETRY = named('@opentelemetry/*/dist/**/*.mjs');
 
-/** Those that are settings of ours refuse what they do not accept. */
+/** Variables that are also settings of the service refuse other values. */
 const ours = (name: string) => name in Environment.shape;
 
 const allOf = (names: readonly string[], value: string): Variables =>
   Object.fromEntries(names.filter((name) => !ours(name)).map((name) => [name, value]));
 
-/** Starts with the variables, creates a user, is refused, and ends in order. */
+/** Starts with the variables, creates a user, has a request refused, and ends in order. */
 async function run(variables: Variables) {
   const service = await startBuiltService(variables);
   onTestFinished(service.remove);
@@ -42,7 +42,7 @@ async function run(variables: Variables) {
   return service;
 }
 
-/** By level and name, in the order of the alphabet: /ready may be 200 before the migrations are told to have ended. */
+/** By level and name, in alphabetical order, because /ready may be 200 before the end of the migrations is logged. */
 const EVENTS = [
   ['info', 'listening'],
   ['info', 'database_migrated'],
@@ -51,7 +51,7 @@ const EVENTS = [
   ['info', 'shutdown_drained'],
 ].sort();
 
-test('the names are found that are known to be read', () => {
+test('the names that are known to be read are found', () => {
   expect(OF_LOGGER).toEqual(
     expect.arrayContaining([
       'POWERTOOLS_DEV',
@@ -69,7 +69,7 @@ test('the names are found that are known to be read', () => {
 });
 
 test.each(['true', '1', '0.5', 'DEBUG', 'SILENT', 'FATAL', 'ERROR', 'often'])(
-  'the variables that the logger reads by itself change nothing, all set to %s',
+  'the variables that the logger reads itself have no effect, all set to %s',
   async (value) => {
     const { lines } = await run({ LOG_LEVEL: value, NODE_ENV: value, ...allOf(OF_LOGGER, value) });
 
@@ -79,7 +79,7 @@ test.each(['true', '1', '0.5', 'DEBUG', 'SILENT', 'FATAL', 'ERROR', 'often'])(
   },
 );
 
-test('nor do they change the lines of development', async () => {
+test('they have no effect on the lines of development', async () => {
   const { printed } = await run({ SVC_ENV: 'development', ...allOf(OF_LOGGER, 'true') });
 
   const lines = printed()
@@ -88,7 +88,7 @@ test('nor do they change the lines of development', async () => {
   expect(lines.map((line) => line.split(/ +/).slice(1, 3)).sort()).toEqual(EVENTS);
 });
 
-test.each(['true', 'DEBUG', 'SILENT'])('nor anything in a function, all set to %s', async (value) => {
+test.each(['true', 'DEBUG', 'SILENT'])('they have no effect in a function, all set to %s', async (value) => {
   const { database, issuer, remove } = await startBuiltService();
   const variables = { ...allOf(OF_LOGGER, value), ...environmentOf(database, issuer) };
   const instance = await startFunction('unmatched', variables);
@@ -103,7 +103,7 @@ test.each(['true', 'DEBUG', 'SILENT'])('nor anything in a function, all set to %
 });
 
 test.each(['true', '1', 'debug', 'console', 'none', '%'])(
-  'all that OpenTelemetry reads set to %s, standard output has events and spans alone, a JSON object a line',
+  'with all variables of OpenTelemetry set to %s, standard output has only events and spans as JSON',
   async (value) => {
     const { lines } = await run({
       SVC_OTEL_ENABLED: 'true',
@@ -121,7 +121,7 @@ test.each(['true', '1', 'debug', 'console', 'none', '%'])(
   },
 );
 
-test('what OpenTelemetry says of itself is in the log, at its level, when both levels ask for it', async () => {
+test('messages of OpenTelemetry are logged at their level, if both levels allow it', async () => {
   const asked = { SVC_OTEL_ENABLED: 'true', SVC_LOG_LEVEL: 'debug' };
   const [unset, warn, all] = await Promise.all([
     run({ ...asked, OTEL_PROPAGATORS: 'unheard-of' }),

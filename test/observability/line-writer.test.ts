@@ -14,24 +14,24 @@ let lines: LineWriter;
 
 beforeEach(() => {
   pipe = createPipe();
-  // As with standard output, Node sets the pipe to non-blocking; and it closes it at the end.
+  // Node sets the pipe to non-blocking, as it does with standard output, and closes it at the end.
   writing = new Socket({ fd: pipe.writeEnd, readable: false });
   const onResumed = (count: number) => lines.write(`${count} dropped`);
   lines = createLineWriter({ descriptor: pipe.writeEnd, onResumed });
 });
 
 afterEach(async () => {
-  // What is still queued would be written to the next pipe, which has the same descriptor.
+  // Lines that are still queued would be written to the next pipe, which has the same descriptor.
   await endWhileReading();
   writing.destroy();
   pipe.remove();
 });
 
-/** More bytes than a pipe holds, and fewer than the queue does. */
+/** More bytes than a pipe holds, and fewer than the queue. */
 const MANY = 1000;
 const LENGTH = 1000;
 
-/** Writes so many lines, numbered from `first` on. */
+/** Writes this many lines, numbered from `first`. */
 function writeLines(count: number, { first = 0, length = LENGTH } = {}): void {
   for (let index = first; index < first + count; index += 1) lines.write(`${index} `.padEnd(length, 'x'));
 }
@@ -42,17 +42,17 @@ async function endWhileReading({ every = 5, seconds = 10 } = {}): Promise<void> 
   clearInterval(reading);
 }
 
-/** What a line begins with, and how long it is: there is less to tell when the two are not as they should be. */
+/** The beginning and the length of each line, which keep the output of a failure short. */
 const summaryOf = (line: string) => `${line.replace(/x+$/, '')}(${line.length})`;
 
-/** What has been read, with what may be there of a last line. */
+/** The lines that have been read, with the part of a last line. */
 const read = () => pipe.read().split('\n').map(summaryOf);
 
 const END = summaryOf('');
 const inOrder = (count: number, length = LENGTH) =>
   Array.from({ length: count }, (_, index) => `${index} (${length})`);
 
-test('a reader that is slow but alive gets every line', async () => {
+test('a slow reader gets every line', async () => {
   const [bursts, burst] = [40, 128];
   for (let first = 0; first < bursts * burst; first += burst) {
     writeLines(burst, { first });
@@ -67,7 +67,7 @@ test('a reader that is slow but alive gets every line', async () => {
   expect(read()).toEqual([...inOrder(bursts * burst), END]);
 });
 
-test('a reader that stalls is not asked all the time', async () => {
+test('a stalled reader causes few attempts to write', async () => {
   writeLines(MANY);
   await sleep(200);
   const begun = process.cpuUsage();
@@ -77,18 +77,18 @@ test('a reader that stalls is not asked all the time', async () => {
   expect((user + system) / 1_000_000).toBeLessThan(0.5);
 });
 
-test('a reader that is back is told once how many lines were dropped', async () => {
+test('a reader that recovers gets the number of dropped lines once', async () => {
   writeLines(2 * MANY);
   lines.flush();
   const dropped = lines.countDropped();
   const kept = 2 * MANY - dropped;
-  const told = `${dropped} dropped(${`${dropped} dropped`.length})`;
-  await until('their number', () => read().includes(told));
+  const report = `${dropped} dropped(${`${dropped} dropped`.length})`;
+  await until('their number', () => read().includes(report));
   lines.write('later');
   await endWhileReading();
 
   expect(dropped).toBeGreaterThan(MANY / 2);
-  expect(read()).toEqual([...inOrder(kept), told, summaryOf('later'), END]);
+  expect(read()).toEqual([...inOrder(kept), report, summaryOf('later'), END]);
 });
 
 test('at the end the reader gets every line', async () => {
@@ -98,7 +98,7 @@ test('at the end the reader gets every line', async () => {
   expect(read()).toEqual([...inOrder(MANY), END]);
 });
 
-test('at the end, too, the reader is told how many lines were dropped', async () => {
+test('at the end the reader also gets the number of dropped lines', async () => {
   writeLines(2 * MANY);
   await endWhileReading();
   const dropped = lines.countDropped();
@@ -107,7 +107,7 @@ test('at the end, too, the reader is told how many lines were dropped', async ()
   expect(read().slice(-2)).toEqual([summaryOf(`${dropped} dropped`), END]);
 });
 
-test('a file gets every line, however many there are at once', () => {
+test('a file gets every line of any number', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'user-management-lines-')), 'log');
   const descriptor = openSync(file, 'a');
   const toFile = createLineWriter({ descriptor });
@@ -122,7 +122,7 @@ test('a file gets every line, however many there are at once', () => {
   expect(text === `${line}\n`.repeat(5 * MANY)).toBe(true);
 });
 
-test('lines longer than what a pipe holds arrive whole', async () => {
+test('lines longer than the buffer of a pipe arrive complete', async () => {
   writeLines(8, { length: 100_000 });
   await endWhileReading();
 
@@ -130,7 +130,7 @@ test('lines longer than what a pipe holds arrive whole', async () => {
 });
 
 test.each([300, 1000, 3000])(
-  'at the end a reader that stalls is given up between two lines, of %i bytes each',
+  'at the end a stalled reader is left between two lines of %i bytes each',
   async (length) => {
     writeLines(300, { length });
     const begun = performance.now();
@@ -144,7 +144,7 @@ test.each([300, 1000, 3000])(
   },
 );
 
-test('standard output has one listener for errors, however many write to it', () => {
+test('standard output has one listener for errors with any number of writers', () => {
   createLineWriter();
   const listeners = process.stdout.listenerCount('error');
   for (const _writer of ['other', 'third']) createLineWriter();
@@ -152,7 +152,7 @@ test('standard output has one listener for errors, however many write to it', ()
   expect(process.stdout.listenerCount('error')).toBe(listeners);
 });
 
-test('the end is over in time, however slow the reader is', async () => {
+test('the end is in time with any slow reader', async () => {
   writeLines(MANY);
   const begun = performance.now();
   await endWhileReading({ every: 100, seconds: 0.5 });

@@ -5,7 +5,7 @@ let service: Awaited<ReturnType<typeof startService>>;
 
 afterEach(() => service.stop());
 
-/** One event of each level that is logged: a refresh, a user, a refusal, a missing database. */
+/** One event per level: a refresh, a user, a refusal, an unavailable database. */
 const EVENTS = [
   ['jwks_refreshed', 'debug'],
   ['user_created', 'info'],

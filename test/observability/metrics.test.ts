@@ -19,7 +19,7 @@ const start = async (variables: Variables = {}) => {
   service = await startTracedService({ ...often, ...variables });
 };
 
-/** The latest points of a metric, once they are as wanted. */
+/** The latest points of a metric, as soon as they satisfy the condition. */
 function untilPoints(metric: string, isWanted: (points: readonly ReceivedPoint[]) => boolean) {
   return until(`${metric} as wanted: ${JSON.stringify(latest(metric))}`, () => {
     const points = latest(metric);
@@ -36,7 +36,7 @@ function latest(metric: string): readonly ReceivedPoint[] {
 const valueAt = (points: readonly ReceivedPoint[], attributes: object) =>
   points.find((point) => JSON.stringify(point.attributes) === JSON.stringify(attributes))?.value;
 
-test('there are no metrics when OTEL_METRICS_EXPORTER does not ask for them', async () => {
+test('there are no metrics unless OTEL_METRICS_EXPORTER names an exporter', async () => {
   service = await startTracedService({ OTEL_METRIC_EXPORT_INTERVAL: '100' });
   await service.call('GET', users);
   service.signal('SIGTERM');
@@ -73,7 +73,7 @@ test('http.server.request.duration counts requests by method, route and status, 
   for (const { sum } of points) expect(sum).toSatisfy((seconds: number) => seconds > 0 && seconds < 2);
 });
 
-test('requests in flight are counted by method and scheme, connections by state, and requests that wait for one', async () => {
+test('requests in flight are counted by method and scheme, connections by state, and requests that wait for a connection', async () => {
   await start({ SVC_POSTGRES_POOL_SIZE: '2' });
   const lock = new pg.Client({ ...service.database, ssl: false });
   await lock.connect();
@@ -110,8 +110,8 @@ test('requests in flight are counted by method and scheme, connections by state,
   expect(valueAt(connections, inState('idle'))).toBe(2);
 });
 
-// The door judges by the time that the machine gives: a busy one takes other decisions.
-test('requests refused at the door are counted by reason, and are no requests in flight', {
+// Admission depends on the CPU time of the service. On a busy machine its decisions differ.
+test('requests that admission refuses are counted by reason, and are not requests in flight', {
   retry: 2,
 }, async () => {
   await start({ SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOL_TIMEOUT: '30' });
@@ -136,7 +136,7 @@ test('requests refused at the door are counted by reason, and are no requests in
   ]);
 });
 
-test('changes without a position are counted and aged, those who wait for changes are, and replays', async () => {
+test('changes without a position are counted with their age, and so are waiting requests and replays', async () => {
   await start();
   await untilPoints('changes.unnumbered', ([point]) => point?.value === 0);
   expect(latest('changes.unnumbered.age')).toMatchObject([{ unit: 's', value: 0 }]);
@@ -157,7 +157,7 @@ test('changes without a position are counted and aged, those who wait for change
   await untilPoints('changes.waiting', ([point]) => point?.value === 0);
 });
 
-test('every metric of the list is made, with its unit, and no other', async () => {
+test('exactly the metrics of the list are created, with their units', async () => {
   await start();
   await service.call('GET', users);
   const made = () => new Map(service.receiver.points().map(({ metric, unit }) => [metric, unit]));
@@ -183,7 +183,7 @@ test('hits and misses of the verified tokens and refreshes of the keys are count
   expect(valueAt(refreshes, { outcome: 'failed' })).toBe(0);
 });
 
-test('requests answered again under their idempotency key are counted', async () => {
+test('replayed requests are counted', async () => {
   await start();
   const create = (email: string, key: string) =>
     service.call('POST', users, { email }, { headers: { 'idempotency-key': key } });
@@ -194,7 +194,7 @@ test('requests answered again under their idempotency key are counted', async ()
   expect(point).toMatchObject({ value: 2, unit: '{request}', attributes: {} });
 });
 
-test('the age of the keys begins anew with each fetch, and goes on while there is none', async () => {
+test('the age of the keys starts again with each fetch, and grows without one', async () => {
   await start({ SVC_OAUTH_JWKS_REFRESH: '5' });
   const ageIs = (isWanted: (age: number) => boolean) =>
     untilPoints('jwks.age', ([point]) => isWanted(Number(point?.value)));
@@ -260,7 +260,7 @@ test('the delay of the event loop is measured in seconds', async () => {
   expect(point?.value).toSatisfy((seconds: number) => seconds > 0 && seconds < 5);
 });
 
-test('the lines that standard output did not take are counted, as the log tells them', async () => {
+test('the lines that standard output did not accept are counted as in the log', async () => {
   const pipe = createPipe();
   service = await startTracedService(often, { output: pipe });
   const longLine = `/${'x/'.repeat(5000)}`;
@@ -273,7 +273,7 @@ test('the lines that standard output did not take are counted, as the log tells 
   expect(before?.value).toBeLessThanOrEqual(Number(after?.value));
 });
 
-test('the metrics of the last moments are sent before the exit', async () => {
+test('the last metrics are sent before the exit', async () => {
   service = await startTracedService({ OTEL_METRICS_EXPORTER: 'otlp' });
   await service.call('GET', users);
   expect(service.receiver.points()).toEqual([]);

@@ -6,11 +6,11 @@ import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { administer } from '../stage/administration.ts';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -37,14 +37,14 @@ test('a start is listening and database_migrated, with exactly their fields', as
   ]);
 });
 
-test('a setting that nobody knows is an unknown_setting, named and without its value', async () => {
+test('an unknown setting is an unknown_setting with its name and without its value', async () => {
   const service = await start({ SVC_PROT: '8000-by-mistake' });
 
   const [first] = await service.events();
   expect(first).toEqual({ ...common, level: 'warning', event: 'unknown_setting', name: 'SVC_PROT' });
 });
 
-test('keys that cannot be fetched are one jwks_refresh_failed with the cause, not one for each try', async () => {
+test('a failing key fetch is one jwks_refresh_failed with the cause, not one per attempt', async () => {
   const provider = await startIssuer();
   provider.answer((_, response) => response.writeHead(500).end());
   const service = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri, SVC_LOG_LEVEL: 'debug' });
@@ -71,7 +71,7 @@ test('keys that cannot be fetched are one jwks_refresh_failed with the cause, no
   });
 });
 
-test('keys that cannot be fetched for another reason than before are another jwks_refresh_failed', async () => {
+test('a key fetch that fails for another reason is another jwks_refresh_failed', async () => {
   const provider = await startIssuer();
   onTestFinished(() => provider.stop());
   provider.answer((_, response) => response.writeHead(500).end());
@@ -87,7 +87,7 @@ test('keys that cannot be fetched for another reason than before are another jwk
   expect(await causes()).toEqual(['the key server answered 500', "the key server's answer is not JSON"]);
 });
 
-test('a schema that a later version has migrated is no failure: the instance serves it', async () => {
+test('a schema that a later version has migrated is not a failure: the instance serves with it', async () => {
   const { database, issuer } = await start();
   await inDatabase(
     database,
@@ -105,7 +105,7 @@ test('a schema that a later version has migrated is no failure: the instance ser
   expect(ofMigrations).toEqual([{ ...common, level: 'info', event: 'database_migrated' }]);
 });
 
-test('what stops the migrations is a migration_failed of its own, also after PostgreSQL was away', async () => {
+test('the reason that stops the migrations is another migration_failed, also after PostgreSQL was unavailable', async () => {
   const issuer = await startIssuer();
   const [{ name, drop, ...server }, admin] = await Promise.all([createDatabase(), administer()]);
   const role = `role_${name}`;
@@ -136,7 +136,7 @@ test('what stops the migrations is a migration_failed of its own, also after Pos
   ]);
 });
 
-test('a database that is away at the start is one migration_failed with the cause, not one for each try', async () => {
+test('an unavailable database at the start is one migration_failed with the cause, not one per attempt', async () => {
   const service = await start();
   const nowhere = { SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(await freePort()) };
   const host = await startBuiltHost({ ...service.environment, ...nowhere });
@@ -160,7 +160,7 @@ test('a database that is away at the start is one migration_failed with the caus
   ]);
 });
 
-test('a port for Prometheus that is taken is one metrics_not_served with the cause, and the service is served', async () => {
+test('a used port for Prometheus is one metrics_not_served with the cause, and the service serves', async () => {
   const taken = createServer().listen(0);
   onTestFinished(() => void taken.close());
   const { port } = taken.address() as AddressInfo;
@@ -186,7 +186,7 @@ test('a port for Prometheus that is taken is one metrics_not_served with the cau
   expect((await fetch(`${built.url}/ready`)).status).toBe(200);
 });
 
-test('Prometheus finds the metrics at every address at which the service is found', async () => {
+test('Prometheus can read the metrics at every address of the service', async () => {
   const [own] = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .filter(({ family, internal }) => family === 'IPv4' && !internal);
@@ -208,7 +208,7 @@ test('Prometheus finds the metrics at every address at which the service is foun
     expect((await fetch(`http://${address}:${at}${path}`)).status).toBe(200);
 });
 
-test('nothing is printed on standard error, however often /ready is asked', async () => {
+test('standard error stays empty after any number of requests to /ready', async () => {
   const built = await startBuiltService();
   onTestFinished(built.remove);
   for (let asked = 0; asked < 30; asked += 1) expect((await fetch(`${built.url}/ready`)).status).toBe(200);

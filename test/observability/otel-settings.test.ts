@@ -17,7 +17,10 @@ afterEach(async () => {
   await receiver.stop();
 });
 
-/** Starts with the variables, makes a request in a trace, one in a trace that is not sampled and one without, and ends in order. */
+/**
+ * Starts with the variables, sends a request in a sampled trace, one in an unsampled trace and one without, and ends
+ * in order.
+ */
 async function run(variables: Variables) {
   service = await startBuiltService({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint, ...variables });
   const callers = [traceOfCaller(), traceOfCaller({ sampled: false })] as const;
@@ -44,7 +47,7 @@ test('tracing is off by default in development', async () => {
   expect(receiver.received).toEqual([]);
 });
 
-test('spans go to the path of OTLP in protobuf, with headers, name and attributes as the variables say', async () => {
+test('spans are sent to the OTLP path in protobuf, with the headers, name and attributes of the variables', async () => {
   await run({
     ...on,
     OTEL_EXPORTER_OTLP_HEADERS: 'api-key=secret,x-tenant=users',
@@ -68,7 +71,7 @@ test('spans go to the path of OTLP in protobuf, with headers, name and attribute
   });
 });
 
-test('by default spans are of this service, in its version', async () => {
+test('by default spans have the name and the version of the service', async () => {
   await run(on);
 
   expect(receiver.spans()[0]?.resource).toMatchObject({
@@ -89,7 +92,7 @@ test('OTEL_EXPORTER_OTLP_PROTOCOL changes the encoding', async () => {
   });
 });
 
-test('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names the whole address for spans', async () => {
+test('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is the complete URL for spans', async () => {
   const address = `${receiver.endpoint}/custom/path`;
   await run({ ...on, OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address });
 
@@ -97,7 +100,7 @@ test('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names the whole address for spans', asy
   expect(service.spans()).toEqual([]);
 });
 
-test('OTEL_TRACES_SAMPLER=always_off samples nothing, and events have their trace_id all the same', async () => {
+test('OTEL_TRACES_SAMPLER=always_off samples nothing, and events still have their trace_id', async () => {
   await run({ ...on, OTEL_TRACES_SAMPLER: 'always_off' });
 
   expect(receiver.spans()).toEqual([]);
@@ -105,7 +108,7 @@ test('OTEL_TRACES_SAMPLER=always_off samples nothing, and events have their trac
   expect(event).toMatchObject({ status_code: 422, trace_id: expect.stringMatching(/^[\da-f]{32}$/) });
 });
 
-test('OTEL_TRACES_SAMPLER=parentbased_traceidratio leaves the choice to the caller, where there is one', async () => {
+test('OTEL_TRACES_SAMPLER=parentbased_traceidratio uses the decision of the caller if there is one', async () => {
   const ratio = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' };
   const traceId = await run({ ...on, ...ratio });
 
@@ -113,13 +116,13 @@ test('OTEL_TRACES_SAMPLER=parentbased_traceidratio leaves the choice to the call
   expect(incoming.map((span) => span.traceId)).toEqual([traceId]);
 });
 
-test('OTEL_TRACES_SAMPLER=always_on samples also what the caller does not', async () => {
+test('OTEL_TRACES_SAMPLER=always_on also samples requests that the caller does not sample', async () => {
   await run({ ...on, OTEL_TRACES_SAMPLER: 'always_on' });
 
   expect(receiver.spans().filter(isServer)).toHaveLength(3);
 });
 
-test('OTEL_PROPAGATORS=none begins a trace of its own for every request', async () => {
+test('OTEL_PROPAGATORS=none begins a new trace for every request', async () => {
   const traceId = await run({ ...on, OTEL_PROPAGATORS: 'none' });
 
   const incoming = receiver.spans().filter(isServer);
@@ -128,7 +131,7 @@ test('OTEL_PROPAGATORS=none begins a trace of its own for every request', async 
 });
 
 test.each(['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT', 'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT'])(
-  '%s cuts off what is longer, of requests and of statements',
+  '%s truncates longer values of requests and of statements',
   async (name) => {
     const traceId = await run({ ...on, [name]: '8' });
 
@@ -139,14 +142,14 @@ test.each(['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT', 'OTEL_SPAN_ATTRIBUTE_VALUE_LENGT
   },
 );
 
-test('OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT leaves out what is too much, of requests and of statements', async () => {
+test('OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT leaves out further attributes of requests and of statements', async () => {
   const traceId = await run({ ...on, OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '3' });
 
   const spans = receiver.spans().filter((span) => span.traceId === traceId);
   expect(spans.map(({ attributes }) => Object.keys(attributes).length)).toEqual([3, 3]);
 });
 
-test('OTEL_SDK_DISABLED stops it all', async () => {
+test('OTEL_SDK_DISABLED disables all signals', async () => {
   await run({ ...on, OTEL_SDK_DISABLED: 'true' });
 
   expect(receiver.received).toEqual([]);

@@ -10,7 +10,7 @@ const REQUIRED = {
   SVC_OAUTH_AUDIENCE: 'audience',
 };
 
-/** The warnings about these settings. */
+/** The warnings for these settings. */
 function warningsOf(variables: Variables): readonly Record<string, unknown>[] {
   const lines: Record<string, unknown>[] = [];
   const settings = readSettings({ ...REQUIRED, SVC_ENV: 'production', ...variables });
@@ -25,7 +25,7 @@ const isLogged = (hosts: readonly string[]) => [
   { timestamp: expect.any(String), level: 'warning', event: 'postgres_tls_off', hosts },
 ];
 
-describe('postgres_tls_off names the hosts that PostgreSQL is reached at without TLS', () => {
+describe('postgres_tls_off names the hosts of PostgreSQL that are used without TLS', () => {
   test.each([
     ['a name', 'db.example.com', ['db.example.com']],
     ['a name in any case', 'DB.Example.com', ['DB.Example.com']],
@@ -44,7 +44,7 @@ describe('postgres_tls_off names the hosts that PostgreSQL is reached at without
     expect(warningsOf(variables)).toEqual(isLogged(['db-1', 'db-2']));
   });
 
-  test('when SVC_POSTGRES_SSLMODE is empty, which counts as unset', () => {
+  test('also if SVC_POSTGRES_SSLMODE is empty, which means unset', () => {
     const variables = { SVC_POSTGRES_HOST: 'db', SVC_POSTGRES_SSLMODE: '' };
     expect(warningsOf(variables)).toEqual(isLogged(['db']));
   });
@@ -55,12 +55,12 @@ describe('postgres_tls_off is not logged', () => {
     ['without a host', {}],
     ['for localhost, in any case', { SVC_POSTGRES_HOST: 'localhost,LocalHost' }],
     ['for loopback addresses', { SVC_POSTGRES_HOST: '127.0.0.1,127.1.2.3,::1,0:0:0:0:0:0:0:1' }],
-    ['for IPv4-mapped ones', { SVC_POSTGRES_HOST: '::ffff:127.0.0.1,::FFFF:7f00:1' }],
+    ['for IPv4-mapped loopback addresses', { SVC_POSTGRES_HOST: '::ffff:127.0.0.1,::FFFF:7f00:1' }],
     ['for the path of a socket', { SVC_POSTGRES_HOST: '/run/postgresql' }],
     ['in development', { SVC_ENV: 'development', SVC_POSTGRES_HOST: 'db' }],
-    ['when TLS is turned off on purpose', { SVC_POSTGRES_SSLMODE: 'disable', SVC_POSTGRES_HOST: 'db' }],
-    ['when TLS is required', { SVC_POSTGRES_SSLMODE: 'require', SVC_POSTGRES_HOST: 'db' }],
-    ['when it is verified', { SVC_POSTGRES_SSLMODE: 'verify-full', SVC_POSTGRES_HOST: 'db' }],
+    ['if SVC_POSTGRES_SSLMODE disables TLS', { SVC_POSTGRES_SSLMODE: 'disable', SVC_POSTGRES_HOST: 'db' }],
+    ['if TLS is required', { SVC_POSTGRES_SSLMODE: 'require', SVC_POSTGRES_HOST: 'db' }],
+    ['if TLS is verified', { SVC_POSTGRES_SSLMODE: 'verify-full', SVC_POSTGRES_HOST: 'db' }],
   ])('%s', (_case, variables) => {
     expect(warningsOf(variables)).toEqual([]);
   });

@@ -9,7 +9,7 @@ afterEach(() => service.remove());
 
 const NANOSECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/;
 
-test('without an endpoint each span is one JSON object on a line of standard output', async () => {
+test('without an endpoint each span is a JSON object on a line of standard output', async () => {
   service = await startBuiltService({ SVC_OTEL_ENABLED: 'true' });
   const { traceId, spanId, headers } = traceOfCaller();
   const email = 'printed@example.com';
@@ -20,7 +20,7 @@ test('without an endpoint each span is one JSON object on a line of standard out
   });
   const [event] = service.events('user_created');
 
-  // Every line there is was parsed; what follows is what these two are.
+  // Every line was parsed. The rest checks these two.
   const common = {
     trace_id: traceId,
     span_id: expect.stringMatching(/^[\da-f]{16}$/),
@@ -49,7 +49,7 @@ test('without an endpoint each span is one JSON object on a line of standard out
   expect(event?.trace_id).toBe(traceId);
 });
 
-test('a span is printed as it ends, and those of the last request before the exit', async () => {
+test('a span is printed when it ends, and the spans of the last request before the exit', async () => {
   service = await startBuiltService({ SVC_OTEL_ENABLED: 'true' });
   const { traceId, headers } = traceOfCaller();
   await service.call('GET', '/nowhere', undefined, { headers });

@@ -6,7 +6,7 @@ type Service = Awaited<ReturnType<typeof startService>>;
 
 const users = '/api/v1/users/';
 
-describe('why a token was refused', () => {
+describe('the reason of a refused token', () => {
   let service: Service;
 
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe('why a token was refused', () => {
 
   const bearer = async (token: Promise<string>) => `Bearer ${await token}`;
 
-  /** Signed by a key that the provider never had, under the name of one that it has. */
+  /** A token with the kid of a known key, signed by a key that the provider never had. */
   async function forged({ issuer }: Service): Promise<string> {
     const { privateKey } = await generateKeyPair('RS256');
     const key = issuer.keys[0];
@@ -49,7 +49,7 @@ describe('why a token was refused', () => {
     ['bound to a key', ({ issuer }) => bearer(issuer.sign({ cnf: { jkt: 'x' } })), /bound .*cnf/],
     ['of an unknown key', ({ issuer }) => bearer(issuer.sign({}, { kid: 'unknown' })), /no key/],
     ['forged', forged, /^no key of the identity provider verifies the signature$/],
-  ])('is in the message of app_error and not in the answer: %s', async (_case, authorizationOf, reason) => {
+  ])('is in the message of app_error and not in the response: %s', async (_case, authorizationOf, reason) => {
     const authorization = await authorizationOf(service);
     const response = await service.call('GET', users, undefined, { headers: { authorization } });
     const requestId = response.headers.get('x-request-id');
@@ -69,7 +69,7 @@ describe('why a token was refused', () => {
     expect(JSON.stringify(events)).not.toContain(authorization.split(' ')[1]);
   });
 
-  test('is in the message of app_error also when there is none', async () => {
+  test('is in the message of app_error also if there is no token', async () => {
     const response = await fetch(service.url + users);
     const requestId = response.headers.get('x-request-id');
 

@@ -7,16 +7,16 @@ afterEach(() => service.stop());
 
 const users = '/api/v1/users/';
 
-test('every event of a request carries its request_id, also when many run at once', async () => {
+test('every event of a request has its request_id, also with many concurrent requests', async () => {
   service = await startService();
-  // Each kind of request meets the same rule by another way: with a statement, without one, without a token.
+  // Three kinds of requests reach the rule in different ways: with a statement, without one, and without a token.
   const kinds: readonly ((init: RequestInit, n: number) => Promise<Response>)[] = [
     (init, n) => service.call('POST', users, { email: `${n}@example.com` }, init),
     (init, n) => service.call('GET', `${users}unknown-${n}`, undefined, init),
     (init, n) => fetch(`${service.url}${users}${n}`, init),
     (init, n) => fetch(`${service.url}/nowhere/${n}`, init),
   ];
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 400 }, async (_, n) => {
       const requestId = `request-${n}`;
       const response = await kinds[n % kinds.length]?.({ headers: { 'x-request-id': requestId } }, n);
@@ -34,10 +34,10 @@ test('every event of a request carries its request_id, also when many run at onc
   }));
   const byId = (one: { requestId: unknown }, other: { requestId: unknown }) =>
     String(one.requestId).localeCompare(String(other.requestId));
-  expect(logged.toSorted(byId)).toEqual(answers.toSorted(byId));
+  expect(logged.toSorted(byId)).toEqual(responses.toSorted(byId));
 });
 
-test('an event outside of a request carries none', async () => {
+test('an event outside of a request has no request_id', async () => {
   service = await startService();
 
   const events = (await service.events()).filter(({ path }) => path !== '/ready');

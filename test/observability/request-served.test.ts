@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { unmatched } from '../../lib/http/unmatched.ts';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { startFunction } from '../stage/lambda-function.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
@@ -44,7 +44,7 @@ test.each([
   ['PUT', '/api/v1/users/', 405, undefined],
   ['GET', '/nowhere/ada@example.com', 404, undefined],
   ['POST', '/health', 405, undefined],
-])('%s %s is a request_served with %d', async (method, path, status, route) => {
+])('%s %s logs a request_served with %d', async (method, path, status, route) => {
   const response = await service.call(method, path);
   const requestId = response.headers.get('x-request-id');
   const event = await until('the event', () =>
@@ -56,7 +56,7 @@ test.each([
   expect(event?.duration_ms).toBeGreaterThan(0);
 });
 
-test('a request that is refused without reading it is one, too', async () => {
+test('a request that is refused without being read logs one, too', async () => {
   const response = await service.call('GET', '/api/v1/users/', undefined, {
     headers: { authorization: 'x' },
   });
@@ -69,7 +69,7 @@ test('a request that is refused without reading it is one, too', async () => {
   ).toEqual(served('GET', 401, '/api/v1/users/'));
 });
 
-test('probes are none', async () => {
+test('probes are not logged', async () => {
   for (const path of ['/health', '/ready', '/health/'])
     expect((await fetch(service.url + path)).status).toBe(200);
   const after = await service.call('GET', '/nowhere');
@@ -81,7 +81,7 @@ test('probes are none', async () => {
   );
 });
 
-test('there are none at info', async () => {
+test('level info has no request_served', async () => {
   const quiet = await startBuiltService();
   onTestFinished(quiet.remove);
   await quiet.call('GET', '/nowhere');
@@ -90,7 +90,7 @@ test('there are none at info', async () => {
   expect(quiet.events('request_served')).toEqual([]);
 });
 
-test('it is within the span of its request', async () => {
+test('it has the ids of the span of its request', async () => {
   const traced = await startBuiltService({ ...DEBUG, SVC_OTEL_ENABLED: 'true' });
   onTestFinished(traced.remove);
   await traced.call('GET', '/nowhere');
@@ -103,7 +103,7 @@ test('it is within the span of its request', async () => {
   expect(event).toMatchObject({ trace_id: span.trace_id, span_id: span.span_id });
 });
 
-test('handlers that are called without a host log it, too', async () => {
+test('handlers without a host log it, too', async () => {
   const stage = await startComposition(DEBUG);
   onTestFinished(() => stage.stop());
   await getUser.bind(stage.service)(await eventOf('getUser', { token: await stage.issuer.sign() }));
@@ -119,7 +119,7 @@ test.each([
   ['getUser', 'getUser', served('GET', 404, USER)],
   ['unmatched', 'users-options', served('OPTIONS', 204)],
   ['health', 'health', undefined],
-])('and so does the function %s', async (operationId, name, expected) => {
+])('the function %s logs it', async (operationId, name, expected) => {
   const instance = await startFunction(operationId, {
     ...environmentOf(service.database, service.issuer),
     ...DEBUG,

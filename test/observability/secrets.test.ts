@@ -7,7 +7,7 @@ import { until } from '../stage/until.ts';
 
 const users = '/api/v1/users/';
 
-/** Each is planted in one place or several, and may come out nowhere. */
+/** Secrets that are in one place or several, and must not be in the output. */
 const PLANTED = {
   address: 'planted.address@secret.example',
   secondAddress: 'second.address@secret.example',
@@ -21,7 +21,7 @@ const PLANTED = {
   opaque: 'planted.opaque.token',
 } as const;
 
-/** A run in which everything goes wrong that can, with secrets in all places that a caller or an operator has. */
+/** A run with every kind of failure, and with secrets in all places that callers and operators control. */
 async function run(service: BuiltService): Promise<readonly string[]> {
   const { call, issuer, url, database } = service;
   const tokens = await Promise.all([
@@ -35,13 +35,13 @@ async function run(service: BuiltService): Promise<readonly string[]> {
   const withToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
   const user = { email: PLANTED.address, full_name: PLANTED.name };
 
-  // What succeeds.
+  // Requests that succeed.
   const created = await call('POST', users, user, withToken(valid));
   const { id } = (await created.json()) as { id: string };
   await call('PATCH', users + id, { email: PLANTED.secondAddress, full_name: PLANTED.name });
   await call('PATCH', users + id, { email: PLANTED.address });
 
-  // What is refused, by every rule that sees a secret.
+  // Requests that each rule with access to a secret refuses.
   for (const token of refused) await call('POST', users, user, withToken(token));
   await call('GET', users, undefined, withToken(PLANTED.opaque));
   await call('GET', users, undefined, { headers: { authorization: `Basic ${PLANTED.basic}` } });
@@ -65,14 +65,14 @@ async function run(service: BuiltService): Promise<readonly string[]> {
   await call('GET', users + encodeURIComponent(encodeURIComponent(PLANTED.address)));
   await call('GET', users + encodeURIComponent(PLANTED.address.replace('@', '\uff20')));
 
-  // What a caller says of itself.
+  // Headers in which callers identify themselves.
   for (const agent of [`billing/1.0 (+mailto:${PLANTED.address})`, `billing/1.0 ${valid}`]) {
     await call('GET', '/nowhere', undefined, {
       headers: { 'user-agent': agent, baggage: `user=${PLANTED.query}`, from: PLANTED.address },
     });
   }
 
-  // What is not HTTP.
+  // Bytes that are not HTTP.
   for (const content of [
     `GET /health HTTP/1.1\r\nHost: a\r\nAuthorization Bearer ${valid}\r\n\r\n`,
     `${PLANTED.body} ${valid}\r\n\r\n`,
@@ -86,7 +86,7 @@ async function run(service: BuiltService): Promise<readonly string[]> {
   }
 
   await withFaultyTables(database, async () => {
-    // PostgreSQL quotes the values it refuses; the constraint's violation tells the whole row.
+    // PostgreSQL quotes refused values, and reports the whole row that violates the constraint.
     await call('PATCH', users + id, { full_name: PLANTED.name });
     await call('POST', users, { email: PLANTED.secondAddress, full_name: PLANTED.name });
     await call('POST', users, { email: PLANTED.secondAddress });
@@ -111,7 +111,7 @@ async function withFaultyTables(database: BuiltService['database'], act: () => P
 }
 
 test.each(['production', 'development'])(
-  'secrets planted everywhere are found nowhere in the output of a whole run in %s',
+  'secrets in all inputs are in no output of a whole run in %s',
   async (environment) => {
     const service = await startBuiltService({
       SVC_ENV: environment,
@@ -127,7 +127,7 @@ test.each(['production', 'development'])(
     const output = service.printed() + service.errors();
     await service.remove();
 
-    // Enough of what there is to find: events, causes, spans, the statement of a span.
+    // The output contains events, causes, spans and the statement of a span.
     for (const part of [
       'user_created',
       'user_updated',
@@ -150,7 +150,7 @@ function linesWith(secret: string, output: string): readonly string[] {
   return output.split('\n').filter((line) => line.includes(secret));
 }
 
-test('credentials in the address of the keys are nowhere in the output', async () => {
+test('credentials in the URL of the keys are in no output', async () => {
   const service = await startBuiltService();
   onTestFinished(service.remove);
   const address = new URL(service.issuer.jwksUri);
@@ -158,7 +158,7 @@ test('credentials in the address of the keys are nowhere in the output', async (
   address.password = PLANTED.provider;
   const host = await startBuiltHost({ ...service.environment, SVC_OAUTH_JWKS_URI: address.href });
   onTestFinished(host.remove);
-  // Whether it refuses to start with them, cannot use them or uses them.
+  // If it refuses to start with them, cannot use them or uses them.
   await until(
     'the keys',
     () => !host.isAlive() || host.printed().includes('jwks_refresh_failed') || service.issuer.fetches > 1,

@@ -17,7 +17,7 @@ import {
 
 const users = '/api/v1/users/';
 
-/** Names in the package, and whether each is deprecated. */
+/** The names in the package, and whether each is deprecated. */
 function registry(prefix: 'ATTR' | 'METRIC'): ReadonlyMap<string, { readonly isDeprecated: boolean }> {
   const require = createRequire(import.meta.url);
   const folder = dirname(require.resolve('@opentelemetry/semantic-conventions'));
@@ -37,7 +37,7 @@ function registry(prefix: 'ATTR' | 'METRIC'): ReadonlyMap<string, { readonly isD
 const typeOf = (value: unknown) =>
   Array.isArray(value) ? 'string[]' : typeof value === 'number' ? 'int' : typeof value;
 
-/** What the convention does not allow of these attributes. */
+/** Violations of the convention among these attributes. */
 function faultsOf(
   attributes: Attributes,
   { required, others }: { readonly required: readonly string[]; readonly others: readonly string[] },
@@ -56,7 +56,7 @@ function faultsOf(
 }
 
 describe('the table of conventions', () => {
-  test('is of the version of the package, and names nothing that it lacks or deprecates', () => {
+  test('has the version of the package, and no name that is missing there or deprecated', () => {
     const require = createRequire(import.meta.url);
     const main = require.resolve('@opentelemetry/semantic-conventions');
     const { version } = JSON.parse(readFileSync(join(dirname(main), '../package.json'), 'utf8'));
@@ -86,7 +86,7 @@ describe('the table of conventions', () => {
   });
 });
 
-describe('the service keeps the conventions', () => {
+describe('the service follows the conventions', () => {
   let service: TracedService;
   let points: readonly ReceivedPoint[];
   let spans: readonly ReceivedSpan[];
@@ -96,7 +96,7 @@ describe('the service keeps the conventions', () => {
       OTEL_METRICS_EXPORTER: 'otlp',
       OTEL_METRIC_EXPORT_INTERVAL: '100',
       SVC_POSTGRES_STATEMENT_TIMEOUT: '1',
-      // A schedule of its own, so that the fetch of the keys is in a span.
+      // A short interval, so that the fetch of the keys is in a span.
       SVC_OAUTH_JWKS_REFRESH: '5',
     });
     const { receiver } = service;

@@ -1,10 +1,10 @@
 /**
- * Facts of OpenTelemetry's semantic conventions, as far as the service's metrics and spans concern them.
+ * Facts of OpenTelemetry's semantic conventions about the metrics and spans of the service.
  *
  * Source: https://github.com/open-telemetry/semantic-conventions (`model/http`, `model/database`, `model/process`,
  * `model/nodejs`, `model/service`). Version: that of the package `@opentelemetry/semantic-conventions`, which has the
- * names, but neither instruments, units nor requirement levels. The test compares names and version with the package, so
- * that an upgrade asks for a new reading of the source.
+ * names, but no instruments, units or requirement levels. The test compares names and version with the package, so
+ * that an upgrade requires a new reading of the source.
  */
 export const VERSION = '1.45.0';
 
@@ -59,7 +59,7 @@ export const CONVENTIONAL_METRICS: Readonly<Record<string, ConventionalMetric>> 
   'nodejs.eventloop.delay.p99': { instrument: 'gauge', unit: 's', required: [], others: [] },
 };
 
-/** Attributes of spans by what the span is of: on every one, and on those to which they apply. */
+/** Attributes of spans by kind of span: on every span, and on spans to which they apply. */
 export const CONVENTIONAL_SPANS = {
   httpServer: {
     required: ['http.request.method', 'url.path', 'url.scheme'],
@@ -75,7 +75,7 @@ export const CONVENTIONAL_SPANS = {
       ...['error.type', 'http.request.method_original', 'http.request.resend_count'],
       ...['http.response.status_code', 'network.peer.address', 'network.peer.port', 'network.protocol.name'],
       ...['network.protocol.version', 'url.scheme', 'user_agent.original'],
-      // The registry has these, but not for the span of a client. The instrumentation of undici adds them.
+      // The registry has these, but not for client spans. The instrumentation of undici adds them.
       ...['url.path', 'url.query'],
     ],
   },
@@ -124,7 +124,7 @@ export const CONVENTIONAL_ATTRIBUTES: Readonly<Record<string, 'string' | 'int' |
   'user_agent.original': 'string',
 };
 
-/** Values that an attribute can have, where the convention lists them. */
+/** Values of an attribute, if the convention lists them. */
 export const CONVENTIONAL_VALUES: Readonly<Record<string, readonly string[]>> = {
   'db.client.connection.state': ['idle', 'used'],
   'http.request.method': [

@@ -18,7 +18,7 @@ describe('the attributes of spans', () => {
 
   afterAll(() => service.remove());
 
-  /** A request that may name any host. */
+  /** A request whose Host header can have any value. */
   async function send(path: string, headers: Readonly<Record<string, string>>): Promise<void> {
     const request = get(service.url + path, { headers });
     const [response] = await once(request, 'response');
@@ -29,7 +29,7 @@ describe('the attributes of spans', () => {
     ['[::1]:8000', '::1', 8000],
     ['api.example.com', 'api.example.com', undefined],
     ['api.example.com:8443', 'api.example.com', 8443],
-  ])('the address of the server is that of the Host header (%s)', async (host, address, port) => {
+  ])('server.address is that of the Host header (%s)', async (host, address, port) => {
     const { traceId, headers } = traceOfCaller();
     await send('/nowhere', { ...headers, host });
     const [span] = await service.receiver.untilTrace(traceId, 1);
@@ -38,7 +38,7 @@ describe('the attributes of spans', () => {
     expect(span?.attributes['server.port']).toBe(port);
   });
 
-  test('a method that nobody knows is _OTHER, and told as it was sent', async () => {
+  test('an unknown method is _OTHER, and http.request.method_original has it', async () => {
     const { traceId, headers } = traceOfCaller();
     const { hostname, port } = new URL(service.url);
     const connection = await connectTo(service.url);
@@ -62,7 +62,7 @@ describe('the attributes of spans', () => {
     ['the query', `${users}?email=jane.doe@example.com`, {}],
     ['the User-Agent', users, { 'user-agent': 'billing/1.0 (+mailto:jane.doe@example.com)' }],
     ['the Host', users, { host: 'jane.doe@example.com' }],
-  ])('an address in %s is in no attribute', async (_case, path, given) => {
+  ])('an email in %s is in no attribute', async (_case, path, given) => {
     const { traceId, headers } = traceOfCaller();
     await send(path, { ...headers, ...given });
     const spans = await service.receiver.untilTrace(traceId, 1);
@@ -72,7 +72,7 @@ describe('the attributes of spans', () => {
     expect(exported).not.toMatch(/doe(@|%40)example/);
   });
 
-  test('a User-Agent keeps the words that hold no address and no token', async () => {
+  test('a User-Agent keeps its words without emails and tokens', async () => {
     const { traceId, headers } = traceOfCaller();
     await send(users, { ...headers, 'user-agent': 'billing/1.0 (+mailto:jane.doe%2540example.com) linux' });
     const [span] = await service.receiver.untilTrace(traceId, 1);
@@ -80,7 +80,7 @@ describe('the attributes of spans', () => {
     expect(span?.attributes['user_agent.original']).toBe('billing/1.0 *** linux');
   });
 
-  test('the span of a key fetch has neither the query nor what is personal in the path', async () => {
+  test('the span of a key fetch has neither the query nor personal data of the path', async () => {
     const { origin } = new URL(service.issuer.jwksUri);
     const address = `${origin}/of/jane.doe%2540example.com/keys?key=secret`;
     const other = await startBuiltHost({ ...service.environment, SVC_OAUTH_JWKS_URI: address });
@@ -96,7 +96,7 @@ describe('the attributes of spans', () => {
     expect(JSON.stringify(span.attributes)).not.toMatch(/jane|secret/);
   });
 
-  test('a token is in no attribute, be it sent as path, User-Agent, method or Host', async () => {
+  test('a token is in no attribute, neither from path, User-Agent, method nor Host', async () => {
     const { traceId, headers } = traceOfCaller();
     const token = await service.issuer.sign();
     const connection = await connectTo(service.url);
@@ -122,7 +122,7 @@ describe('the attributes of spans', () => {
   });
 });
 
-test('the address in the span of a statement is that of the server in use, where there are several', async () => {
+test('the address in the span of a statement is that of the current host, if there are several', async () => {
   const { host, port } = inject('postgres');
   const service = await startTracedService({
     SVC_POSTGRES_HOST: `127.0.0.1,${host}`,

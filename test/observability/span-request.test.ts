@@ -45,7 +45,7 @@ function described(span: Span, attributes: PlainAttributes): Span {
   return span;
 }
 
-/** What the receiver of a request reads, where a number that is absent is 0. */
+/** The content that a receiver reads. A missing number is 0. */
 function read(request: Uint8Array | undefined): unknown {
   const decoded = decodeProtobuf(Buffer.from(request ?? []), TRACE_REQUEST);
   return JSON.parse(
@@ -56,7 +56,7 @@ function read(request: Uint8Array | undefined): unknown {
   );
 }
 
-/** Expects that what is sent is what the SDK would have sent for all spans that have ended. */
+/** Expects that the request equals that of the SDK for all spans that have ended. */
 function expectAsTheSdk(): readonly ReadableSpan[] {
   const spans = exporter.getFinishedSpans();
   expect(read(spanRequest(spans))).toEqual(read(ProtobufTraceSerializer.serializeRequest(spans)));
@@ -75,7 +75,7 @@ test.each<readonly [string, PlainAttributes]>([
     'texts of every length of a length',
     { a: '', b: 'x'.repeat(127), c: 'é'.repeat(64), d: 'y'.repeat(20_000) },
   ],
-])('a span is sent as the SDK would send it: attributes, %s', (_case, attributes) => {
+])('a span equals that of the SDK: attributes, %s', (_case, attributes) => {
   described(ours.startSpan('GET /users', { kind: SpanKind.SERVER }), attributes).end();
 
   expect(expectAsTheSdk()).toHaveLength(1);
@@ -84,9 +84,9 @@ test.each<readonly [string, PlainAttributes]>([
 test.each([
   ['the first of its trace', undefined],
   ['with a caller', { isRemote: true }],
-  ['with a caller that has a state', { isRemote: true, traceState: new TraceState('vendor=1,other=ab') }],
+  ['with the tracestate of a caller', { isRemote: true, traceState: new TraceState('vendor=1,other=ab') }],
   ['within another', { isRemote: false }],
-])('a span is sent as the SDK would send it: %s', (_case, parent) => {
+])('a span equals that of the SDK: %s', (_case, parent) => {
   const ids = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
   const caller = { ...ids, traceFlags: TraceFlags.SAMPLED, ...parent };
   const context = parent ? trace.setSpanContext(ROOT_CONTEXT, caller) : ROOT_CONTEXT;
@@ -106,7 +106,7 @@ test.each([
   expect(expectAsTheSdk()).toHaveLength(1);
 });
 
-test('a span is sent as the SDK would send it: one that failed, and one that had too many attributes', () => {
+test('a span equals that of the SDK: a failed span, and a span with too many attributes', () => {
   ours.startSpan('GET').setStatus({ code: SpanStatusCode.ERROR }).end();
   ours
     .startSpan('GET')
@@ -116,14 +116,14 @@ test('a span is sent as the SDK would send it: one that failed, and one that had
   expect(expectAsTheSdk()).toHaveLength(2);
 });
 
-test('attributes that spans share are encoded for each of them', () => {
+test('shared attributes are encoded in each span', () => {
   const shared = Object.freeze({ 'db.query.text': 'select 1', 'server.port': 5432 });
   for (const name of ['first', 'second', 'third']) described(ours.startSpan(name), shared).end();
 
   expect(expectAsTheSdk()).toHaveLength(3);
 });
 
-test('spans of instrumentations go in the same request, with their events, links and arrays', () => {
+test('spans of instrumentations are in the same request, with their events, links and arrays', () => {
   ours.startSpan('GET').end();
   const fetched = another.startSpan('fetch', { attributes: { list: ['a', 'b'], negative: -1, part: 0.5 } });
   fetched.recordException(new Error('refused'));
@@ -139,7 +139,7 @@ test('spans of instrumentations go in the same request, with their events, links
   expect(resourceSpans).toEqual([...(own?.resourceSpans ?? []), ...(others?.resourceSpans ?? [])]);
 });
 
-test('a request may have spans of instrumentations alone', () => {
+test('a request can contain only spans of instrumentations', () => {
   another.startSpan('fetch').end();
 
   expect(expectAsTheSdk()).toHaveLength(1);

@@ -1,10 +1,10 @@
 import { truncateSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import { TIMESTAMP } from '../stage/answers.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { createPipe } from '../stage/pipe.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { until } from '../stage/until.ts';
 
 let service: BuiltService;
@@ -16,7 +16,7 @@ afterEach(async () => {
   pipe = undefined;
 });
 
-/** More than any queue may hold, as each is a line of 10 KB. */
+/** More lines of 10 KB than any queue holds. */
 const REQUESTS = 500;
 
 async function startIntoPipe() {
@@ -25,7 +25,7 @@ async function startIntoPipe() {
   return pipe;
 }
 
-/** Makes requests that are logged by one line each, and expects that each is answered as usual. */
+/** Sends requests with one log line each, and expects the usual responses. */
 async function makeRequests(count: number): Promise<void> {
   const path = '/x'.repeat(5000);
   for (let sent = 0; sent < count; sent += 50) {
@@ -46,7 +46,7 @@ async function expectToServe(): Promise<void> {
   expect([created.status, health.status, ready.status]).toEqual([201, 200, 200]);
 }
 
-/** Reads until the lines dropped are told, and expects that they are all that is missing, and none is cut. */
+/** Reads until the dropped lines are reported, and expects that no other line is missing and none is truncated. */
 async function expectAllAccountedFor(read: () => string): Promise<void> {
   const lines = await until('the count of dropped lines', () => {
     const text = read();
@@ -54,10 +54,10 @@ async function expectAllAccountedFor(read: () => string): Promise<void> {
   });
   const events = lines.map((line) => JSON.parse(line));
   const logged = events.filter(({ path }) => path?.startsWith('/x/')).length;
-  const told = events.filter(({ event }) => event === 'log_lines_dropped');
-  // That of the user is one more line.
+  const reports = events.filter(({ event }) => event === 'log_lines_dropped');
+  // Creating the user is one more line.
   const users = events.filter(({ event }) => event === 'user_created').length;
-  expect(told).toEqual([
+  expect(reports).toEqual([
     {
       timestamp: expect.stringMatching(TIMESTAMP),
       level: 'error',
@@ -66,10 +66,10 @@ async function expectAllAccountedFor(read: () => string): Promise<void> {
     },
   ]);
   expect(logged).toBeGreaterThan(50);
-  expect(told[0].count).toBeGreaterThan(50);
+  expect(reports[0].count).toBeGreaterThan(50);
 }
 
-test('while the reader stalls the service goes on, and lines are dropped and counted', async () => {
+test('while the reader stalls, the service continues, and lines are dropped and counted', async () => {
   const { read } = await startIntoPipe();
   await makeRequests(REQUESTS);
   await expectToServe();
@@ -78,7 +78,7 @@ test('while the reader stalls the service goes on, and lines are dropped and cou
   expect(service.errors()).toBe('');
 });
 
-test('when the reader dies the service goes on, and tells the next one how many lines were dropped', async () => {
+test('after the reader has died, the service continues, and reports the number of dropped lines to the next one', async () => {
   const { die, revive, read } = await startIntoPipe();
   read();
   die();
@@ -90,8 +90,8 @@ test('when the reader dies the service goes on, and tells the next one how many 
   expect(service.errors()).toBe('');
 });
 
-test('on a full disk the service goes on, and when there is room again tells how many lines were dropped', async () => {
-  // The file may not grow; a limit ends a write as a full disk does.
+test('on a full disk the service continues, and reports the number of dropped lines when there is space again', async () => {
+  // The file must not grow: a limit ends a write in the same way as a full disk.
   service = await startBuiltService({}, { runBy: ['sh', '-c', 'ulimit -f 3072; exec "$@"', 'sh'] });
   await makeRequests(REQUESTS);
   await expectToServe();
@@ -102,7 +102,7 @@ test('on a full disk the service goes on, and when there is room again tells how
   expect(service.errors()).toBe('');
 });
 
-test('without a standard output the service serves', async () => {
+test('the service serves without a standard output', async () => {
   const runBy = ['sh', '-c', 'exec "$@" >&- 2>&-', 'sh'];
   service = await startBuiltService({ SVC_PORT: String(await freePort()) }, { runBy });
   await expectToServe();
@@ -111,7 +111,7 @@ test('without a standard output the service serves', async () => {
   expect(await service.exited).toEqual({ code: 0, signal: null });
 });
 
-test('a reader that stalls does not hold up the exit', async () => {
+test('a stalled reader does not delay the exit', async () => {
   await startIntoPipe();
   await makeRequests(REQUESTS);
   const begun = performance.now();
@@ -121,22 +121,22 @@ test('a reader that stalls does not hold up the exit', async () => {
   expect(performance.now() - begun).toBeLessThan(2000);
 });
 
-test('at the exit a reader that is alive gets every line, whole', async () => {
-  // Less in all than the queue of lines holds.
+test('at the exit a working reader gets every complete line', async () => {
+  // Less in total than the queue of lines holds.
   const held = 120;
   const patient = { SVC_POSTGRES_POOL_TIMEOUT: '60', SVC_POSTGRES_STATEMENT_TIMEOUT: '60' };
   service = await startBuiltService(
-    // Time for all of them to arrive, however busy the machine is.
+    // Enough time for all of them to arrive on a busy machine.
     { ...patient, SVC_OTEL_ENABLED: 'true', SVC_SHUTDOWN_DRAIN_TIMEOUT: '3' },
     { runBy: ['bash', '-c', 'exec "$@" > >(cat)', 'bash'] },
   );
   const lock = await holdUsers(service.database);
-  // Spans tell it, and so each is longer: all of them are many times what a pipe holds.
+  // Spans contain it, too, so all of them exceed the buffer of a pipe many times.
   const headers = { 'user-agent': 'x'.repeat(2000) };
   const list = () => service.call('GET', '/api/v1/users/', undefined, { headers });
   const requests = Array.from({ length: held }, list);
   const settled = Promise.allSettled(requests);
-  // As many as may wait for a lock in PostgreSQL at once; the others wait for that.
+  // As many as can wait for a lock in PostgreSQL at once. The others wait for these.
   await untilUnderWay(2, service.database);
   service.signal('SIGTERM');
   await Promise.all([settled, service.exited]);
@@ -144,7 +144,7 @@ test('at the exit a reader that is alive gets every line, whole', async () => {
 
   const logged = () => service.events('app_error').filter(({ path }) => path === '/api/v1/users/').length;
   const spans = () => service.spans().filter(({ kind }) => kind === 'SERVER').length;
-  // What the reader has taken it may not have written down yet.
+  // The reader may have read lines that it has not written yet.
   await until('every line', () => logged() >= held && spans() >= held && service.printed().endsWith('\n'));
   expect(service.events('shutdown_drain_timeout')).toMatchObject([{ in_flight: held }]);
   expect([logged(), spans()]).toEqual([held, held]);

@@ -32,7 +32,7 @@ describe('trace_id and span_id', () => {
     expect(events.map(({ span_id }) => span_id)).toEqual([first, first, second, second]);
   });
 
-  test('every event has the ids of its own request, also when many run at once', async () => {
+  test('every event has the ids of its own request, also with many concurrent requests', async () => {
     await Promise.all(
       Array.from({ length: 200 }, (_, n) => {
         const { traceId, headers } = traceOfCaller();
@@ -59,7 +59,7 @@ describe('trace_id and span_id', () => {
     expect(outside.filter((event) => 'trace_id' in event || 'span_id' in event)).toEqual([]);
   });
 
-  test('the traceparent of a caller that does not sample is continued without spans, and logged', async () => {
+  test('an unsampled traceparent of a caller is continued without spans, and logged', async () => {
     const { traceId, headers } = traceOfCaller({ sampled: false });
     const init = { headers: { ...headers, 'x-request-id': 'unsampled' } };
     await service.call('POST', users, { email: 'unsampled@example.com' }, init);
@@ -75,7 +75,7 @@ describe('trace_id and span_id', () => {
     'ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     '00-4bf92f3577b34da6a3ce929d0e0e4736',
     'garbage',
-  ])('a traceparent that is none begins a new trace (%s)', async (traceparent) => {
+  ])('an invalid traceparent begins a new trace (%s)', async (traceparent) => {
     const agent = `new-trace-${traceparent.length}`;
     await service.call('GET', users, undefined, { headers: { traceparent, 'user-agent': agent } });
     const span = await until('the span', () =>
@@ -86,7 +86,7 @@ describe('trace_id and span_id', () => {
     expect(span.traceId).toMatch(/^(?!0{32}|4bf92f3577b34da6a3ce929d0e0e4736)[\da-f]{32}$/);
   });
 
-  test('a fetch that a request needs is its own; a later one in the background is of no request', async () => {
+  test('a key fetch that a request needs has its trace, and a later one in the background has no trace of a request', async () => {
     await sleep(2100);
     service.issuer.answer((_, response) => response.writeHead(500).end());
     const { traceId, headers } = traceOfCaller();

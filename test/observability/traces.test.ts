@@ -27,7 +27,7 @@ describe('traces', () => {
     return id;
   }
 
-  test('a request and its statement are spans of one trace, under stable semantic conventions', async () => {
+  test('a request and its statement are spans of one trace, with stable semantic conventions', async () => {
     const { traceId, spanId, headers } = traceOfCaller();
     const init = { headers: { ...headers, 'user-agent': 'billing/1.0' } };
     await service.call('POST', users, { email: 'one-trace@example.com' }, init);
@@ -86,7 +86,7 @@ describe('traces', () => {
     ]);
   });
 
-  test('the fetch of the keys for a new one is a span of the request that needed it', async () => {
+  test('the fetch of an unknown key is a span of the request that needs it', async () => {
     await sleep(2100);
     await service.issuer.rotate();
     const { traceId, headers } = traceOfCaller();
@@ -113,7 +113,7 @@ describe('traces', () => {
     });
   });
 
-  test('a statement that fails has its SQLSTATE, and the request that it refuses is no error of ours', async () => {
+  test('a failed statement has its SQLSTATE, and the refused request is not an error of the service', async () => {
     const { traceId, headers } = traceOfCaller();
     const email = 'twice@example.com';
     await service.call('POST', users, { email });
@@ -136,7 +136,7 @@ describe('traces', () => {
     expect(statement?.attributes).not.toHaveProperty('db.response.status_code');
   });
 
-  test('probes make no spans, nor do the migrations and the exporter', async () => {
+  test('probes have no spans, nor do the migrations and the exporter', async () => {
     const { traceId, headers } = traceOfCaller();
     for (const path of ['/health', '/ready']) await fetch(service.url + path, { headers });
     await createUser();
@@ -149,7 +149,7 @@ describe('traces', () => {
     expect(texts.filter((text) => text.includes('kysely_migration'))).toEqual([]);
   });
 
-  test('a statement for which there is no connection has no SQLSTATE of PostgreSQL', async () => {
+  test('a statement without a connection has no SQLSTATE of PostgreSQL', async () => {
     const proxy = await startProxy(service.database);
     const cutOff = await startTracedService({ SVC_POSTGRES_PORT: String(proxy.port) });
     onTestFinished(cutOff.remove);
@@ -166,7 +166,7 @@ describe('traces', () => {
   });
 });
 
-test('the fetch of the keys for a request that is not sampled has no span, and tells the provider so', async () => {
+test('the key fetch of an unsampled request has no span, and its traceparent is unsampled', async () => {
   const service = await startTracedService();
   onTestFinished(() => service.remove());
   await service.call('GET', users);

@@ -12,7 +12,7 @@ let service: BuiltService;
 
 afterEach(() => service.remove());
 
-/** The packages in the bundled files that a run has loaded, as V8 and the source maps tell. */
+/** The packages in the bundles that a run has loaded, according to V8 and the source maps. */
 async function packagesLoaded(SVC_OTEL_ENABLED: string): Promise<ReadonlySet<string>> {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-loaded-'));
   service = await startBuiltService({ SVC_OTEL_ENABLED, NODE_V8_COVERAGE: folder });
@@ -26,14 +26,14 @@ async function packagesLoaded(SVC_OTEL_ENABLED: string): Promise<ReadonlySet<str
   return new Set(files.flatMap(packagesIn));
 }
 
-test('with tracing off nothing of OpenTelemetry is even loaded', async () => {
+test('with tracing off nothing of OpenTelemetry is loaded', async () => {
   const packages = await packagesLoaded('false');
 
   expect([...packages]).toEqual(expect.arrayContaining(['kysely', 'pg']));
   expect([...packages].filter((name) => name.startsWith('@opentelemetry/'))).toEqual([]);
 });
 
-test('with tracing on it is loaded, as the same means show', async () => {
+test('with tracing on it is loaded, which proves the measurement', async () => {
   const packages = await packagesLoaded('true');
 
   expect([...packages]).toEqual(
@@ -41,7 +41,7 @@ test('with tracing on it is loaded, as the same means show', async () => {
   );
 });
 
-test('with tracing off there are no spans, whatever endpoint and caller say, and events have no ids of any', async () => {
+test('with tracing off there are no spans with any endpoint and caller, and events have no trace ids', async () => {
   const receiver = await startOtlpReceiver();
   service = await startBuiltService({
     SVC_OTEL_ENABLED: 'false',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TIMESTAMP } from '../stage/answers.ts';
+import { TIMESTAMP } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 describe('the events of user operations', () => {
@@ -23,7 +23,7 @@ describe('the events of user operations', () => {
 
   const common = { timestamp: expect.stringMatching(TIMESTAMP), level: 'info', subject: 'svc-test' };
 
-  test('user_created has the id, the address masked and the calling service, and nothing else', async () => {
+  test('user_created has only the id, the masked email and the calling service', async () => {
     const { id } = await create('jane.doe@example.com', 'create-1');
 
     expect(await eventsOf('create-1')).toEqual([
@@ -42,14 +42,14 @@ describe('the events of user operations', () => {
     ['"quoted"@example.com', '"***@example.com'],
     ['\u{1f600}smile@example.com', '\u{1f600}***@example.com'],
     [`${'l'.repeat(243)}@example.com`, 'l***@example.com'],
-  ])('of the address %s only %s is logged', async (email, masked) => {
+  ])('of the email %s only %s is logged', async (email, masked) => {
     const requestId = `mask-${masked.length}-${email.length}`;
     await create(email, requestId);
 
     expect(await eventsOf(requestId)).toMatchObject([{ event: 'user_created', email: masked }]);
   });
 
-  test('user_updated has the id and the calling service, and nothing else', async () => {
+  test('user_updated has only the id and the calling service', async () => {
     const { id } = await create('update@example.com', 'update-0');
     const init = { headers: { 'x-request-id': 'update-1' } };
     await service.call('PATCH', `/api/v1/users/${id}`, { full_name: 'Jane Doe' }, init);
@@ -59,7 +59,7 @@ describe('the events of user operations', () => {
     ]);
   });
 
-  test('user_deleted has the id and the calling service, and nothing else', async () => {
+  test('user_deleted has only the id and the calling service', async () => {
     const { id } = await create('delete@example.com', 'delete-0');
     const init = { headers: { 'x-request-id': 'delete-1' } };
     await service.call('DELETE', `/api/v1/users/${id.toUpperCase()}`, undefined, init);
@@ -69,7 +69,7 @@ describe('the events of user operations', () => {
     ]);
   });
 
-  test('reading users and probes log nothing', async () => {
+  test('reads and probes log none', async () => {
     const { id } = await create('read@example.com', 'read-0');
     for (const path of [`/api/v1/users/${id}`, '/api/v1/users/', '/health', '/ready']) {
       const response = await service.call('GET', path, undefined, { headers: { 'x-request-id': 'read-1' } });
@@ -79,7 +79,7 @@ describe('the events of user operations', () => {
     expect(await eventsOf('read-1')).toEqual([]);
   });
 
-  test('an operation that is refused is no event of a user', async () => {
+  test('a refused operation logs none', async () => {
     await create('taken@example.com', 'taken-0');
     await create('Taken@example.com', 'taken-1');
 

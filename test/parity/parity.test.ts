@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { functions } from '../../infra/functions.ts';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import { asPlainGet } from '../http/rules/exchange.ts';
+import { lint } from '../http/rules/rules.ts';
 import { administer } from '../stage/administration.ts';
 import { apiGateway } from '../stage/api-gateway.ts';
 import { createDatabase } from '../stage/postgres.ts';
@@ -25,6 +27,8 @@ type Contestant = {
 };
 
 const answers = new Map<Case, readonly RawAnswer[]>();
+/** What breaks the rules of HTTP, by way. */
+const faults = new Map<Case, readonly (readonly string[])[]>();
 const contestants: Contestant[] = [];
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let proxy: Awaited<ReturnType<typeof startProxy>>;
@@ -71,17 +75,20 @@ describe.each([
   ['when the keys cannot be fetched', withoutKeys],
   ['when the table is not what the service expects', withBrokenTable],
   ['when PostgreSQL is away', withoutDatabase],
-])('%s the answer is the same to the byte from handlers, host and functions:', (_, cases) => {
-  test.each(cases.map((asked) => [`${asked.status} ${asked.request.method} ${asked.title}`, asked] as const))(
-    '%s',
-    (_title, asked) => {
+])(
+  '%s the answer keeps the rules of HTTP, and is the same to the byte from handlers, host and functions:',
+  (_, cases) => {
+    test.each(
+      cases.map((asked) => [`${asked.status} ${asked.request.method} ${asked.title}`, asked] as const),
+    )('%s', (_title, asked) => {
       const [fromHandlers, fromHost, fromFunctions] = answers.get(asked) ?? [];
       expect(fromHost?.status).toBe(asked.status);
       expect(fromHandlers).toEqual(fromHost);
       expect(fromFunctions).toEqual(fromHost);
-    },
-  );
-});
+      expect(faults.get(asked)).toEqual([[], [], []]);
+    });
+  },
+);
 
 async function contestant(start: (environment: Variables) => Promise<Way>): Promise<Contestant> {
   const database = await createDatabase();
@@ -102,15 +109,28 @@ async function signTokens() {
 }
 
 async function askAll(cases: readonly Case[]): Promise<void> {
-  for (const asked of cases) answers.set(asked, await Promise.all(contestants.map((one) => ask(one, asked))));
+  for (const asked of cases) {
+    const asks = await Promise.all(contestants.map((one) => ask(one, asked)));
+    answers.set(
+      asked,
+      asks.map(({ answer }) => answer),
+    );
+    faults.set(
+      asked,
+      asks.map(({ exchange }) => lint(exchange)),
+    );
+  }
 }
 
-async function ask({ way, ids, named }: Contestant, { request, keeps }: Case): Promise<RawAnswer> {
-  const given = await way.send(filledIn(request, { ...tokens, ...Object.fromEntries(named) }));
+async function ask({ way, ids, named }: Contestant, { request, keeps }: Case) {
+  const sent = filledIn(request, { ...tokens, ...Object.fromEntries(named) });
+  const { response, ...given } = await way.send(sent);
   if (keeps) named.set(keeps, JSON.parse(given.body).id);
   const [, next] = /^<(.*)>/.exec(given.headers.link ?? '') ?? [];
   if (next) named.set('next', next);
-  return comparable(given, ids);
+  const hasPlain = request.method === 'HEAD' || given.status === 304;
+  const plain = hasPlain && (await way.send(asPlainGet(sent))).response;
+  return { answer: comparable(given, ids), exchange: { request: sent, response, ...(plain && { plain }) } };
 }
 
 function filledIn(request: RawRequest, values: Readonly<Record<string, string>>): RawRequest {

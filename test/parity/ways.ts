@@ -5,14 +5,18 @@ import type { GatewayResult } from '../../lib/http/gateway.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
+import { type HttpResponse, sendOnSocket } from '../http/rules/exchange.ts';
 import { apiGateway } from '../stage/api-gateway.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
-import { answer, type RawAnswer, type RawRequest, sendTo } from '../stage/raw-request.ts';
+import { answer, type RawAnswer, type RawRequest } from '../stage/raw-request.ts';
+
+/** An answer in the form that is compared, and the response as it was received. */
+export type Answered = RawAnswer & { readonly response: HttpResponse };
 
 /** A way in which the service runs. */
 export type Way = {
-  send(request: RawRequest): Promise<RawAnswer>;
+  send(request: RawRequest): Promise<Answered>;
   stop(): Promise<void>;
 };
 
@@ -37,7 +41,10 @@ const handlerOf = (endpoint: Endpoint) => lambda(endpoint, composeService);
 export async function startHost(environment: Variables): Promise<Way> {
   const host = await startBuiltHost(environment);
   const { port } = await host.untilEvent('listening');
-  return { send: (request) => sendTo(`http://127.0.0.1:${port}`, request), stop: host.remove };
+  return {
+    send: async (request) => answered(await sendOnSocket(`http://127.0.0.1:${port}`, request)),
+    stop: host.remove,
+  };
 }
 
 /** The bundles of the functions, each in a clean process, through the protocol of AWS Lambda. */
@@ -62,7 +69,11 @@ export async function startFunctions(environment: Variables): Promise<Way> {
   };
 }
 
-function answerOf({ statusCode, headers, body, isBase64Encoded }: GatewayResult): RawAnswer {
-  const text = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8').toString();
-  return answer(statusCode, Object.entries(headers), text);
+function answerOf({ statusCode, headers, body, isBase64Encoded }: GatewayResult): Answered {
+  const content = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
+  return answered({ status: statusCode, fields: Object.entries(headers), content });
+}
+
+function answered(response: HttpResponse): Answered {
+  return { ...answer(response.status, response.fields, response.content.toString()), response };
 }

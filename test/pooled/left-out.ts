@@ -1,12 +1,13 @@
 import type { LeftOut } from '../stage/reaching-postgres.ts';
 
-/** What is not looked at behind a pooler. */
+/** The tests that do not run behind a pooler, and the reason. */
 export const LEFT_OUT: LeftOut = {
-  'test/engine/{ending-connections,engines,gathered-writes,migrations,shared-connections,split-messages,time-limits,waited-for,waits-for-locks}.test.ts':
-    'about sessions of one’s own; migrations behind PgBouncer are in test/lambda/pooler.ts',
-  'test/engine/{connections,dead-connections}.test.ts': 'sessions are counted, or asked about by another',
+  'test/engine/{ending-connections,engines,batched-writes,migrations,pipelined-statements,split-messages,time-limits,waiting-statements,lock-waiters}.test.ts':
+    'test sessions of their own; migrations behind PgBouncer are in test/lambda/pooler.ts',
+  'test/engine/{connections,dead-connections}.test.ts': 'count sessions, or query them from another',
   'test/engine/postgres-{refuses,locked}.test.ts':
-    'what PostgreSQL says to whoever connects PgBouncer hears; its connections are fewer than ours',
-  'test/engine/database-upkeep.test.ts': 'what a database has set for sessions holds for those of the pooler',
-  'test/{engine/several-servers,changes/postgres-away}.test.ts': 'servers of their own, without PgBouncer',
+    'PgBouncer receives the errors of connecting, and has fewer connections than the service',
+  'test/engine/database-upkeep.test.ts': 'settings of a database apply to the sessions of the pooler',
+  'test/{engine/several-hosts,changes/postgres-unavailable}.test.ts':
+    'start hosts of their own, without PgBouncer',
 };

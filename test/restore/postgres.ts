@@ -4,12 +4,12 @@ import { hastySettings } from '../stage/postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where `pg_dump` and `pg_restore` are. */
+    /** The folder of `pg_dump` and `pg_restore`. */
     postgresPrograms: string;
   }
 }
 
-/** Gives the tests of this folder Debian's PostgreSQL, and its tools. */
+/** Gives the tests of this folder Debian's PostgreSQL and its tools. */
 export default async function (project: TestProject): Promise<() => Promise<void>> {
   const { programs, stop, ...server } = await startDebianPostgres(hastySettings);
   project.provide('postgres', server);

@@ -20,7 +20,7 @@ type Call = ReturnType<typeof callerOf>;
 
 let folder: string;
 let service: Awaited<ReturnType<typeof startService>>;
-/** As they were answered before the backup began. */
+/** The responses before the backup began. */
 let users: readonly User[];
 
 beforeAll(async () => {
@@ -40,11 +40,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe('what was backed up while users were written', () => {
-  test('is restored on the same server', () => expectRestored(inject('postgres')));
+describe('a backup made while users were written', () => {
+  test('is restored on the same host', () => expectRestored(inject('postgres')));
 
   test('is restored on PostgreSQL 18', async () => {
-    // Not within the other folder, which the server's account cannot enter.
+    // Not within the other folder, which PostgreSQL's account cannot enter.
     const dataFolder = mkdtempSync(join(tmpdir(), 'user-management-restore-postgres-'));
     const newer = await startPostgres({ dataFolder, settings: hastySettings });
     try {
@@ -56,7 +56,7 @@ describe('what was backed up while users were written', () => {
   });
 });
 
-/** Runs the page's commands at a server, and a service over what came of them. */
+/** Runs the page's commands on a PostgreSQL, and a service over the result. */
 async function expectRestored(server: PostgresServer): Promise<void> {
   await runCommandsOf('Restore', server);
   const log = openSync(join(folder, 'log'), 'a');
@@ -84,7 +84,7 @@ async function expectRestored(server: PostgresServer): Promise<void> {
   }
 }
 
-/** Versions, the rule that an address is unique, and new rows. */
+/** Versions, the unique email, and new rows. */
 async function expectUsable(call: Call, user: User): Promise<void> {
   const path = `/api/v1/users/${user.id}`;
   const [original, restored] = await Promise.all([service.call('GET', path), call('GET', path)]);
@@ -99,24 +99,24 @@ async function expectUsable(call: Call, user: User): Promise<void> {
 
 async function createUser(call: Call, number: number): Promise<User> {
   const body = { email: `Äda+${number}@example.com`, full_name: `Ada "\\ 😀 ${number}\n` };
-  const answer = await call('POST', '/api/v1/users/', body);
-  expect(answer.status).toBe(201);
-  return (await answer.json()) as User;
+  const response = await call('POST', '/api/v1/users/', body);
+  expect(response.status).toBe(201);
+  return (await response.json()) as User;
 }
 
 async function updated(user: User): Promise<User> {
-  const answer = await service.call('PATCH', `/api/v1/users/${user.id}`, {
+  const response = await service.call('PATCH', `/api/v1/users/${user.id}`, {
     is_active: false,
     full_name: null,
   });
-  return (await answer.json()) as User;
+  return (await response.json()) as User;
 }
 
 async function listOf(call: Call): Promise<readonly User[]> {
   return (await call('GET', '/api/v1/users/?limit=1000')).json() as Promise<readonly User[]>;
 }
 
-/** Runs the first block of commands under that heading of the page, as it stands there. */
+/** Runs the first block of commands under that heading of the page without a change. */
 async function runCommandsOf(heading: string, server: PostgresServer): Promise<void> {
   const [, section = ''] = readFileSync(PAGE, 'utf8').split(`\n## ${heading}\n`);
   const commands = /```sh\n(.*?)```/s.exec(section)?.[1];

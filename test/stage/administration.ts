@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { inject } from 'vitest';
 
-/** A connection to the PostgreSQL of the tests as its administrator: to a given database, or the one for that. */
+/** A connection to the PostgreSQL of the tests as its administrator, by default to the database for administration. */
 export async function administer(database?: string) {
   const server = inject('postgres');
   const client = new pg.Client({ ...server, database: database ?? server.database, ssl: false });
@@ -11,7 +11,7 @@ export async function administer(database?: string) {
     async query(statement: string): Promise<readonly Record<string, unknown>[]> {
       return (await client.query(statement)).rows;
     },
-    /** Ends all sessions of the service in this database; resolves with their number. */
+    /** Ends all sessions of the service in this database. Resolves with their number. */
     async terminate(name: string): Promise<number> {
       const { rowCount } = await client.query(
         'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND application_name = $2',
@@ -19,7 +19,7 @@ export async function administer(database?: string) {
       );
       return rowCount ?? 0;
     },
-    /** How many sessions the service has in this database. */
+    /** Number of sessions of the service in this database. */
     async countSessions(name: string): Promise<number> {
       const { rows } = await client.query(
         'SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND application_name = $2',

@@ -2,15 +2,15 @@ import * as fc from 'fast-check';
 import { type Field, fields, isOmittedIfNull, type NullableName } from '../../lib/users/fields.ts';
 import type { User } from '../../lib/users/user.ts';
 
-/** What Date can tell, in milliseconds since 1970. */
+/** The range of Date, in milliseconds since 1970. */
 const LAST_MOMENT = 8.64e15;
 
-/** A moment that Date can tell, mostly one of these years. */
+/** A time in the range of Date, usually in these years. */
 export const anyMoment = fc.oneof(
   fc.integer({ min: -LAST_MOMENT, max: LAST_MOMENT }),
   fc.integer({ min: 1_700_000_000_000, max: 1_900_000_000_000 }),
 );
-/** Texts with all that JSON has to escape, and that is more than one byte; surrogates may stand alone. */
+/** Texts with every character that JSON escapes, with characters of several bytes, and with lone surrogates. */
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: 'grapheme' }),
@@ -37,7 +37,7 @@ const ANY = { uuid: fc.uuid(), text: anyText, boolean: fc.boolean(), timestamptz
 const anyValue = ({ sqlType, onCreate }: Field) =>
   onCreate === 'optional' ? fc.option<unknown>(ANY[sqlType]) : ANY[sqlType];
 
-/** A user, as the database gives it. */
+/** A user in the form of the database. */
 export const anyUser = fc
   .record({
     ...Object.fromEntries(fields.map((field) => [field.name, anyValue(field)])),
@@ -49,7 +49,7 @@ export const anyUser = fc
     return (isNew ? { ...user, updated_at: user.created_at } : user) as User;
   });
 
-/** The fields that are null in a user of which nothing else is known. */
+/** The fields that are null if they are not given. */
 export const nullFields = Object.fromEntries(
   fields.flatMap(({ name, onCreate }) => (onCreate === 'optional' ? [[name, null]] : [])),
 ) as Pick<User, NullableName>;

@@ -4,22 +4,23 @@ import { routeKeys } from '../../infra/lambda/route-keys.ts';
 import type { GatewayEvent } from '../../lib/http/gateway.ts';
 import type { RawRequest } from './raw-request.ts';
 
-/** What API Gateway makes of a request: the function that gets it, and the event. */
+/** The result of API Gateway for a request: the function that receives it, and the event. */
 export type Integration = { readonly operationId: string; readonly event: GatewayEvent };
 
-/** Types of content that API Gateway hands on as a text. */
+/** Content types that API Gateway passes as text. */
 const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-www-form-urlencoded)\b)/i;
 
 /**
- * An HTTP API in front of the deployed functions, payload format 2.0: repeated header fields are joined; the path is
- * decoded, `rawPath` too, and the query is not; a body that is no text is in base64.
+ * An HTTP API in front of the deployed functions, payload format 2.0. Repeated header fields are joined. The path is
+ * decoded, also in `rawPath`, and the query is not. A body that is not text is in base64.
  *
- * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs"; that `rawPath` is
- * decoded is not written there: see aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions
+ * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs"; the decoded `rawPath`
+ * is
+ * not documented there: see aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions
  */
 export async function apiGateway(): Promise<(request: RawRequest) => Integration> {
   const deployed = await functions();
-  // Of the routes that fit a request the most specific one gets it.
+  // The most specific of the matching routes receives the request.
   const routes = deployed
     .flatMap(({ operationId, route }) =>
       (route ? routeKeys(route) : []).map((routeKey) => ({ operationId, routeKey })),
@@ -45,7 +46,7 @@ export async function apiGateway(): Promise<(request: RawRequest) => Integration
   };
 }
 
-/** The parameters of the path when the route key fits the request; undefined when it does not. */
+/** The parameters of the path if the route key matches the request, otherwise undefined. */
 function parametersOf(routeKey: string, method: string, path = '') {
   const [known, pattern = ''] = routeKey.split(' ');
   const parts = pattern.split('/');
@@ -61,7 +62,7 @@ function parametersOf(routeKey: string, method: string, path = '') {
   return parameters;
 }
 
-/** Undefined when it cannot be decoded. */
+/** Undefined if it is not valid percent-encoded UTF-8. */
 function decoded(path: string): string | undefined {
   try {
     return decodeURIComponent(path);

@@ -14,14 +14,14 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** A page in a real browser, with what it said and whom it asked. */
+/** A page in a real browser, with its console and its requests. */
 export type Visit = {
   readonly page: Page;
-  /** Every line of the console, of whatever level, and every error that nobody caught. */
+  /** Every line of the console at any level, and every uncaught error. */
   readonly console: readonly string[];
   /** The origins of all requests. */
   readonly origins: ReadonlySet<string>;
-  /** Where links, images, scripts and the like of the page as it is now lead, apart from its own host. */
+  /** The targets of links, images, scripts and others in the current page, except on its own host. */
   referencesElsewhere(): Promise<readonly string[]>;
 };
 

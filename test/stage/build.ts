@@ -9,17 +9,18 @@ import { until } from './until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What the build reads, and the packages. */
+/** The inputs of the build, and the packages. */
 const SOURCES = ['handlers', 'host', 'lib', 'infra', 'package.json', 'node_modules'];
 const PREFIX = `user-management-build-${process.getuid?.() ?? 0}-`;
 
-/** In seconds; a build that takes longer was cut off. */
+/** In seconds. A build that takes longer was interrupted. */
 const LONGEST_BUILD = 90;
 const DAY = 24 * 3600;
 
 /**
- * The host as `npm run build` makes it: the path of its main file. It is built outside of the project, once for
- * each state of its sources, so that tests that run at the same time never see half a build, nor an old one.
+ * The path of the main file of the host as `npm run build` makes it. It is built outside of the project, once for
+ * each
+ * state of its sources, so that concurrent tests never see an incomplete or old build.
  */
 export const builtHost = (): Promise<string> => (built ??= findOrBuild());
 
@@ -43,13 +44,13 @@ function fingerprint(): string {
     'package.json',
     'package-lock.json',
   ].sort();
-  // The folder counts, too: what is built refers to the packages in it.
+  // The folder is part of the key, because the build refers to the packages in it.
   const hash = createHash('sha256').update(process.version).update(ROOT);
   for (const file of files) hash.update(file).update(readFileSync(join(ROOT, file)));
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Builds, unless another process is at it: gives whether it has. */
+/** Builds, unless another process is building. Returns whether it has built. */
 async function buildInto(folder: string): Promise<boolean> {
   const draft = `${folder}.draft`;
   if ((await ageOf(draft)) > LONGEST_BUILD) await rm(draft, { recursive: true, force: true });
@@ -66,7 +67,7 @@ async function buildInto(folder: string): Promise<boolean> {
     await rm(draft, { recursive: true });
     throw new Error(`the build ended with exit code ${code}`);
   }
-  // Another process may have finished at the very moment this one began.
+  // Another process may have finished at the moment this one began.
   await rename(draft, folder).catch(() => rm(draft, { recursive: true }));
   return true;
 }
@@ -80,7 +81,7 @@ async function removeBuildsOlderThan(seconds: number): Promise<void> {
   }
 }
 
-/** In seconds; 0 for a file that is not there. */
+/** In seconds. 0 if the file does not exist. */
 async function ageOf(path: string): Promise<number> {
   const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
   return (Date.now() - mtimeMs) / 1000;

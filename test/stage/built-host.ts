@@ -8,28 +8,28 @@ import { builtHost } from './build.ts';
 import { START_MEMORY, START_OPTIONS } from './start-command.ts';
 import { until } from './until.ts';
 
-// For tests here, so that a build is no part of the time of whichever test comes first. Other programs build when they start
+// For tests here, so that a build does not count to the time of the first test. Other programs build when they start
 // the first host: to load them does nothing.
 if (process.env.VITEST) await builtHost();
 
-// The options of `npm start`, and no more, so that users have what is measured: source maps cost 0.5 ms a stack.
+// Exactly the options of `npm start`, so that users have the measured program. Source maps cost 0.5 ms per stack.
 const MEMORY = Object.fromEntries(START_MEMORY.map((setting) => setting.split('=')));
 
-// None outlives the tests, however they end.
+// No process outlives the tests.
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => void child.kill('SIGKILL')));
 
-/** A line of standard output, parsed. */
+/** A parsed line of standard output. */
 export type Line = Readonly<Record<string, unknown>>;
 
-/** How a process ended. */
+/** The end of a process. */
 export type Exit = { readonly code: number | null; readonly signal: string | null };
 
-/** How a host is started, where that is not as usual. */
+/** Differences from the usual start of a host. */
 export type HostOptions = {
-  /** Where its standard output goes in place of a file, and how that is read. */
+  /** The target of standard output instead of a file, and a function that reads it. */
   readonly output?: { readonly writeEnd: number; read(): string };
-  /** A command that runs it, such as one that sets limits; it has to become the host (`exec`). */
+  /** A command that runs the host, such as one that sets limits. It must become the host (`exec`). */
   readonly runBy?: readonly string[];
 };
 
@@ -37,8 +37,9 @@ export type HostOptions = {
 export type BuiltHost = Awaited<ReturnType<typeof startBuiltHost>>;
 
 /**
- * Starts the built host as a process of its own, with no other environment than `variables`. What it prints goes
- * to files, so that nothing of it is lost, however the process ends.
+ * Starts the built host as a process of its own, with exactly the environment `variables`. Its output goes to files,
+ * so
+ * that nothing of it is lost in any kind of end.
  */
 export async function startBuiltHost(variables: Variables, { output, runBy = [] }: HostOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-host-'));
@@ -62,7 +63,7 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
   const printed = () => (output ? output.read() : readFileSync(outputFile, 'utf8'));
   const isAlive = () => child.exitCode === null && child.signalCode === null;
 
-  /** Whole lines only: the last one may still be on its way. */
+  /** Complete lines only. The last line may still be incomplete. */
   const lines = (): readonly Line[] =>
     printed()
       .split('\n')
@@ -86,19 +87,19 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
     printed,
     errors,
     lines,
-    /** What has been logged so far, or those events of it that have this name. */
+    /** The events that were logged so far, or those with this name. */
     events,
-    /** The spans printed so far. */
+    /** The spans that were printed so far. */
     spans: () => lines().filter(({ span_id, event }) => span_id !== undefined && event === undefined),
-    /** Its address, once it listens; in whichever format it says so. */
+    /** Its URL as soon as it listens, in either log format. */
     async untilListening(): Promise<string> {
       const port = await find('its port', () => /\blistening\b.*\bport"?[=:](\d+)/.exec(printed())?.[1]);
       return `http://127.0.0.1:${port}`;
     },
-    /** The first event of this name. */
+    /** The first event with this name. */
     untilEvent: (name: string) => find(`the event ${name}`, () => events(name)[0]),
     signal: (name: NodeJS.Signals) => child.kill(name),
-    /** Ends it in whatever state it is, and removes its files. */
+    /** Ends it in any state, and removes its files. */
     async remove(): Promise<void> {
       if (isAlive()) child.kill('SIGKILL');
       await exited;

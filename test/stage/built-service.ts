@@ -12,8 +12,9 @@ export { callerOf, untilReady } from './caller.ts';
 export type BuiltService = Awaited<ReturnType<typeof startBuiltService>>;
 
 /**
- * Starts the built host over a database and an issuer of its own, and waits until it is ready and has fetched the keys: the
- * fetch that a first request would need is in its trace.
+ * Starts the built host with a database and an issuer of its own, and waits until it is ready and has fetched the
+ * keys.
+ * Otherwise the fetch would be in the trace of a first request.
  */
 export async function startBuiltService(variables: Variables = {}, options: HostOptions = {}) {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);

@@ -3,7 +3,7 @@ import { until } from './until.ts';
 
 type Issuer = Pick<Awaited<ReturnType<typeof startIssuer>>, 'sign'>;
 
-/** Requests at `url` with a token that has both roles, and a body of JSON; `init` has the last word. */
+/** Sends requests to `url` with a token that has both roles, and a JSON body. `init` overrides everything. */
 export function callerOf(url: string, issuer: Issuer) {
   return async (method: string, path: string, body?: unknown, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers({ authorization: `Bearer ${await issuer.sign()}` });
@@ -14,8 +14,8 @@ export function callerOf(url: string, issuer: Issuer) {
   };
 }
 
-/** Waits until /ready answers 200. */
+/** Waits until /ready is 200. */
 export async function untilReady(url: string): Promise<void> {
   const isReady = async () => (await fetch(`${url}/ready`).catch(() => undefined))?.ok;
-  await until('/ready answers 200', isReady);
+  await until('/ready is 200', isReady);
 }

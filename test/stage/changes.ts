@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import { type Answer, TIMESTAMP, type UserBody } from './answers.ts';
+import { type ServiceResponse, TIMESTAMP, type UserBody } from './responses.ts';
 import { until } from './until.ts';
 
 /** The path of the changes of all users. */
 export const CHANGES = '/api/v1/users/changes';
 
-/** A change as it is answered. */
+/** A change as in a response. */
 export function change(type: string, { id }: Pick<UserBody, 'id'>, version: number, changed: string[] = []) {
   return {
     specversion: '1.0',
@@ -19,7 +19,7 @@ export function change(type: string, { id }: Pick<UserBody, 'id'>, version: numb
   };
 }
 
-/** What a test reads of a change. */
+/** The members of a change that tests read. */
 export type ChangeBody = {
   readonly id: string;
   readonly type: string;
@@ -27,8 +27,8 @@ export type ChangeBody = {
   readonly data: { readonly version: number; readonly actor: string };
 };
 
-/** Where the next page is; every page of changes tells it. */
-export function nextOf({ headers }: Pick<Answer, 'headers'>): string {
+/** The link to the next page. Every page of changes has one. */
+export function nextOf({ headers }: Pick<ServiceResponse, 'headers'>): string {
   const [, next] = /^<([^>]+)>; rel="next"$/.exec(headers.link ?? '') ?? [];
   if (!next) throw new Error(`no link to a next page: ${headers.link}`);
   return next;
@@ -37,12 +37,12 @@ export function nextOf({ headers }: Pick<Answer, 'headers'>): string {
 /** The cursor in a link. */
 export const cursorIn = (next: string) => new URLSearchParams(next.split('?')[1]).get('cursor') ?? '';
 
-type Call = (method: string, path: string) => Promise<Answer>;
+type Call = (method: string, path: string) => Promise<ServiceResponse>;
 
-/** The link to what comes after the last change so far. */
+/** The link to the changes after the last one so far. */
 export const endOfFeed = async (call: Call) => nextOf(await call('GET', `${CHANGES}?cursor=now&limit=0`));
 
-/** Follows the links from a page on, to the first that is empty; resolves with all changes, and the link behind them. */
+/** Follows the links from a page to the first empty page. Resolves with all changes and the last link. */
 export async function readOn(call: Call, from: string) {
   const changes: ChangeBody[] = [];
   for (let next = from; ; ) {
@@ -57,7 +57,7 @@ export async function readOn(call: Call, from: string) {
 
 type Administrator = { query(statement: string): Promise<readonly Record<string, unknown>[]> };
 
-/** When the last statement about the feed began, as far as PostgreSQL remembers; in microseconds. */
+/** The start of the last statement about the feed that PostgreSQL remembers, in microseconds. */
 export async function lastLook(administrator: Administrator): Promise<bigint> {
   const [row] = await administrator.query(`
     SELECT coalesce(max(extract(epoch FROM query_start) * 1000000)::bigint, 0)::text AS at FROM pg_stat_activity
@@ -66,7 +66,7 @@ export async function lastLook(administrator: Administrator): Promise<bigint> {
   return BigInt(String(row?.at));
 }
 
-/** Waits until those who wait for changes are being polled for. */
+/** Waits until the service polls for waiting requests. */
 export async function untilPolling(administrator: Administrator): Promise<void> {
   for (let polls = 0; polls < 3; polls += 1) {
     const before = await lastLook(administrator);
@@ -74,7 +74,7 @@ export async function untilPolling(administrator: Administrator): Promise<void> 
   }
 }
 
-/** Waits until nobody is polled for any more: for several times as long as two polls are apart. */
+/** Waits until the service no longer polls, which is several times the interval between two polls. */
 export async function untilNothingPolls(administrator: Administrator): Promise<void> {
   await until(
     'no poll',

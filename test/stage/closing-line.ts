@@ -1,18 +1,20 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 /**
- * Ends the output of a run with `N passed, N failed`, and the number of skipped tests if there are any. Before that
- * comes one line for each failure, `failed: ` and its name, for a service under test may have logged much since; and one
- * for each test that passed only at its second try, `tried again: ` and what went wrong at the first.
+ * Ends the output of a run with `N passed, N failed`, and the number of skipped tests if there are any. Before it is
+ * one
+ * line per failure, `failed: ` and its name, because a service under test may have logged much since, and one line
+ * per
+ * test that passed only at its second try, `tried again: ` and the error of the first.
  */
 export default class ClosingLine implements Reporter {
-  // Until a run has ended in order it counts as failed: a set-up that throws ends it early.
+  // A run counts as failed until it has ended in order, because a set-up that throws ends it early.
   #line = '0 passed, 1 failed';
   #failures: readonly string[] = ['failed: the run did not end in order'];
   #retried: readonly string[] = [];
 
   onInit(): void {
-    // The report on coverage is written after the end of the run; at the exit nothing is.
+    // The report on coverage is written after the end of the run, and nothing is written after `exit`.
     process.on('exit', () => {
       process.stdout.write([...this.#retried, ...this.#failures, this.#line, ''].join('\n'));
     });
@@ -41,7 +43,7 @@ export default class ClosingLine implements Reporter {
 function failureOfTest(test: TestCase): string[] {
   const { state, errors } = test.result();
   if (state === 'passed' || state === 'skipped') return [];
-  // A test that is still pending never ended.
+  // A pending test never ended.
   return [line('failed', nameOf(test), errors?.[0] ?? 'it did not end')];
 }
 
@@ -50,7 +52,7 @@ function secondTryOfTest(test: TestCase): string[] {
   return state === 'passed' && errors?.[0] ? [line('tried again', nameOf(test), errors[0])] : [];
 }
 
-// A file that does not load, or a hook around a suite that throws.
+// A file that does not load, or a failing hook of a suite.
 function failuresOutsideTests(module: TestModule): string[] {
   const suites = [module, ...module.children.allSuites()];
   return suites.flatMap((suite) =>

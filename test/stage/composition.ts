@@ -4,13 +4,13 @@ import { runMigrations } from '../../lib/migrations/index.ts';
 import { createEventLog } from '../../lib/observability/event-log.ts';
 import { composeService } from '../../lib/service.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
-import { type Answer, answerOfResult, freshAddress, type UserBody } from './answers.ts';
 import { type EventParticulars, eventOf } from './events.ts';
 import { createDatabase } from './postgres.ts';
+import { freshAddress, responseFromResult, type ServiceResponse, type UserBody } from './responses.ts';
 import { environmentOf } from './service.ts';
 import { startIssuer } from './tokens.ts';
 
-/** Composes a service without a host, as a function does, over a migrated database and an issuer of its own. */
+/** Composes a service without a host, as a function does, with a migrated database and an issuer of its own. */
 export async function startComposition(variables: Variables = {}) {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const settings = readSettings({ ...environmentOf(database, issuer), ...variables });
@@ -19,24 +19,24 @@ export async function startComposition(variables: Variables = {}) {
   const service = composeService({ settings, log });
   await runMigrations(settings.postgres);
 
-  /** The whole answer to an event, by its name, of a caller with both roles unless `particulars` has a token. */
+  /** The complete response to an event by its name. The caller has both roles unless `particulars` has a token. */
   async function call(
     endpoint: { bind(service: never): Handler },
     name: string,
     particulars: EventParticulars = {},
-  ): Promise<Answer> {
+  ): Promise<ServiceResponse> {
     const event = await eventOf(name, { token: await issuer.sign(), ...particulars });
-    return answerOfResult(await endpoint.bind(service as never)(event));
+    return responseFromResult(await endpoint.bind(service as never)(event));
   }
 
   return {
     service,
     issuer,
     database,
-    /** The events logged so far. */
+    /** The events that were logged so far. */
     lines: lines as readonly Record<string, unknown>[],
     call,
-    /** A user that is there. */
+    /** A stored user. */
     async createUser(fields: { email?: string; full_name?: string | null } = {}): Promise<UserBody> {
       const body = JSON.stringify({ email: freshAddress(), ...fields });
       return (await call(createUser, 'createUser', { body })).body as UserBody;

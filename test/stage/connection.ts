@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type Answer, answerWith } from './answer.ts';
+import { createServiceResponse, type ServiceResponse } from './service-response.ts';
 
 const TIMEOUT = 15_000;
 const HEAD_END = '\r\n\r\n';
 
-/** A connection to the service on which a test writes what it likes, HTTP or not. */
+/** A connection to the service on which a test can send any bytes, HTTP or not. */
 export async function connectTo(url: string) {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -46,31 +46,31 @@ export async function connectTo(url: string) {
     send(content: string | Buffer): void {
       socket.write(content);
     },
-    /** The next whole answer; that to HEAD has no content, whatever its length says. */
-    async answer({ toHead = false } = {}): Promise<Answer> {
-      const { answer, length } = await until(() => firstAnswerIn(received, toHead), 'a whole answer');
+    /** The next complete response. A response to HEAD has no content, with any Content-Length. */
+    async answer({ toHead = false } = {}): Promise<ServiceResponse> {
+      const { answer, length } = await until(() => firstAnswerIn(received, toHead), 'a complete response');
       received = received.subarray(length);
       return answer;
     },
-    /** Resolves once the service has closed, with whatever came that no answer() took. */
+    /** Resolves when the service has closed, with the bytes that no answer() read. */
     async rest(): Promise<string> {
       await until(() => (isEnded ? true : undefined), 'the end');
       socket.destroy();
       return received.toString();
     },
-    /** Whether the service has cut the connection off. */
+    /** Whether the service has reset the connection. */
     get wasReset() {
       return wasReset;
     },
-    /** Whether nothing has come that no answer() took. */
+    /** Whether no bytes have arrived that no answer() read. */
     get isQuiet() {
       return received.length === 0;
     },
-    /** Sends no more, and goes on reading. */
+    /** Ends its own side, and continues to read. */
     halfClose(): void {
       socket.end();
     },
-    /** Leaves without a word. */
+    /** Disconnects without a message. */
     abort(): void {
       socket.resetAndDestroy();
     },
@@ -80,17 +80,17 @@ export async function connectTo(url: string) {
   };
 }
 
-/** Writes `content` on a connection of its own and reads one answer; the service must close after it. */
-export async function lastAnswer(url: string, content: string | Buffer): Promise<Answer> {
+/** Sends `content` on a connection of its own and reads one response. The service must close the connection after it. */
+export async function lastAnswer(url: string, content: string | Buffer): Promise<ServiceResponse> {
   const connection = await connectTo(url);
   connection.send(content);
   const answer = await connection.answer({ toHead: content.toString().startsWith('HEAD ') });
   const rest = await connection.rest();
-  if (rest !== '') throw new Error(`more came than one answer: ${rest}`);
+  if (rest !== '') throw new Error(`there was more than one response: ${rest}`);
   return answer;
 }
 
-/** A request as HTTP/1.1 writes it; header fields may be repeated. */
+/** A request in HTTP/1.1. Header fields may be repeated. */
 export function written(
   line: string,
   fields: readonly (readonly [name: string, value: string])[] = [],
@@ -115,5 +115,5 @@ function firstAnswerIn(bytes: Buffer, toHead: boolean) {
   const hasContent = !toHead && status >= 200 && status !== 204 && status !== 304;
   const length = start + (hasContent ? Number(headers['content-length']) : 0);
   if (!(bytes.length >= length)) return undefined;
-  return { answer: answerWith(status, headers, bytes.subarray(start, length)), length };
+  return { answer: createServiceResponse(status, headers, bytes.subarray(start, length)), length };
 }

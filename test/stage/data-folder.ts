@@ -1,6 +1,9 @@
 import { realpath, rm } from 'node:fs/promises';
 
-/** Removes the files of an embedded PostgreSQL. If its account could not reach the folder, a link there leads to them. */
+/**
+ * Removes the files of an embedded PostgreSQL. If its account cannot access the folder, a link in its place leads to
+ * them.
+ */
 export async function removeDataFolder(folder: string): Promise<void> {
   const data = await realpath(folder).catch(() => folder);
   await rm(data, { recursive: true, force: true });

@@ -10,8 +10,8 @@ import { runServer } from '../../host/development/postgres/server.ts';
 const INSTALLED = '/usr/lib/postgresql';
 
 /**
- * Starts the newest PostgreSQL that Debian's packages have installed, on 127.0.0.1 and a cluster of its own. Beside it
- * lie `pg_dump` and its like, in `programs`, which the embedded one lacks.
+ * Starts the newest installed PostgreSQL of Debian's packages, on 127.0.0.1 with a cluster of its own. `programs` has
+ * `pg_dump` and the other tools, which the embedded PostgreSQL does not have.
  */
 export async function startDebianPostgres(settings: Readonly<Record<string, string | number>> = {}) {
   const programs = await newestPrograms();

@@ -5,7 +5,7 @@ import { freePort } from '../../host/development/free-port.ts';
 import { copyOfProject, removeProject } from './project-copy.ts';
 import { until } from './until.ts';
 
-/** Runs what `npm run dev` starts, in a copy of the project, or in the folder of a version, so that its data are its own. */
+/** Runs the program of `npm run dev` in a copy of the project or in the folder of a version, with data of its own. */
 export async function startDevelopment(variables: NodeJS.ProcessEnv = {}, folder = copyOfProject()) {
   const child = spawn(process.execPath, [join(folder, 'host/development/launch.ts')], {
     env: { PATH: process.env.PATH, SVC_PORT: '0', SVC_POSTGRES_PORT: String(await freePort()), ...variables },
@@ -25,11 +25,11 @@ export async function startDevelopment(variables: NodeJS.ProcessEnv = {}, folder
     exited,
     printed: () => printed,
     errors: () => errors,
-    /** The lines from the one that says that the service is ready to the last one of the banner. */
+    /** The lines from the report that the service is ready to the end of the banner. */
     untilBanner(): Promise<string> {
       return until('the banner', () => bannerIn(printed, child.exitCode, errors), { seconds: 30 });
     },
-    /** Ends it in order, and gives its exit code; `keepsData` leaves the folder as it is. */
+    /** Ends it in order, and returns its exit code. `keepsData` keeps the folder. */
     async stop({ keepsData = false } = {}): Promise<number | null> {
       child.kill('SIGINT');
       const code = await exited;

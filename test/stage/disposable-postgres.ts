@@ -11,13 +11,13 @@ export type DisposablePostgres = Awaited<ReturnType<typeof startDisposablePostgr
 
 type Options = {
   readonly settings?: Readonly<Record<string, string | number>>;
-  /** Where its files go, such as a small file system; a folder of its own when absent. */
+  /** The folder of its files, such as a small file system. By default a folder of its own. */
   readonly dataFolder?: string;
 };
 
 /**
- * Starts a PostgreSQL of a test's own, which can be frozen, killed and started again on the same port. A commit that it
- * has answered outlives the death of its processes, though not that of the machine.
+ * Starts a PostgreSQL for one test, which can be frozen, killed and started again on the same port. An acknowledged
+ * commit survives the end of its processes, but not that of the machine.
  */
 export async function startDisposablePostgres({ settings = {}, dataFolder: given }: Options = {}) {
   const dataFolder = given ?? (await mkdtemp(join(tmpdir(), 'user-management-disposable-')));
@@ -26,7 +26,7 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
   const { host, port, user, password, database } = server;
   let frozen: readonly number[] = [];
 
-  /** Runs statements as the administrator, in this database or in another; resolves with the rows of the last one. */
+  /** Runs statements as administrator, in this or another database. Resolves with the rows of the last one. */
   async function query(statements: string | readonly string[], name = database) {
     const client = new pg.Client({ host, port, user, password, database: name, ssl: false });
     client.on('error', () => {});
@@ -40,7 +40,7 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
     }
   }
 
-  /** All its processes: the main one comes first, so that it can start no other. */
+  /** All its processes. The main process is the first, so that it can start no other. */
   async function processes(): Promise<readonly number[]> {
     const rows = await query('SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
     return [server.processId, ...rows.map(({ pid }) => Number(pid))];
@@ -69,7 +69,7 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
     name: database,
     dataFolder,
     query,
-    /** Ends sessions of the service; all of them, or those for which the condition holds. Resolves with their number. */
+    /** Ends the sessions of the service that satisfy the condition, by default all. Resolves with their number. */
     async terminate(condition = 'true'): Promise<number> {
       const rows = await query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -77,7 +77,7 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
       );
       return rows.length;
     },
-    /** How many sessions the service has, of whichever state. */
+    /** Number of sessions of the service in any state. */
     async countSessions(condition = 'true'): Promise<number> {
       const [row] = await query(
         `SELECT count(*)::int FROM pg_stat_activity
@@ -85,13 +85,13 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
       );
       return Number(row?.count);
     },
-    /** Stops all processes: connections stay open, new ones are accepted, nothing answers. */
+    /** Stops all processes: connections stay open, new ones are accepted, and nothing responds. */
     async freeze(): Promise<void> {
       frozen = await processes();
       for (const processId of frozen) signal(processId, 'SIGSTOP');
     },
     thaw,
-    /** Kills all processes at once, as a crash does; the data is what had been written. */
+    /** Kills all processes at once, like a crash. The data is in the written state. */
     async kill(): Promise<void> {
       for (const processId of await processes()) signal(processId, 'SIGKILL');
       await server.stop();
@@ -102,7 +102,7 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
     async start(): Promise<void> {
       server = await startPostgres({ ...options, port });
     },
-    /** Ends it in whatever state it is, and removes its files. */
+    /** Ends it in any state, and removes its files. */
     async stop(): Promise<void> {
       thaw();
       await server.stop();

@@ -1,12 +1,13 @@
-/** Whether the tests run with SVC_POSTGRES_ENGINE=distributed, over a PostgreSQL with the habits of such an engine. */
+/** Whether the tests run with SVC_POSTGRES_ENGINE=distributed, with a PostgreSQL that behaves like such an engine. */
 export const isDistributed = process.env.TEST_POSTGRES_ENGINE === 'distributed';
 
-/** One in so many statements of the service that write users meets another. */
+/** One in this many writes of users conflicts with another. */
 const CONFLICTS = 10;
 
 /**
- * What gives a database of PostgreSQL the habits of a distributed engine: transactions are serializable, now and then
- * a write of the service ends in a conflict (40001), and a statement whose client has left is stopped.
+ * Gives a PostgreSQL database the behaviour of a distributed engine: transactions are serializable, some writes of
+ * the
+ * service end in a conflict (40001), and a statement is cancelled when its client disconnects.
  */
 export const distributedHabits = (database: string): readonly string[] => [
   `ALTER DATABASE ${database} SET default_transaction_isolation = serializable`,

@@ -4,19 +4,19 @@ import type { GatewayEvent } from '../../lib/http/gateway.ts';
 
 const folder = join(import.meta.dirname, '../../events');
 
-/** The user that the events are about. */
+/** The user of the events. */
 const EXAMPLE_ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
-/** What a test knows better than the event. */
+/** Values of a test that replace those of the event. */
 export type EventParticulars = {
   readonly token?: string;
-  /** Takes the place of the example's id, wherever that is named. */
+  /** Replaces the id of the example in all places. */
   readonly id?: string;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** An event of `events/` by its name, with what a test knows better filled in. */
+/** An event of `events/` by its name, with the values of the test. */
 export async function eventOf(
   name: string,
   { token = '', id = EXAMPLE_ID, body, headers }: EventParticulars = {},

@@ -8,7 +8,7 @@ export function encoded(value: unknown): string {
   return Buffer.from(isRaw ? value : JSON.stringify(value)).toString('base64url');
 }
 
-/** A token of any header, payload and signature. */
+/** A token with any header, payload and signature. */
 export function forged(
   header: unknown,
   payload: unknown,
@@ -18,19 +18,19 @@ export function forged(
   return `${input}.${encoded(signature(input))}`;
 }
 
-/** Signs as RS256 with a key of the issuer's, or with any other RSA key. */
+/** Signs as RS256 with a key of the issuer, or with any other RSA key. */
 export function rs256(key: IssuerKey | KeyObject) {
   const privateKey = key instanceof KeyObject ? key : KeyObject.from(key.privateKey);
   return (input: string): Uint8Array => sign('sha256', Buffer.from(input), privateKey);
 }
 
-/** Signs with a secret, as HS256, HS384 or HS512 would. */
+/** Signs with a secret, as for HS256, HS384 or HS512. */
 export function hmac(algorithm: string, secret: Uint8Array | string) {
   return (input: string): Uint8Array =>
     createHmac(algorithm.replace('HS', 'sha'), secret).update(input).digest();
 }
 
-/** The header and the claims of a good token of this issuer, and its first key, which is one for RS256. */
+/** The header and the claims of a good token of this issuer, and its first key, which is for RS256. */
 export function goodParts({ issuer }: Pick<Gate, 'issuer'>) {
   const [key] = issuer.keys as [IssuerKey];
   const now = Math.floor(Date.now() / 1000);

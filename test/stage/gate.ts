@@ -1,20 +1,20 @@
 import { expect } from 'vitest';
 import { listUsers } from '../../handlers/users/list.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { type Answer, answerOfResult, forbidden, refusal } from './answers.ts';
 import { startComposition } from './composition.ts';
 import { eventOf } from './events.ts';
+import { forbidden, refusal, responseFromResult, type ServiceResponse } from './responses.ts';
 
 const PATH = '/api/v1/users/';
 
-/** A composed service, of which only is asked whether it lets a caller in. */
+/** A composed service that only decides whether a caller is accepted. */
 export async function startGate(variables: Variables = {}) {
   const stage = await startComposition(variables);
-  const answer = listUsers.bind(stage.service);
+  const response = listUsers.bind(stage.service);
 
-  async function judge(authorization?: string): Promise<Answer> {
+  async function judge(authorization?: string): Promise<ServiceResponse> {
     const event = await eventOf('listUsers');
-    return answerOfResult(await answer({ ...event, headers: { ...event.headers, authorization } }));
+    return responseFromResult(await response({ ...event, headers: { ...event.headers, authorization } }));
   }
 
   return {
@@ -26,7 +26,7 @@ export async function startGate(variables: Variables = {}) {
     async expectRefused(token: string): Promise<void> {
       expect(await judge(`Bearer ${token}`)).toEqual(refusal('unauthorized_error', PATH));
     },
-    /** The token is good, and its caller lacks the role. */
+    /** The token is valid, and its caller lacks the role. */
     async expectForbidden(token: string): Promise<void> {
       expect(await judge(`Bearer ${token}`)).toEqual(forbidden('users.read', PATH));
     },

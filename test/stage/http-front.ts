@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { RawAnswer, RawRequest } from './raw-request.ts';
 
-/** An HTTP server on a port of 127.0.0.1 that answers what `send` does; 502 when that throws. */
+/** An HTTP server on a port of 127.0.0.1 that responds with the result of `send`, or with 502 if it throws. */
 export async function startHttpFront(send: (request: RawRequest) => Promise<RawAnswer | 'reset'>) {
   const server = createServer(async (request, response) => {
     const { method = '', url = '', rawHeaders } = request;

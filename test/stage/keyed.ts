@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { Answer } from './answers.ts';
+import type { ServiceResponse } from './responses.ts';
 
 export const USERS = '/api/v1/users/';
 export const BATCH = '/api/v1/users/batch';
 
-type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Answer>;
+type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<ServiceResponse>;
 
-/** An idempotency key that nobody has used. */
+/** An unused idempotency key. */
 export const freshKey = (): string => randomUUID();
 
 /** Sends bodies under idempotency keys. */
 export const postingUnderKeys =
   (call: Call) =>
-  (path: string, key: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
+  (
+    path: string,
+    key: string,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<ServiceResponse> =>
     call('POST', path, body, { headers: { 'idempotency-key': key, ...headers } });

@@ -8,7 +8,7 @@ type Options = Partial<Omit<KeySetOptions, 'uri'>>;
 
 const ACCEPTED: KeySetOptions['algorithms'] = ['RS256', 'ES256', 'EdDSA'];
 
-/** A verifier of tokens over a key set and an issuer of its own. Nothing is fetched before it is asked to. */
+/** A verifier of tokens with a key set and an issuer of its own. It fetches nothing before its first use. */
 export async function startVerifier({
   refreshEvery = 300_000,
   algorithms = ACCEPTED,
@@ -30,7 +30,7 @@ export async function startVerifier({
     keySet,
   );
 
-  /** 200 for a token that is accepted, else the status of its refusal. */
+  /** 200 for an accepted token, otherwise the status of the refusal. */
   async function judge(token: string): Promise<number> {
     try {
       await tokenVerifier.verify(token);
@@ -46,7 +46,7 @@ export async function startVerifier({
     keySet,
     counts: tokenVerifier.counts,
     judge,
-    /** Asks until the token is judged so; resolves with the milliseconds that it took. */
+    /** Repeats until the token has this verdict. Resolves with the milliseconds that it took. */
     async untilJudged(token: string, status: number): Promise<number> {
       const start = performance.now();
       for (let last = 0; ; ) {

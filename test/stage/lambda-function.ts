@@ -10,13 +10,13 @@ import type { Line } from './built-host.ts';
 import { startRuntimeApi } from './runtime-api.ts';
 import { until } from './until.ts';
 
-/** The loop around the handler: ours, or the official one where that is installed. */
+/** The loop around the handler: our own, or the official one if it is installed. */
 const CLIENT = process.env.LAMBDA_RUNTIME_CLIENT ?? join(import.meta.dirname, 'runtime-client.ts');
 
-// Here, so that a build is no part of the time of whichever test comes first.
+// Here, so that a build does not count to the time of the first test.
 const main = await builtHost();
 
-/** What AWS Lambda sets in the environment of every function. */
+/** The variables that AWS Lambda sets for every function. */
 const ENVIRONMENT = {
   _HANDLER: 'index.handler',
   AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
@@ -40,8 +40,8 @@ export function bundleOf(operationId: string): string {
 }
 
 /**
- * Starts an instance of a built function: a copy of its folder, far from the project and its packages, in a
- * process that has no other environment than AWS Lambda's and `variables`.
+ * Starts an instance of a built function: a copy of its folder, apart from the project and its packages, in a process
+ * with exactly the environment of AWS Lambda and `variables`.
  */
 export async function startFunction(
   operationId: string,
@@ -64,16 +64,16 @@ export async function startFunction(
 
   return {
     invoke: api.invoke,
-    /** The result of an invocation; throws what the function failed with. */
+    /** The result of an invocation. Throws the error of the function. */
     async call(event: unknown, options?: Parameters<typeof api.invoke>[1]): Promise<GatewayResult> {
       const outcome = await api.invoke(event, options);
       if ('result' in outcome) return JSON.parse(outcome.result || 'null');
       throw new Error(`${outcome.error.errorType}: ${outcome.error.errorMessage}`);
     },
-    /** What has been printed so far. */
+    /** The output so far. */
     printed: () => readFileSync(output, 'utf8'),
     errors: () => readFileSync(errors, 'utf8'),
-    /** The lines of it that are JSON: events and spans. */
+    /** The lines of the output that are JSON: events and spans. */
     lines: (): readonly Line[] =>
       readFileSync(output, 'utf8')
         .split('\n')

@@ -1,6 +1,6 @@
 import type { Variables } from '../../lib/settings/settings.ts';
 
-/** What libpq and pg read from the environment by themselves: each would keep the service from PostgreSQL. */
+/** Variables that libpq and pg read from the environment. Each would prevent the service from connecting. */
 export const libpqEnvironment: Variables = {
   NODE_PG_FORCE_NATIVE: '1',
   PGHOST: 'nowhere.invalid',

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Whether somebody takes connections at this port of 127.0.0.1. */
+/** Whether a server accepts connections at this port of 127.0.0.1. */
 export function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

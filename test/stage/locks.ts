@@ -5,8 +5,9 @@ import { until } from './until.ts';
 type Database = Pick<PostgresServer, 'host' | 'port' | 'user' | 'password'> & { readonly name: string };
 
 /**
- * Runs statements in a transaction of its own that stays open, and what it has locked locked, until `release()`, which
- * undoes them, or `commit()`.
+ * Runs statements in a transaction of its own that stays open and keeps its locks until `release()`, which rolls
+ * back, or
+ * until `commit()`.
  */
 export async function hold(database: Database, ...statements: readonly string[]) {
   const client = await connect(database);
@@ -20,26 +21,26 @@ export async function hold(database: Database, ...statements: readonly string[])
   };
 }
 
-/** Locks the whole table of users: every statement about it waits. */
+/** Locks the whole table of users, so that every statement on it waits. */
 export const holdUsers = (database: Database) => hold(database, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
 
-/** Locks one user: only who changes it waits. */
+/** Locks one user, so that only its writes wait. */
 export const holdUser = (database: Database, id: string) =>
   hold(database, `SELECT FROM users WHERE id = '${id}' FOR UPDATE`);
 
-/** Writes a user and does not commit: whoever writes one with this email waits. */
+/** Writes a user and does not commit, so that a write with the same email waits. */
 export const holdEmail = (database: Database, email: string) =>
   hold(database, `INSERT INTO users (id, email) VALUES (gen_random_uuid(), '${email}')`);
 
-/** Holds the lock of the migrations, as an instance does that runs them. */
+/** Holds the lock of the migrations, as an instance that runs them does. */
 export const holdMigrations = (database: Database) =>
   hold(database, 'SELECT pg_advisory_lock(6083215794301857261)');
 
-/** Waits until an instance has found the lock of the migrations taken. */
-export async function untilMigrationsAreAskedFor(database: Database): Promise<void> {
+/** Waits until an instance waits for the lock of the migrations. */
+export async function untilMigrationsWait(database: Database): Promise<void> {
   const client = await connect(database);
   try {
-    await until('the lock of the migrations is asked for', async () => {
+    await until('a session waits for the lock of the migrations', async () => {
       const { rowCount } = await client.query(
         "SELECT FROM pg_stat_activity WHERE datname = $1 AND query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid()",
         [database.name],
@@ -52,8 +53,8 @@ export async function untilMigrationsAreAskedFor(database: Database): Promise<vo
 }
 
 /**
- * Waits until as many statements of the service as this have been under way in PostgreSQL for so many milliseconds; for
- * `seconds` at most. One that waits for a lock is moved to a connection of its own after 20 milliseconds.
+ * Waits until this many statements of the service have been in progress in PostgreSQL for this many milliseconds, for
+ * `seconds` at most. A statement that waits for a lock moves to a connection of its own after 20 milliseconds.
  */
 export async function untilUnderWay(
   count: number,

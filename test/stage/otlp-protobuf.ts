@@ -1,5 +1,5 @@
 /**
- * A message: by field number its name in OTLP/JSON and its type, `[]` where it is repeated.
+ * A message: its name in OTLP/JSON and its type by field number, with `[]` if it is repeated.
  *
  * @see https://github.com/open-telemetry/opentelemetry-proto
  */
@@ -82,7 +82,7 @@ const LENGTH_DELIMITED = 2;
 /** In bytes, by wire type. */
 const FIXED: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
 
-/** A message in the shape that OTLP/JSON would have; fields that the form does not name are left out. */
+/** A message in the form of OTLP/JSON. Fields that the form does not name are left out. */
 export function decodeProtobuf(bytes: Buffer, form: Form): Record<string, unknown> {
   const message: Record<string, unknown> = {};
   let at = 0;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { decodeProtobuf, METRICS_REQUEST, TRACE_REQUEST } from './otlp-protobuf.ts';
 import { until } from './until.ts';
 
-/** Attributes, flat; a whole number is a number, whatever it was on the wire. */
+/** Flat attributes. An integer is a number in either encoding. */
 export type Attributes = Readonly<Record<string, unknown>>;
 
 /** A span as it arrived. */
@@ -22,7 +22,7 @@ export type ReceivedSpan = {
   readonly end: bigint;
 };
 
-/** A point of a metric as it arrived: of a number its value, of a histogram its count. */
+/** A received point of a metric: the value of a number, the count of a histogram. */
 export type ReceivedPoint = {
   readonly metric: string;
   readonly instrument: 'counter' | 'up-down counter' | 'gauge' | 'histogram';
@@ -46,7 +46,7 @@ const STATUSES = ['UNSET', 'OK', 'ERROR'] as const;
 
 const succeed: Answer = (response) => response.writeHead(200).end();
 
-/** Starts a receiver of OTLP over HTTP, both in protobuf and in JSON, on a socket of 127.0.0.1. */
+/** Starts a receiver of OTLP over HTTP, both in protobuf and in JSON, on a port of 127.0.0.1. */
 export async function startOtlpReceiver() {
   const received: Export[] = [];
   let answer = succeed;
@@ -66,21 +66,21 @@ export async function startOtlpReceiver() {
   return {
     endpoint: `http://127.0.0.1:${port}`,
     port,
-    /** All that was sent. */
+    /** All received requests. */
     received,
     spans,
     points: () => received.filter(({ path }) => path === '/v1/metrics').flatMap(pointsOf),
-    /** All spans of the trace, once there are `count` of them. */
+    /** All spans of the trace as soon as there are `count` of them. */
     untilTrace: (traceId: string, count: number) =>
       until(`${count} spans of the trace`, () => {
         const found = spans().filter((span) => span.traceId === traceId);
         return found.length >= count && found;
       }),
-    /** Answers in this way from now on. */
+    /** Responds in this way from now on. */
     answer(otherwise: Answer) {
       answer = otherwise;
     },
-    /** Takes everything from now on. */
+    /** Accepts everything from now on. */
     answerNormally() {
       answer = succeed;
     },
@@ -92,7 +92,7 @@ export async function startOtlpReceiver() {
   };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what arrived is checked by the tests that look at it
+// biome-ignore lint/suspicious/noExplicitAny: the tests check the content
 type Message = any;
 
 function spansOf({ body, headers }: Export): ReceivedSpan[] {

@@ -12,9 +12,9 @@ import { until } from './until.ts';
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 
 type Options = {
-  /** How many connections to PostgreSQL there are for each database. */
+  /** Number of connections to PostgreSQL per database. */
   readonly poolSize: number;
-  /** Who may come: names and passwords; anybody unless told otherwise. */
+  /** Names and passwords of its users. By default any user is accepted. */
   readonly callers?: Readonly<Record<string, string>>;
 };
 
@@ -32,7 +32,7 @@ export async function startPgBouncer(server: PostgresServer, { poolSize, callers
       .map((pair) => `${pair.map((text) => `"${text}"`).join(' ')}\n`)
       .join(''),
   );
-  // It will not run as root, and as another user it has to get at these.
+  // PgBouncer refuses to run as root, and needs access to these files as another user.
   await chmod(folder, 0o777);
   await chmod(log, 0o666);
   const identity = process.getuid?.() === 0 ? ['--user', 'nobody'] : [];
@@ -62,7 +62,7 @@ export async function startPgBouncer(server: PostgresServer, { poolSize, callers
       listen_addr: '127.0.0.1',
       listen_port: ownPort,
       unix_socket_dir: '',
-      // To PostgreSQL all of them are that user.
+      // All users connect to PostgreSQL as that user.
       auth_type: callers ? 'scram-sha-256' : 'any',
       ...(callers && { auth_file: users }),
       pool_mode: 'transaction',

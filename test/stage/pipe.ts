@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A named pipe, whose reader a test plays: it takes what has come when it is asked to, and so stalls in between;
- * it can die, and another can take its place. `writeEnd` is for the process that writes, and closed here once that has it.
+ * A named pipe with the test as its reader: it reads only on request, and so stalls in between. It can die, and
+ * another
+ * reader can replace it. `writeEnd` is for the writing process, and is closed here as soon as that process has it.
  */
 export function createPipe() {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-pipe-'));
@@ -18,7 +19,7 @@ export function createPipe() {
 
   return {
     writeEnd,
-    /** Reads all that has come, and gives all that has ever been read. */
+    /** Reads all available bytes, and returns everything that was ever read. */
     read(): string {
       if (reader === undefined) return taken;
       const chunk = Buffer.alloc(65_536);
@@ -27,17 +28,17 @@ export function createPipe() {
           taken += chunk.toString('latin1', 0, size);
         }
       } catch (error) {
-        // There is no more at the moment.
+        // The pipe is empty.
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
       }
       return taken;
     },
-    /** Closes the reading end: who writes now gets EPIPE. */
+    /** Closes the reading end. A write then fails with EPIPE. */
     die() {
       if (reader !== undefined) closeSync(reader);
       reader = undefined;
     },
-    /** Another reader, to whom what the first one has not read is lost. */
+    /** Starts another reader. Bytes that the first one has not read are lost. */
     revive() {
       reader = openReader();
       taken = '';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Statement } from './statements.ts';
 
-/** A node of a plan, as EXPLAIN tells it in JSON, and what was really read for it. */
+/** A node of a plan in EXPLAIN's JSON, with its actual counts. */
 type PlanNode = {
   readonly 'Node Type': string;
   readonly 'Index Name'?: string;
@@ -12,10 +12,10 @@ type PlanNode = {
   readonly Plans?: readonly PlanNode[];
 };
 
-/** How PostgreSQL runs a statement, and what that reads. */
+/** How PostgreSQL runs a statement, and what it reads. */
 export type Plan = (statement: Statement) => Promise<PlanCost>;
 
-/** The indexes that a plan reads, how many rows it reads in vain, and how many pages of 8 KB it looks at. */
+/** The indexes that a plan uses, the rows that it reads and discards, and the pages of 8 KB that it reads. */
 export type PlanCost = {
   readonly indexes: readonly string[];
   readonly wholeTables: readonly string[];
@@ -23,7 +23,7 @@ export type PlanCost = {
   readonly pages: number;
 };
 
-/** The plans of statements over this connection: with the values known, and as a named statement for all values. */
+/** The plans of statements on this connection: with known values, and as a named statement for all values. */
 export function plansOver(client: pg.Client): Readonly<Record<'known' | 'named', Plan>> {
   return {
     async known({ sql, parameters }) {

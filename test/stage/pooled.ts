@@ -4,7 +4,7 @@ import { startPgBouncer } from './pgbouncer.ts';
 /** Whether the service of the tests reaches PostgreSQL through PgBouncer in transaction mode. */
 export const isPooled = process.env.TEST_POSTGRES_POOLER === 'transaction';
 
-/** Where PgBouncer is, and before which port of PostgreSQL it stands. */
+/** The address of PgBouncer, and the port of PostgreSQL behind it. */
 export type PoolerInFront = { readonly host: string; readonly port: number; readonly inFrontOf: number };
 
 declare module 'vitest' {
@@ -13,13 +13,16 @@ declare module 'vitest' {
   }
 }
 
-/** What README asks the operator to set, since a pooler takes no wishes for a session; the limit is above any in the tests. */
+/**
+ * The documented settings for a role behind a pooler, which takes no session settings. The limit exceeds that of any
+ * test.
+ */
 export const settingsBehindPooler = (database: string): readonly string[] => [
   `ALTER DATABASE ${database} SET statement_timeout = '20s'`,
   `ALTER DATABASE ${database} SET client_connection_check_interval = '500ms'`,
 ];
 
-/** For each database of a test; the service asks for ten, so that they are really lent to one after the other. */
+/** Connections per database. The service opens ten, so that PgBouncer really shares them. */
 const CONNECTIONS = 5;
 
 /** Puts PgBouncer in front of the PostgreSQL of all tests. */

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const engineLimit = 2_000;
 const imageLimit = 120_000;
 
-/** Starts PostgreSQL in a container; `undefined` without an engine, or, with the reason printed, without the image. */
+/** Starts PostgreSQL in a container. Undefined without an engine, or without the image after printing the reason. */
 export async function startContainer(settings: Readonly<Record<string, string | number>>) {
   if (!(await hasEngine())) return undefined;
   const image = process.env.TEST_POSTGRES_IMAGE || 'postgres:18';
@@ -57,8 +57,8 @@ async function refuseAfter(milliseconds: number): Promise<never> {
 }
 
 async function hasEngine(): Promise<boolean> {
-  const answers = await Promise.all(engineAddresses().map(answersPing));
-  return answers.includes(true);
+  const responses = await Promise.all(engineAddresses().map(answersPing));
+  return responses.includes(true);
 }
 
 function engineAddresses() {
@@ -82,7 +82,7 @@ function answersPing(address: object): Promise<boolean> {
       response.resume();
       resolve(true);
     });
-    ping.on('timeout', () => ping.destroy(new Error('no answer')));
+    ping.on('timeout', () => ping.destroy(new Error('no response')));
     ping.on('error', () => resolve(false));
     ping.end();
   });

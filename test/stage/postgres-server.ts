@@ -1,4 +1,4 @@
-/** How to reach the PostgreSQL that the tests run against, and a database to connect to for administration. */
+/** How to connect to the PostgreSQL of the tests, with a database for administration. */
 export interface PostgresServer {
   readonly host: string;
   readonly port: number;

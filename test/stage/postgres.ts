@@ -21,7 +21,7 @@ interface Stage {
   strike(): Promise<void>;
 }
 
-/** The settings of a server whose data nobody will miss. */
+/** The settings of a PostgreSQL whose data may be lost. */
 export const hastySettings = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -29,23 +29,23 @@ export const hastySettings = {
   max_connections: 300,
 } as const;
 
-/** Gives all tests one real PostgreSQL: TEST_POSTGRES_URL, else a container, else the embedded one. */
+/** Gives all tests one real PostgreSQL: TEST_POSTGRES_URL, otherwise a container, otherwise the embedded one. */
 export default async function (project: TestProject): Promise<() => Promise<void>> {
   const stage =
     given(process.env.TEST_POSTGRES_URL) ?? (await startContainer(hastySettings)) ?? (await embedded());
-  const [answer] = await query(stage.server, 'SHOW server_version');
-  process.stdout.write(`Tests run against PostgreSQL ${answer?.server_version}, ${stage.title}\n`);
+  const [response] = await query(stage.server, 'SHOW server_version');
+  process.stdout.write(`Tests run against PostgreSQL ${response?.server_version}, ${stage.title}\n`);
   project.provide('postgres', stage.server);
   return stage.strike;
 }
 
-/** Creates an empty database of a random name. `drop()` removes it, whoever is still connected. */
+/** Creates an empty database with a random name. `drop()` removes it with any remaining sessions. */
 export async function createDatabase({ encoding }: { readonly encoding?: string } = {}) {
-  // Outside a test, where the file is a global set-up, this package cannot be loaded.
+  // This package cannot be loaded outside of a test, where this file is a global set-up.
   const { inject } = await import('vitest');
   const server = inject('postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
-  // The locale C has every encoding.
+  // The locale C supports every encoding.
   const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : '';
   await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
   if (isDistributed) {
@@ -56,7 +56,7 @@ export async function createDatabase({ encoding }: { readonly encoding?: string 
     ...server,
     name,
     database: name,
-    /** What the service is to be told of, in place of the server. */
+    /** The address for the service, instead of PostgreSQL's own. */
     ...(isPooled && { pooler: inject('pooler') }),
     drop: () => query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
@@ -106,13 +106,13 @@ async function embedded(): Promise<Stage> {
   };
 }
 
-// A run that is killed cannot tidy up: its server ends by itself, its files wait for the next run.
+// A killed run cannot clean up. Its PostgreSQL ends by itself, and the next run removes its files.
 async function removeLeftovers(): Promise<void> {
   const names = await readdir(dirname(temporary));
   const folders = names.filter((name) => name.startsWith(basename(temporary)));
   for (const folder of folders.map((name) => join(dirname(temporary), name))) {
     const isStarted = existsSync(join(folder, 'server.log'));
-    // Another user's folder is left to that user.
+    // Another account's folder is left to that account.
     if (isStarted && !(await launcherOf(folder))) await removeDataFolder(folder).catch(() => undefined);
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What the project is started and built from; its packages are linked. */
+/** The files from which the project is started and built. Its packages are linked. */
 const SOURCES = [
   'handlers',
   'host',
@@ -18,7 +18,7 @@ const SOURCES = [
 ];
 const PACKAGE = ['package.json', 'package-lock.json'];
 
-/** A folder of a name of its own that every account can enter. */
+/** A folder with a unique name that every account can access. */
 export function openFolder(): string {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'user-management-project-'));
   chmodSync(folder, 0o755);
@@ -26,8 +26,9 @@ export function openFolder(): string {
 }
 
 /**
- * A copy of the project, so that a test can change it, and its data are apart from the developer's. In a folder that has
- * an older version it takes its place, and the data stay. `more` names what else to copy.
+ * A copy of the project, so that a test can change it, with data apart from the developer's. In a folder with an
+ * older
+ * version it replaces that version and keeps the data. `more` names further files to copy.
  */
 export function copyOfProject(folder = openFolder(), more: readonly string[] = []): string {
   const copied = [...SOURCES, ...PACKAGE, ...more];
@@ -44,21 +45,21 @@ export function copyOfProject(folder = openFolder(), more: readonly string[] = [
   return folder;
 }
 
-/** Removes a folder of the project, and the database's files, wherever these had to go. */
+/** Removes a folder of the project, and the files of its database in any place. */
 export function removeProject(folder: string): void {
   const data = join(folder, '.data/postgres');
   try {
     rmSync(realpathSync(data), { recursive: true, force: true });
   } catch {
-    // There never was a database.
+    // There was no database.
   }
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** What a program has printed, and its exit code, once it has ended. */
+/** The output of a program, and its exit code. */
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-/** Runs npm in `folder`, as a shell would that no npm script has started. */
+/** Runs npm in `folder`, as from a shell that no npm script has started. */
 export function npm(
   folder: string,
   options: readonly string[],

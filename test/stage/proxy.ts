@@ -4,21 +4,24 @@ import { Transform } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../host/development/free-port.ts';
 
-/** What is done to the bytes on their way, for one direction of one connection. */
+/** A change of the bytes in one direction of one connection. */
 type Interference = () => Transform;
 
-/** Where a proxy passes connections on to. */
+/** The target of a proxy's connections. */
 type Target = { readonly host: string; readonly port: number };
 
 /** A proxy in front of PostgreSQL, of the key server or of the service. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /**
- * Starts a proxy on a port of 127.0.0.1. It passes everything on, until told to `stall` (connections stay, nothing moves;
- * new ones are accepted and hang), `reset` (every connection is cut, old and new), `close` (every connection is ended in
- * order, old and new) or `refuse` (the port is closed, the connections too); `pass` makes it well again, for connections
- * that come after. `forget` lets new connections pass, while nothing moves any more on those that are there: both ends
- * take them for alive. `answersThrough` and `requestsThrough` interfere with the bytes of connections that come after.
+ * Starts a proxy on a port of 127.0.0.1. It forwards everything until `stall` (connections stay, nothing moves, and
+ * new
+ * ones are accepted and hang), `reset` (old and new connections are reset), `close` (old and new connections are
+ * ended in
+ * order) or `refuse` (the port and the connections are closed). `pass` makes later connections work again. `forget`
+ * lets
+ * new connections pass, while nothing moves on existing ones, which both ends consider alive. `answersThrough` and
+ * `requestsThrough` change the bytes of later connections.
  */
 export async function startProxy(first: Target) {
   let target = first;
@@ -55,7 +58,7 @@ export async function startProxy(first: Target) {
 
   function keep(socket: Socket): Socket {
     sockets.add(socket);
-    // Bytes that come in small pieces are not to wait for each other.
+    // Bytes that arrive in small pieces must not wait for each other.
     return socket
       .setNoDelay()
       .on('error', () => {})
@@ -81,16 +84,16 @@ export async function startProxy(first: Target) {
   return {
     host: '127.0.0.1',
     port: ownPort,
-    /** How many connections it has taken so far. */
+    /** Number of accepted connections so far. */
     get accepted() {
       return accepted;
     },
-    /** How many connections to the service or from it are open. */
+    /** Number of open connections on both sides. */
     get open() {
       return sockets.size;
     },
     async pass() {
-      // What stalled has lost its place: it is cut, as a firewall that forgot it would.
+      // A stalled connection is reset, as by a firewall that forgot it.
       if (mode !== 'pass' || onAnswers || onRequests) cutAll();
       mode = 'pass';
       onAnswers = undefined;
@@ -102,7 +105,7 @@ export async function startProxy(first: Target) {
       for (const socket of sockets) socket.unpipe().pause();
     },
     forget() {
-      // Not even that one end closes is passed on.
+      // Not even the end of one side is forwarded.
       for (const socket of sockets) socket.unpipe().pause().removeAllListeners('close');
     },
     reset() {
@@ -113,19 +116,19 @@ export async function startProxy(first: Target) {
       mode = 'close';
       endAll();
     },
-    /** Connections that come after lead to this server. */
+    /** Later connections lead to this address. */
     leadTo(next: Target) {
       target = next;
     },
-    /** Closes the port; the connections that are there live on. */
+    /** Closes the port. Existing connections stay open. */
     async refuseMore() {
       await new Promise((resolve) => {
         server.close(resolve);
-        // `close` waits for the connections, the port is closed at once.
+        // `close` waits for the connections, and closes the port at once.
         setImmediate(resolve);
       });
     },
-    /** Opens the port again, without an end to what interferes. */
+    /** Opens the port again, and keeps the changes of bytes. */
     accept: () => listen(ownPort),
     async refuse() {
       const closed = once(server, 'close');
@@ -133,17 +136,17 @@ export async function startProxy(first: Target) {
       cutAll();
       await closed;
     },
-    /** What is sent to the caller goes through this, from the next connection on. */
+    /** Bytes to the client pass through this, from the next connection on. */
     answersThrough(interference: Interference) {
       onAnswers = interference;
     },
-    /** What the caller sends goes through this, from the next connection on. */
+    /** Bytes from the client pass through this, from the next connection on. */
     requestsThrough(interference: Interference) {
       onRequests = interference;
     },
-    /** Cuts the connections that are there; new ones are as the proxy is now. */
+    /** Resets the existing connections. The mode for new ones stays. */
     cutAll,
-    /** Ends the connections that are there in order; new ones are as the proxy is now. */
+    /** Ends the existing connections in order. The mode for new ones stays. */
     endAll,
     async stop() {
       if (server.listening) await this.refuse();
@@ -152,14 +155,14 @@ export async function startProxy(first: Target) {
   };
 }
 
-/** Passes every chunk on so many milliseconds late. */
+/** Delays every chunk by this many milliseconds. */
 export const late = (milliseconds: number) => () =>
   through(async (chunk, push) => {
     await sleep(milliseconds);
     push(chunk);
   });
 
-/** Passes the first chunk on so many milliseconds late, and all others at once. */
+/** Delays the first chunk by this many milliseconds. */
 export const lateAtFirst = (milliseconds: number) => () => {
   let wait = milliseconds;
   return through(async (chunk, push) => {
@@ -169,7 +172,7 @@ export const lateAtFirst = (milliseconds: number) => () => {
   });
 };
 
-/** Passes one byte at a time, with a pause of so many milliseconds after each. */
+/** Passes one byte at a time, with a pause of this many milliseconds after each. */
 export const byteByByte = (milliseconds: number) => () =>
   through(async (chunk, push) => {
     for (const byte of chunk) {
@@ -178,7 +181,7 @@ export const byteByByte = (milliseconds: number) => () =>
     }
   });
 
-/** Passes so many bytes, then cuts the connection. */
+/** Passes this many bytes, then resets the connection. */
 export const cutAfter = (bytes: number) => () => {
   let left = bytes;
   return through(async (chunk, push) => {
@@ -188,7 +191,7 @@ export const cutAfter = (bytes: number) => () => {
   });
 };
 
-/** A transform of whole chunks; what it throws cuts the connection. */
+/** A transform of complete chunks. If it throws, the connection is reset. */
 export function through(pass: (chunk: Buffer, push: (bytes: Buffer) => void) => Promise<void>): Transform {
   return new Transform({
     transform(chunk, _encoding, done) {

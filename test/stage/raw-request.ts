@@ -11,7 +11,7 @@ export type RawRequest = {
   readonly body: Buffer;
 };
 
-/** An answer to the byte, header names in lower case and in order. */
+/** The exact bytes of a response, with header names in lower case and in order. */
 export type RawAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export function sendTo(url: string, { method, target, fields, body }: RawRequest
   });
 }
 
-/** An answer in the form that is compared: without what belongs to the connection, with the length of the body. */
+/** The comparable form of a response: without the headers of the connection, with the length of the body. */
 export function answer(
   status: number,
   headers: Iterable<readonly [name: string, value: string]>,

@@ -3,34 +3,35 @@ import { join, matchesGlob } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What starts the service over the PostgreSQL of the tests. */
+/** Modules that start the service with the PostgreSQL of the tests. */
 const STAGES = /\/stage\/(service|service-under-test|composition|gate|built-service|postgres)\.ts'/;
 
-/** Files of tests, by a pattern, and why they are left out where others run once more. */
+/** Patterns of files that do not run again, and the reason. */
 export type LeftOut = Readonly<Record<string, string>>;
 
-/** What is the same whatever PostgreSQL stands behind: it runs once. */
+/** Tests whose result does not depend on PostgreSQL. They run once. */
 const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/{accept,benchmark,client,container,examples,lambda,monitoring,pooled,restore,upgrade}/**':
-    'a command of its own, or figures of its own',
-  'test/{observability,lifecycle}/**': 'about logs, spans, signals and the way it is started',
-  'test/auth/!(delete-role).test.ts': 'about tokens',
-  'test/http/{openapi,docs}.test.ts': 'about the document and its pages',
-  'test/http/{framing,parser-refusals,http-pipelining,early-answers,slow-clients,bodies,paths}.test.ts':
-    'about HTTP, before there is a statement',
-  'test/{http/{request-id,check-order,overload},changes/crowd,engine/crowded-executor}.test.ts':
-    'about HTTP, tokens and the load that an instance takes',
-  'test/{changes,engine}/*plans.test.ts': 'about plans, which a connection of the test’s own asks for',
-  'test/parity/**': 'about the ways to run; functions have a pooler of their own in the suite lambda',
+    'have suites or measurements of their own',
+  'test/{observability,lifecycle}/**': 'test logs, spans, signals and the start',
+  'test/auth/!(delete-role).test.ts': 'test tokens',
+  'test/http/{openapi,docs}.test.ts': 'test the document and its pages',
+  'test/http/{framing,parser-refusals,http-pipelining,early-responses,slow-clients,bodies,paths}.test.ts':
+    'test HTTP, before there is a statement',
+  'test/{http/{request-id,check-order,overload},changes/many-waiting-requests,engine/crowded-executor}.test.ts':
+    'test HTTP, tokens and the load of an instance',
+  'test/{changes,engine}/*plans.test.ts': 'test plans, on a connection of their own',
+  'test/parity/**': 'test host and functions; functions run behind a pooler in the suite lambda',
+  'test/http/rules/**': 'test HTTP messages',
 };
 
-/** The files of tests that reach PostgreSQL, told by what they import, but for these. */
+/** The files that reach PostgreSQL, by their imports, except for these. */
 export function filesReachingPostgres(leftOut: LeftOut): readonly string[] {
   const patterns = Object.keys({ ...NOT_ABOUT_POSTGRES, ...leftOut });
   return reaching().filter((file) => !patterns.some((pattern) => matchesGlob(file, pattern)));
 }
 
-/** The patterns for which there is no such file. */
+/** The patterns that match no such file. */
 export function patternsOfNone(leftOut: LeftOut): readonly string[] {
   const files = reaching();
   return Object.keys({ ...NOT_ABOUT_POSTGRES, ...leftOut }).filter(

@@ -9,7 +9,7 @@ const BYTES: Readonly<Record<Field['sqlType'], (value: never) => Buffer>> = {
   timestamptz: timestamp,
 };
 
-/** The rows of a page as PostgreSQL sends them in binary, behind so many bytes that came before. */
+/** The rows of a page as PostgreSQL sends them in binary, after this many other bytes. */
 export function rowsOf(users: readonly User[], before = 0): readonly ListRow[] {
   const rows = users.map((user) =>
     Buffer.concat(

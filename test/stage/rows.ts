@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { createDatabase } from './postgres.ts';
 
-/** Runs statements of a test's own in a database, and resolves with the rows of the last one. */
+/** Runs statements of a test in a database, and resolves with the rows of the last one. */
 export async function inDatabase(
   database: Awaited<ReturnType<typeof createDatabase>>,
   ...statements: readonly string[]

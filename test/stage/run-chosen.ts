@@ -1,10 +1,10 @@
 import { execve } from 'node:process';
 
-/** What a name after `npm run suite --` or `npm run lab --` stands for. */
+/** The meaning of a name after `npm run suite --` or `npm run lab --`. */
 export type Choice = {
   /** A sentence. */
   readonly proves: string;
-  /** What it needs apart from Node 24 and PostgreSQL, which the project brings. */
+  /** Requirements beyond Node 24 and PostgreSQL, which the project installs. */
   readonly needs?: string;
   /** How long it takes on two cores. */
   readonly takes: string;

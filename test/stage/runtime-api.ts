@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What became of an invocation: the result as the function sent it, or the error in its place. */
+/** The outcome of an invocation: the bytes of the result, or the error. */
 export type Outcome = { readonly result: string } | { readonly error: FunctionError };
 
-/** How AWS Lambda is told of what a handler throws. */
+/** The form in which AWS Lambda receives the error of a handler. */
 export type FunctionError = { readonly errorType: string; readonly errorMessage: string };
 
 type Invocation = {
@@ -19,7 +19,7 @@ type Invocation = {
 
 const PATH = /^\/2018-06-01\/runtime\/(?:invocation\/(.+)\/(response|error)|(invocation\/next|init\/error))$/;
 
-/** One function instance's side of AWS Lambda: it hands out invocations one by one, and takes what comes back. */
+/** AWS Lambda's side of one function instance: it sends invocations one by one, and receives the results. */
 export async function startRuntimeApi() {
   const waiting: Invocation[] = [];
   const underWay = new Map<string, Invocation>();
@@ -66,9 +66,9 @@ export async function startRuntimeApi() {
   }
 
   return {
-    /** What AWS_LAMBDA_RUNTIME_API holds. */
+    /** The value of AWS_LAMBDA_RUNTIME_API. */
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Has the function answer an event, as soon as it asks for one, within `seconds`. */
+    /** Invokes the function with an event, as soon as it requests one, within `seconds`. */
     invoke(event: unknown, { seconds = 30, traceHeader = traced() } = {}): Promise<Outcome> {
       if (refusal) return Promise.resolve({ error: refusal });
       const { promise, resolve } = Promise.withResolvers<Outcome>();
@@ -78,11 +78,11 @@ export async function startRuntimeApi() {
       handOut();
       return promise;
     },
-    /** Whether the function waits for an invocation: AWS Lambda would freeze it. */
+    /** Whether the function waits for an invocation. AWS Lambda would freeze it. */
     get isIdle() {
       return idle !== undefined;
     },
-    /** The process is gone: all that it was to answer fails. */
+    /** The process has ended, so all its open invocations fail. */
     exit(): void {
       fail({ errorType: 'Runtime.ExitError', errorMessage: 'the process has ended' });
     },
@@ -93,7 +93,7 @@ export async function startRuntimeApi() {
   };
 }
 
-/** AWS X-Ray's trace header, of a trace that is not sampled. */
+/** AWS X-Ray's trace header, of an unsampled trace. */
 function traced(): string {
   const random = randomUUID().replaceAll('-', '');
   const seconds = Math.floor(Date.now() / 1000).toString(16);

@@ -1,5 +1,5 @@
-// What AWS Lambda's runtime for Node.js does: loads the handler, asks for invocations and sends back what it answers.
-// The official client (aws-lambda-ric) has to be compiled where it is installed; npm run suite -- lambda uses that one.
+// The loop of AWS Lambda's runtime for Node.js: loads the handler, requests invocations and sends the results.
+// The official client (aws-lambda-ric) must be compiled at its installation. npm run suite -- lambda uses it.
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, type UserBody } from './answers.ts';
+import { freshAddress, readResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
 
 /**
- * One service for all tests of a file, or of a `describe`: it starts before them and stops after them. `variables` are
- * asked for when it starts, so that they may come from what an earlier `beforeAll` has made.
+ * One service for all tests of a file or of a `describe`: it starts before them and stops after them. `variables` is
+ * called at the start, so that it can use values of an earlier `beforeAll`.
  */
 export function serviceUnderTest(variables: () => Variables = () => ({})) {
   let service: Awaited<ReturnType<typeof startService>>;
@@ -15,7 +15,7 @@ export function serviceUnderTest(variables: () => Variables = () => ({})) {
   afterAll(() => service.stop());
 
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
 
   return {
     get url() {
@@ -28,9 +28,9 @@ export function serviceUnderTest(variables: () => Variables = () => ({})) {
       return service.database;
     },
     events: () => service.events(),
-    /** The whole answer to a request with a token that has both roles, and a body of JSON. */
+    /** The complete response to a request with a token that has both roles, and a JSON body. */
     call,
-    /** A user that is there. */
+    /** A stored user. */
     async createUser(fields: { email?: string; full_name?: string | null } = {}): Promise<UserBody> {
       const { body } = await call('POST', '/api/v1/users/', { email: freshAddress(), ...fields });
       return body as UserBody;

@@ -8,7 +8,7 @@ import { isPooled } from './pooled.ts';
 import { createDatabase } from './postgres.ts';
 import { startIssuer } from './tokens.ts';
 
-/** The variables of a service in production at this database and this issuer, on a free port, without tracing. */
+/** The variables of a service in production with this database and this issuer, on a free port, without tracing. */
 export function environmentOf(
   { host, port, user, password, name, pooler }: Awaited<ReturnType<typeof createDatabase>>,
   {
@@ -17,7 +17,7 @@ export function environmentOf(
     audience,
   }: Pick<Awaited<ReturnType<typeof startIssuer>>, 'issuer' | 'jwksUri' | 'audience'>,
 ): Variables {
-  // A test that puts something else in between has its own port.
+  // A test with a proxy or pooler in between has another port.
   const server = port === pooler?.inFrontOf ? pooler : { host, port };
   return {
     SVC_ENV: 'production',
@@ -43,8 +43,9 @@ type Surroundings = {
 };
 
 /**
- * Starts the host over a database and an issuer of its own, or as another instance over those of a service that is
- * there; its log goes to a file that `events` reads.
+ * Starts the host with a database and an issuer of its own, or as another instance of an existing service. Its log
+ * goes
+ * to a file that `events` reads.
  */
 export async function startService(variables: Variables = {}, beside?: Surroundings) {
   const [database, issuer] = beside
@@ -63,13 +64,13 @@ export async function startService(variables: Variables = {}, beside?: Surroundi
     issuer,
     database,
     environment,
-    /** What has been logged so far: one object an event. */
+    /** The events that were logged so far. */
     async events(): Promise<readonly Record<string, unknown>[]> {
       await new Promise((resolve) => setTimeout(resolve, 20));
       const lines = readFileSync(file, 'utf8').split('\n');
       return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
     },
-    /** A request with a token that has both roles, and a body of JSON; `init` has the last word. */
+    /** A request with a token that has both roles, and a JSON body. `init` overrides everything. */
     async call(method: string, path: string, body?: unknown, init: RequestInit = {}): Promise<Response> {
       const headers = new Headers({ authorization: `Bearer ${await issuer.sign()}` });
       if (body !== undefined) headers.set('content-type', 'application/json');

@@ -1,6 +1,6 @@
 import type { BuiltHost, Exit, Line } from './built-host.ts';
 
-/** How a process ended after a signal, and how many seconds that took. */
+/** The end of a process after a signal, and the seconds until then. */
 export async function endedBy(
   signal: NodeJS.Signals,
   host: Pick<BuiltHost, 'signal' | 'exited'>,
@@ -10,7 +10,7 @@ export async function endedBy(
   return { ...(await host.exited), seconds: (performance.now() - begun) / 1000 };
 }
 
-/** The events that tell how the drain went: one of them, once per process. */
+/** The events that report the drain: one per process. */
 export function drainEvents({ events }: Pick<BuiltHost, 'events'>): readonly Line[] {
   return events().filter(({ event }) => String(event).startsWith('shutdown_'));
 }

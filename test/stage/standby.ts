@@ -5,8 +5,9 @@ import { accountFor, runAs } from '../../host/development/postgres/account.ts';
 import { type DisposablePostgres, startDisposablePostgres } from './disposable-postgres.ts';
 
 /**
- * Starts a hot standby of a PostgreSQL, which restarts meanwhile: a copy of its files that follows its write-ahead log.
- * `settings` are added to its configuration, `recovery_min_apply_delay` for example.
+ * Starts a hot standby of a PostgreSQL, which restarts meanwhile: a copy of its files that follows its write-ahead
+ * log.
+ * `settings` are added to its configuration, for example `recovery_min_apply_delay`.
  */
 export async function startStandby(
   primary: DisposablePostgres,

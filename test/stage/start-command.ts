@@ -3,13 +3,13 @@ import { join } from 'node:path';
 
 const COMMANDS = readFileSync(join(import.meta.dirname, '../../commands.sh'), 'utf8');
 
-/** The command by which `npm start` runs the built host, without the installation before it. */
+/** The command by which `npm start` runs the built host, without the installation. */
 export const START_COMMAND = /^ *(MALLOC_.* exec node .*)$/m.exec(COMMANDS)?.[1] ?? '';
 
 const WORDS = START_COMMAND.split(' ');
 
-/** The options of Node.js in it. */
+/** The options of Node.js in the command. */
 export const START_OPTIONS: readonly string[] = WORDS.filter((word) => word.startsWith('--'));
 
-/** The settings of the C library in it, as `NAME=value`. */
+/** The settings of the C library in the command, as `NAME=value`. */
 export const START_MEMORY: readonly string[] = WORDS.filter((word) => word.startsWith('MALLOC_'));

@@ -4,10 +4,10 @@ import type { StatementKind } from '../../lib/postgres/sender.ts';
 import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
-/** A statement as it is sent: its text and its values. */
+/** The text and the values of a statement as it is sent. */
 export type { Statement };
 
-/** Statements that `run` carries out instead of the engine. */
+/** A function that carries out statements instead of the engine. */
 export function statementsRunBy(run: Statements['run']): Statements {
   const { postgres } = readSettings({
     SVC_OAUTH_ISSUER: 'https://issuer.test',
@@ -21,7 +21,7 @@ export function statementsRunBy(run: Statements['run']): Statements {
   });
 }
 
-/** The one statement that a function sends. */
+/** The only statement that a function sends. */
 export async function statementSentBy(
   send: (statements: Statements) => Promise<unknown>,
 ): Promise<Statement> {
@@ -47,7 +47,7 @@ export function prepare<Given, Row>(
   return (values) => statement.run(values);
 }
 
-/** The same with rows as PostgreSQL sent them. */
+/** The same with rows in the form of PostgreSQL. */
 export function prepareBinary<Given>(
   statements: Statements,
   summary: string,

@@ -3,13 +3,13 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { until } from './until.ts';
 
-/** Put before a command, it gives that a terminal; the program of util-linux and that of BSD differ. */
+/** A prefix that runs a command in a terminal. The programs of util-linux and BSD differ. */
 export const TERMINAL: readonly string[] =
   process.platform === 'darwin'
     ? ['script', '-q', '/dev/null']
     : ['sh', '-c', 'exec script --quiet --flush --command "$*" /dev/null', 'sh'];
 
-/** Whether there is a program of this name. */
+/** Whether a program with this name is installed. */
 export function isInstalled(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => {
     try {
@@ -25,7 +25,7 @@ const PROMPT = 'prompt> ';
 const PASTES_ON = '\x1b[?2004h';
 const PASTE = ['\x1b[200~', '\x1b[201~'] as const;
 
-/** An interactive shell in a terminal, as somebody types to it. */
+/** An interactive shell in a terminal. */
 export function startShell(command: readonly string[]) {
   const [program = '', ...options] = [...TERMINAL, ...command];
   const child = spawn(program, options, {
@@ -42,14 +42,14 @@ export function startShell(command: readonly string[]) {
   });
 
   return {
-    /** Pastes once the shell waits for input: bracketed, where the shell asked for that, or as if it were typed. */
+    /** Pastes when the shell waits for input: bracketed if the shell supports that, otherwise like typed text. */
     async paste(text: string, { bracketed }: { bracketed: boolean }): Promise<void> {
       await until('a prompt', () => shown.includes(bracketed ? PASTES_ON : PROMPT));
-      // A terminal sends the key that ends a line.
+      // A terminal sends this character for the Enter key.
       const typed = text.replaceAll('\n', '\r');
       child.stdin.write(bracketed ? PASTE.join(typed) : typed);
     },
-    /** Ends it by the command for that, and gives all that the terminal has shown. */
+    /** Exits the shell, and returns everything that the terminal has shown. */
     async leave(): Promise<string> {
       child.stdin.write('\rexit\r');
       await until('the end of the shell', () => hasEnded, { seconds: 20 });

@@ -11,7 +11,7 @@ import {
   SignJWT,
 } from 'jose';
 
-/** A key of the issuer: what it signs with, and what its JWKS shows. */
+/** A key of the issuer: its private key, and its entry in the JWKS. */
 export interface IssuerKey {
   readonly kid: string;
   readonly alg: string;
@@ -21,13 +21,14 @@ export interface IssuerKey {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-// One for all issuers of a process: to make an RSA key takes longer than most tests.
+// One for all issuers of a process, because generating an RSA key takes longer than most tests.
 let firstKeyPair: ReturnType<typeof generateKeyPair> | undefined;
 let numberOfKeys = 0;
 
 /**
- * Starts an identity provider of the tests' own on a socket of 127.0.0.1: it signs whatever claims a test wants,
- * changes its keys, and can answer for its JWKS with anything.
+ * Starts an identity provider for tests on a port of 127.0.0.1. It signs any claims, changes its keys, and can
+ * respond
+ * to requests for its JWKS with anything.
  */
 export async function startIssuer() {
   firstKeyPair ??= generateKeyPair('RS256', { extractable: true });
@@ -52,7 +53,7 @@ export async function startIssuer() {
   const issuer = `http://127.0.0.1:${port}`;
   const audience = 'user-management-service';
 
-  /** Signs with the newest key unless told otherwise; a claim or header parameter of `undefined` is left out. */
+  /** Signs with the newest key by default. A claim or header parameter of `undefined` is left out. */
   const sign = async (
     claims: JWTPayload = {},
     header: Partial<JWTHeaderParameters> = {},
@@ -90,7 +91,7 @@ export async function startIssuer() {
       keys = [key];
       return key;
     },
-    /** Answers for the JWKS in this way until `answerNormally()`. */
+    /** Responds to requests for the JWKS in this way until `answerNormally()`. */
     answer(otherwise: Answer) {
       answer = otherwise;
     },
@@ -100,7 +101,7 @@ export async function startIssuer() {
     get keys() {
       return keys;
     },
-    /** How often the JWKS was asked for. */
+    /** Number of requests for the JWKS. */
     get fetches() {
       return fetches;
     },

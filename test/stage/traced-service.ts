@@ -7,7 +7,7 @@ import { type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
 /** A running built host that sends its telemetry to a receiver. */
 export type TracedService = Awaited<ReturnType<typeof startTracedService>>;
 
-/** Starts the built host and a receiver for its spans, which it sends without much delay. */
+/** Starts the built host and a receiver of its spans, which it sends with little delay. */
 export async function startTracedService(variables: Variables = {}, options: HostOptions = {}) {
   const receiver = await startOtlpReceiver();
   const telemetry = {
@@ -26,7 +26,7 @@ export async function startTracedService(variables: Variables = {}, options: Hos
   };
 }
 
-/** A trace that a caller has begun, by which a test finds the spans of its request. */
+/** A trace of a caller, by which a test finds the spans of its request. */
 export function traceOfCaller({ sampled = true } = {}) {
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   const traceparent = `00-${traceId}-${spanId}-0${sampled ? 1 : 0}`;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 type Patience = { readonly seconds?: number; readonly every?: number };
 
-/** The first value of `look` that is there (neither undefined nor false); throws when none is in time. */
+/** The first value of `look` other than undefined and false. Throws if there is none in time. */
 export async function until<Value>(
   what: string,
   look: () => Value | undefined | false | Promise<Value | undefined | false>,

@@ -7,7 +7,7 @@ describe.each([
   ['behind a pooler', LEFT_OUT_OF_POOLED],
   ['with the habits of a distributed engine', LEFT_OUT_OF_DISTRIBUTED],
 ])('%s', (_title, leftOut) => {
-  test('every file that reaches PostgreSQL runs once more, unless a line says why not', () => {
+  test('every file that reaches PostgreSQL runs in the suite, unless a line has a reason against it', () => {
     expect(filesReachingPostgres(leftOut)).toEqual(
       expect.arrayContaining([
         'test/fuzz/fuzz.test.ts',
@@ -19,7 +19,7 @@ describe.each([
     expect(filesReachingPostgres(leftOut)).not.toContain('test/http/docs.test.ts');
   });
 
-  test('no line is about a file that is not there', () => {
+  test('every line matches a file', () => {
     expect(patternsOfNone(leftOut)).toEqual([]);
   });
 });

@@ -16,7 +16,7 @@ type Suite = Omit<Choice, 'run'> & {
   readonly tests?: NonNullable<ViteUserConfig['test']>;
 };
 
-/** The tests that need more than `npm test`. Unless `tests` says otherwise, those of `test/<name>/`. */
+/** The tests that need more than `npm test`. By default the files of `test/<name>/`. */
 export const SUITES: Readonly<Record<string, Suite>> = {
   pooled: {
     proves: 'The tests that reach PostgreSQL pass behind PgBouncer in transaction mode.',
@@ -29,7 +29,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     },
   },
   distributed: {
-    proves: 'The tests that reach PostgreSQL pass with the habits of a distributed engine.',
+    proves: 'The tests that reach PostgreSQL pass with the behaviour of a distributed engine.',
     takes: '5 minutes',
     repeatedExcept: LEFT_OUT_OF_DISTRIBUTED,
     tests: { env: { TEST_POSTGRES_ENGINE: 'distributed' } },
@@ -79,7 +79,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     tests: { testTimeout: 120_000 },
   },
   examples: {
-    proves: 'What is in infra/examples/ works as it stands, and so do the workflows of infra/api.md.',
+    proves: 'The examples in infra/examples/ and the workflows of infra/api.md work without a change.',
     needs: 'nginx and haproxy',
     takes: 'a minute',
   },
@@ -90,7 +90,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     tests: { globalSetup: ['test/restore/postgres.ts'] },
   },
   upgrade: {
-    proves: '1.0.0 and this version serve over one database with a million users.',
+    proves: '1.0.0 and this version serve with one database of a million users.',
     needs: 'a clone with its history',
     takes: 'a minute',
     tests: { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 },

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { answerOf, type UserBody } from '../stage/answers.ts';
 import { change } from '../stage/changes.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { copyOfProject } from '../stage/project-copy.ts';
+import { readResponse, type UserBody } from '../stage/responses.ts';
 import { checkOutVersion } from './earlier-version.ts';
 
 /** Calls the service of a banner, with the token in it. */
@@ -12,7 +12,7 @@ function callerIn(banner: string) {
   return async (method: string, path: string, body?: unknown) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    return answerOf(await fetch(`${url}/api/v1/users/${path}`, { method, headers, ...content }));
+    return readResponse(await fetch(`${url}/api/v1/users/${path}`, { method, headers, ...content }));
   };
 }
 

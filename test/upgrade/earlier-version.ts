@@ -5,25 +5,25 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOf } from '../stage/answers.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { openFolder } from '../stage/project-copy.ts';
+import { readResponse } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** The commits that these versions were made of. */
+/** The commits of these versions. */
 const COMMITS = {
   '1.0.0': '214abf8b8816f6da52832c0c201a2124416be05c',
   '1.1.0': 'cef236a707ebf02dd6e1ea866367b4ea31a0a933',
 } as const;
 
 /**
- * The sources of an earlier version, in a folder of their own, over the packages of this version.
+ * The sources of an earlier version, in a folder of their own, with the packages of this version.
  *
- * @throws where the clone has no such commit: there is nothing to compare with then
+ * @throws if the clone does not have the commit, because there is nothing to compare with
  */
 export function checkOutVersion(version: keyof typeof COMMITS): string {
   const folder = openFolder();
@@ -43,7 +43,7 @@ export function checkOutVersion(version: keyof typeof COMMITS): string {
   return folder;
 }
 
-/** What the tests of an earlier version have: its sources, and, for each test, a database and an instance over it. */
+/** The stage of the tests of an earlier version: its sources, and for each test a database and an instance. */
 class EarlierStage {
   folder = '';
   issuer!: Awaited<ReturnType<typeof startIssuer>>;
@@ -52,11 +52,11 @@ class EarlierStage {
 
   readonly callerAt = (url: string) => {
     const call = callerOf(url, this.issuer);
-    return async (...request: Parameters<typeof call>) => answerOf(await call(...request));
+    return async (...request: Parameters<typeof call>) => readResponse(await call(...request));
   };
 }
 
-/** The stage of the tests that follow. It has its values when the first of them begins. */
+/** The stage of the following tests. It has its values when the first of them begins. */
 export function stageOfVersion(version: keyof typeof COMMITS): EarlierStage {
   const stage = new EarlierStage();
   beforeAll(async () => {

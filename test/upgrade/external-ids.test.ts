@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { freshKey, USERS } from '../stage/keyed.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
 import { startWriters, watchLocks } from './writers.ts';
@@ -8,7 +8,7 @@ import { startWriters, watchLocks } from './writers.ts';
 describe.each(['1.0.0', '1.1.0'] as const)('version %s', (version) => {
   const stage = stageOfVersion(version);
 
-  test('serves every request while this version migrates, and no write waits a second', async () => {
+  test('serves every request while this version migrates, and no write waits for a second', async () => {
     const { issuer, database, earlier } = stage;
     const locks = await watchLocks(database);
     const writers = startWriters(earlier.url, issuer, 4);
@@ -56,7 +56,7 @@ describe.each(['1.0.0', '1.1.0'] as const)('version %s', (version) => {
 
   if (version === '1.0.0') return;
 
-  test('made keys and cursors of lists that this version takes', async () => {
+  test('created keys and list cursors that this version accepts', async () => {
     const { issuer, database, earlier, callerAt } = stage;
     const old = callerAt(earlier.url);
     const key = { headers: { 'idempotency-key': freshKey() } };

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { change, endOfFeed } from '../stage/changes.ts';
 import { hold } from '../stage/locks.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
@@ -14,7 +14,7 @@ const USERS = '/api/v1/users/';
 
 const stage = stageOfVersion('1.0.0');
 
-/** Asks /ready again and again; resolves with every status that was not 200. */
+/** Requests /ready repeatedly. Resolves with every status other than 200. */
 function watchReadiness(url: string) {
   const others: number[] = [];
   let isStopped = false;
@@ -34,7 +34,7 @@ function watchReadiness(url: string) {
   };
 }
 
-test('while this version migrates and both serve, nothing that the first one answers changes', async () => {
+test('while this version migrates and both serve, the responses of the first version do not change', async () => {
   const { folder, issuer, database, earlier: first, callerAt } = stage;
   const call = callerAt(first.url);
   const known = new Map<string, UserBody>();
@@ -45,13 +45,13 @@ test('while this version migrates and both serve, nothing that the first one ans
   }
   const answersOf = async () => {
     const reads = [...known.keys()].map((id) => call('GET', USERS + id));
-    const answers = [
+    const responses = [
       ...(await Promise.all(reads)),
       await call('GET', `${USERS}?limit=50`),
       await call('GET', `${USERS}x`),
     ];
-    return answers.map(({ headers: { 'x-request-id': _, ...headers }, ...answer }) => ({
-      ...answer,
+    return responses.map(({ headers: { 'x-request-id': _, ...headers }, ...response }) => ({
+      ...response,
       headers,
     }));
   };
@@ -61,7 +61,7 @@ test('while this version migrates and both serve, nothing that the first one ans
   const locks = await watchLocks(database);
   const latest = await startService({}, { database, issuer });
   const latestWriters = startWriters(latest.url, issuer, 4);
-  // One that starts, or comes back, during the roll-out.
+  // An instance that starts or returns during the roll-out.
   const another = await startEarlierVersion(folder, environmentOf(database, issuer));
   const anotherReadiness = watchReadiness(another.url);
 
@@ -87,7 +87,7 @@ test('while this version migrates and both serve, nothing that the first one ans
   await latest.stop();
 });
 
-test('what one version writes the other reads and writes, and only this one writes changes', async () => {
+test('each version reads and writes the rows of the other, and only this version writes changes', async () => {
   const { issuer, database, earlier: first, callerAt } = stage;
   const latest = await startService({}, { database, issuer });
   const [old, young] = [callerAt(first.url), callerAt(latest.url)];
@@ -114,7 +114,7 @@ test('what one version writes the other reads and writes, and only this one writ
   await latest.stop();
 });
 
-test('beside a transaction that somebody has forgotten no write waits a second, and the migration goes on after it', async () => {
+test('beside a forgotten transaction no write waits for a second, and the migration continues after it', async () => {
   const { issuer, database, earlier: first } = stage;
   const administrator = await administer(database.name);
   const writers = startWriters(first.url, issuer, 4);
@@ -167,7 +167,7 @@ test('a million users are migrated while the first version writes, and no write 
 
   process.stdout.write(
     `1,000,000 users: migrated in ${seconds.toFixed(1)} s, beside ${writes} writes of the first version; ` +
-      `longest answer ${longest} ms, longest wait for a lock ${(longestLock * 1000).toFixed(0)} ms\n`,
+      `longest response ${longest} ms, longest wait for a lock ${(longestLock * 1000).toFixed(0)} ms\n`,
   );
   expect(wrong).toEqual([]);
   expect(longestLock).toBeLessThan(1);

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { UserBody } from '../stage/answers.ts';
 import { callerOf } from '../stage/built-service.ts';
 import type { createDatabase } from '../stage/postgres.ts';
+import type { UserBody } from '../stage/responses.ts';
 
 const USERS = '/api/v1/users/';
 
 type Issuer = Parameters<typeof callerOf>[1];
 
-/** Creates, changes, reads and deletes users without a pause, and keeps what was not as it should be. */
+/** Creates, updates, reads and deletes users without a pause, and collects unexpected responses. */
 export function startWriters(url: string, issuer: Issuer, count: number) {
   const call = callerOf(url, issuer);
   const wrong: string[] = [];
@@ -42,7 +42,10 @@ export function startWriters(url: string, issuer: Issuer, count: number) {
 
   const writing = Promise.all(Array.from({ length: count }, write));
   return {
-    /** Ends them; resolves with what was wrong, how many writes there were, and the longest answer in milliseconds. */
+    /**
+     * Ends the writers. Resolves with the faults, the number of writes, and the longest response time in
+     * milliseconds.
+     */
     async stop() {
       isStopped = true;
       await writing;
@@ -51,7 +54,7 @@ export function startWriters(url: string, issuer: Issuer, count: number) {
   };
 }
 
-/** Watches for how long sessions of the service wait for a lock: what a busy processor costs is not in it. */
+/** Measures how long sessions of the service wait for a lock, without the delays of a busy processor. */
 export async function watchLocks(database: Awaited<ReturnType<typeof createDatabase>>) {
   const client = new pg.Client({ ...database, ssl: false });
   await client.connect();
@@ -72,7 +75,7 @@ export async function watchLocks(database: Awaited<ReturnType<typeof createDatab
 
   const watching = watch();
   return {
-    /** Resolves with the longest wait, in seconds. */
+    /** Resolves with the longest wait in seconds. */
     async stop(): Promise<number> {
       isStopped = true;
       await watching;

@@ -2,11 +2,11 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { answerOf, freshAddress, refusal, type UserBody, user } from '../stage/answers.ts';
 import { callerOf, untilReady } from '../stage/caller.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
+import { freshAddress, readResponse, refusal, type UserBody, user } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -77,7 +77,7 @@ function run(program: string, ...options: readonly string[]): Promise<{ code: nu
 let child: ChildProcess;
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let database: Awaited<ReturnType<typeof createDatabase>>;
-let call: (...request: Parameters<ReturnType<typeof callerOf>>) => ReturnType<typeof answerOf>;
+let call: (...request: Parameters<ReturnType<typeof callerOf>>) => ReturnType<typeof readResponse>;
 
 beforeAll(async () => {
   await run('node', 'infra/openapi.ts');
@@ -92,7 +92,7 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${port}`;
   await untilReady(url);
   const send = callerOf(url, issuer);
-  call = async (...request) => answerOf(await send(...request));
+  call = async (...request) => readResponse(await send(...request));
 });
 
 afterAll(async () => {
@@ -101,7 +101,7 @@ afterAll(async () => {
   removeProject(folder);
 });
 
-/** The body of a user with a locale: the field is the last member. */
+/** The body of a user with a locale. The field is the last member. */
 const withLocale = (email: string, locale: string) => ({ ...user({ email }), [NAME]: locale });
 
 async function create(body: object): Promise<UserBody> {
@@ -109,8 +109,8 @@ async function create(body: object): Promise<UserBody> {
   return (await call('POST', USERS, { email, ...body })).body as UserBody;
 }
 
-describe('a field that is added has', () => {
-  test('create, and the rule for its values', async () => {
+describe('a new field is part of', () => {
+  test('create, with the rule for its values', async () => {
     const [one, two, three] = [freshAddress(), freshAddress(), freshAddress()];
     const created = await call('POST', USERS, { email: one, [NAME]: 'en-GB' });
 
@@ -138,7 +138,7 @@ describe('a field that is added has', () => {
     expect((await call('GET', `${USERS}?ids=${id}`)).body).toEqual([read.body]);
   });
 
-  test('changes, which name it', async () => {
+  test('changes, in the list of changed names', async () => {
     const { id } = await create({ [NAME]: 'en-GB' });
     for (const update of [{ [NAME]: 'fr-FR' }, { [NAME]: 'fr-FR' }, { [NAME]: null, is_active: false }])
       await call('PATCH', USERS + id, update);
@@ -157,7 +157,7 @@ describe('a field that is added has', () => {
     expect(users).toEqual([withLocale(one, 'en-GB'), user({ email: two })]);
   });
 
-  test('a part in the values under an idempotency key', async () => {
+  test('the values under an idempotency key', async () => {
     const post = postingUnderKeys(call);
     const email = freshAddress();
     const bodies = [{ email, [NAME]: 'en-GB' }, { email, [NAME]: 'fr-FR' }, { email }];
@@ -185,7 +185,7 @@ describe('a field that is added has', () => {
     expect(schemas.Change.properties.data.properties.changed.items.enum).toContain(NAME);
   });
 
-  test('types, and no other file has to be changed', { timeout: 120_000 }, async () => {
+  test('types, and no other file must be changed', { timeout: 120_000 }, async () => {
     expect(await run('tsc')).toEqual({ code: 0, output: '' });
   });
 });

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal, success, user } from '../stage/answers.ts';
 import { BATCH, freshKey } from '../stage/keyed.ts';
 import { holdEmail, untilUnderWay } from '../stage/locks.ts';
+import { freshAddress, refusal, success, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -10,38 +10,38 @@ const service = serviceUnderTest();
 type Mode = 'atomic' | 'partial';
 type Result = { readonly status: number };
 
-/** As it is, and under a key. */
+/** Without and with an idempotency key. */
 const ways = [
   ['without a key', () => ({})],
   ['under a key', () => ({ headers: { 'idempotency-key': freshKey() } })],
 ] as const;
 
-describe.each(ways)('a batch %s that another writer has overtaken', (_way, init) => {
+describe.each(ways)('a batch %s with an email that another transaction is writing', (_way, init) => {
   const batch = (emails: readonly string[], mode: Mode) =>
     service.call('POST', BATCH, { items: emails.map((email) => ({ email })), mode }, init());
 
-  /** The answer to a batch whose second email somebody is writing, when that has come to its `end`. */
+  /** The response to a batch whose second email is written by a transaction, when that has come to its `end`. */
   async function meanwhile(mode: Mode, end: 'commit' | 'release') {
     const emails = [freshAddress(), freshAddress(), freshAddress()] as const;
     const writing = await holdEmail(service.database, emails[1]);
-    const answer = batch(emails, mode);
+    const response = batch(emails, mode);
     await untilUnderWay(1, service.database);
     await writing[end]();
-    return { emails, answer: await answer };
+    return { emails, response: await response };
   }
 
-  test('is 409 in atomic, and nothing is stored', async () => {
-    const { emails, answer } = await meanwhile('atomic', 'commit');
+  test('is 409 in atomic mode after the other commits, and nothing is stored', async () => {
+    const { emails, response } = await meanwhile('atomic', 'commit');
 
-    expect(answer).toEqual(refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] }));
+    expect(response).toEqual(refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] }));
     expect((await batch([emails[0], emails[2]], 'atomic')).status).toBe(201);
   });
 
-  test('stores the other items in partial', async () => {
-    const { emails, answer } = await meanwhile('partial', 'commit');
+  test('stores the other items in partial mode after the other commits', async () => {
+    const { emails, response } = await meanwhile('partial', 'commit');
     const { body: problem } = refusal('conflict_error', BATCH, { errors: ['#/items/1/email'] });
 
-    expect(answer).toEqual(
+    expect(response).toEqual(
       success(200, [
         { status: 201, user: user({ email: emails[0] }) },
         { status: 409, problem },
@@ -50,17 +50,17 @@ describe.each(ways)('a batch %s that another writer has overtaken', (_way, init)
     );
   });
 
-  test('stores all items when that writer gives up', async () => {
+  test('stores all items after the other rolls back', async () => {
     const atomic = await meanwhile('atomic', 'release');
     const partial = await meanwhile('partial', 'release');
 
-    expect(atomic.answer).toEqual(
+    expect(atomic.response).toEqual(
       success(
         201,
         atomic.emails.map((email) => user({ email })),
       ),
     );
-    expect(partial.answer).toEqual(
+    expect(partial.response).toEqual(
       success(
         200,
         partial.emails.map((email) => ({ status: 201, user: user({ email }) })),
@@ -69,8 +69,8 @@ describe.each(ways)('a batch %s that another writer has overtaken', (_way, init)
   });
 });
 
-describe.each(ways)('batches %s of the same emails in any order', (_way, init) => {
-  // A deadlock would not be broken within the time of a request, and so be 503.
+describe.each(ways)('concurrent batches %s of the same emails in any order', (_way, init) => {
+  // PostgreSQL would break a deadlock only after the request's time limit, and the response would be 503.
   beforeAll(async () => {
     const { name } = service.database;
     const admin = await administer(name);
@@ -84,12 +84,12 @@ describe.each(ways)('batches %s of the same emails in any order', (_way, init) =
     const emails = local.map((email, index) => (index % 2 === 0 ? email : `\u00e9${email.toUpperCase()}`));
     const orders = [emails, emails.toReversed(), emails.toSorted(), emails.toSorted().toReversed()];
     const held = await holdEmail(service.database, emails[25] ?? '');
-    const answers = orders.map((order) =>
+    const responses = orders.map((order) =>
       service.call('POST', BATCH, { items: order.map((email) => ({ email })), mode }, init()),
     );
     await untilUnderWay(orders.length, service.database);
     await held.release();
-    const outcomes = await Promise.all(answers);
+    const outcomes = await Promise.all(responses);
 
     if (mode === 'atomic') {
       expect(outcomes.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
@@ -101,7 +101,7 @@ describe.each(ways)('batches %s of the same emails in any order', (_way, init) =
     }
   });
 
-  test('at once with creates of one user each store every email once', async () => {
+  test('and concurrent creates of one user store every email once', async () => {
     const emails = Array.from({ length: 60 }, () => freshAddress());
     const batches = [emails, emails.toReversed()].map((order) =>
       service.call('POST', BATCH, { items: order.map((email) => ({ email })), mode: 'partial' }, init()),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, type Refusal, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { freshAddress, type Refusal, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -10,7 +10,7 @@ const post = postingUnderKeys(call);
 const partial = (items: unknown) => ({ items, mode: 'partial' });
 const stored = (email: string) => ({ status: 201, user: user({ email }) });
 
-/** The result of an item that was refused: status, and the problem as it would be answered. */
+/** The result of an item that was refused: status, and the problem as a response would have it. */
 function refused(code: Refusal, ...errors: readonly string[]) {
   const { status, body } = refusal(code, BATCH, errors.length === 0 ? {} : { errors });
   return { status, problem: body };
@@ -19,7 +19,7 @@ function refused(code: Refusal, ...errors: readonly string[]) {
 const taken = (index: number) => refused('conflict_error', `#/items/${index}/email`);
 
 describe('a partial batch', () => {
-  test('is 200 with one result an item, in their order', async () => {
+  test('is 200 with one result per item, in their order', async () => {
     const [one, two, three] = [freshAddress(), freshAddress(), freshAddress()];
     const known = (await createUser()).email;
     const items = [
@@ -47,7 +47,7 @@ describe('a partial batch', () => {
     );
   });
 
-  test('of which an item is refused for its values leaves its email to a later one', async () => {
+  test('ignores the email of an item with refused values, and a later item can have it', async () => {
     const email = freshAddress();
 
     expect(await call('POST', BATCH, partial([{ email, full_name: 7 }, { email }]))).toEqual(
@@ -55,7 +55,7 @@ describe('a partial batch', () => {
     );
   });
 
-  test('of which nothing is stored is 200 all the same, and again under its key', async () => {
+  test('that stores nothing is 200, and 200 again under its key', async () => {
     const { id, email } = await createUser();
     const body = partial([{ email }, { email: 'none' }]);
     const results = [taken(0), refused('validation_error', '#/items/1/email')];
@@ -68,7 +68,7 @@ describe('a partial batch', () => {
     expect((await call('GET', `/api/v1/users/?email=${email}`)).body).toEqual([]);
   });
 
-  test('logs one user_created a user that it stored, and no app_error for an item', async () => {
+  test('logs one user_created per stored user, and no app_error for an item', async () => {
     const items = [{ email: freshAddress() }, { email: 'none' }, { email: freshAddress() }];
     const headers = { 'x-request-id': freshKey() };
     await call('POST', BATCH, partial(items), { headers });
@@ -88,8 +88,8 @@ describe('a partial batch', () => {
   });
 });
 
-describe('a partial batch sent again under its key', () => {
-  test('has the statuses of the first time, users as they are now, and 410 for those deleted since', async () => {
+describe('a partial batch that is repeated under its key', () => {
+  test('has the first statuses, the users as they are now, and 410 for users deleted since', async () => {
     const key = freshKey();
     const known = await createUser();
     const emails = [freshAddress(), known.email, freshAddress(), freshAddress()];
@@ -111,7 +111,7 @@ describe('a partial batch sent again under its key', () => {
     ]);
   });
 
-  test('is the same whatever else its items have, and another with other values, refused ones included', async () => {
+  test('is the same request with other unknown members, but not with other values, also of refused items', async () => {
     const key = freshKey();
     const email = freshAddress();
     const items = [{ email }, { email: 'none', full_name: 'Ada' }, 7, { email: { deep: [1] } }];
@@ -137,7 +137,7 @@ describe('a partial batch sent again under its key', () => {
     }
   });
 
-  test('may have an item nested as deep as the limit on bodies lets it', async () => {
+  test('may have an item nested as deep as the body limit allows', async () => {
     const email = `${'['.repeat(30_000)}${']'.repeat(30_000)}`;
     const init = {
       body: `{"items":[{"email":${email}}],"mode":"partial"}`,

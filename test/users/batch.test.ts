@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { forbidden, freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { forbidden, freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -13,12 +13,12 @@ const usersOf = (items: readonly { email: string; full_name?: string | null }[])
 const invalid = (...errors: readonly string[]) => refusal('validation_error', BATCH, { errors });
 
 describe('an atomic batch', () => {
-  test('is 201 with the users in the order of its items, whatever the order of their emails', async () => {
+  test('is 201 with the users in the order of its items, independent of the order of the emails', async () => {
     const items = [{ email: `z.${freshAddress()}` }, { email: `a.${freshAddress()}`, full_name: 'Ada' }];
-    const answer = await batch(items);
-    const [one, other] = answer.body as UserBody[];
+    const response = await batch(items);
+    const [one, other] = response.body as UserBody[];
 
-    expect(answer).toEqual(success(201, usersOf(items)));
+    expect(response).toEqual(success(201, usersOf(items)));
     expect(Number(one?.id.localeCompare(other?.id ?? ''))).toBe(-1);
     expect((await call('GET', `/api/v1/users/${one?.id}`)).body).toEqual(one);
   });
@@ -32,7 +32,7 @@ describe('an atomic batch', () => {
     expect(await batch([])).toEqual(invalid('#/items'));
   });
 
-  test('is stored by one statement, and logs one user_created a user', async () => {
+  test('is stored by one statement, and logs one user_created per user', async () => {
     const { body } = await batch(emails(20));
     const ids = (body as UserBody[]).map(({ id }) => id);
     const [row] = await inDatabase(
@@ -47,7 +47,7 @@ describe('an atomic batch', () => {
     );
   });
 
-  test('names every taken email at once, and stores nothing', async () => {
+  test('names all taken emails, and stores nothing', async () => {
     const [taken, other] = [await createUser(), await createUser()];
     const free = freshAddress();
     const items = [{ email: taken.email.toUpperCase() }, { email: free }, { email: other.email }];
@@ -57,7 +57,7 @@ describe('an atomic batch', () => {
     expect(await batch([{ email: free }])).toMatchObject({ status: 201 });
   });
 
-  test('names every email that stands earlier in it, before those that are taken', async () => {
+  test('names every email that repeats that of an earlier item, before the taken emails', async () => {
     const [one, other] = [freshAddress(), freshAddress()];
     const taken = (await createUser()).email;
     const items = [one, taken, `\u00e9${other}`, one.toUpperCase(), `\u00c9${other}`, one].map((email) => ({
@@ -71,7 +71,7 @@ describe('an atomic batch', () => {
     );
   });
 
-  test('names everything that is wrong with its items', async () => {
+  test('names all faults of its items', async () => {
     const email = freshAddress();
     const items = [
       { email },
@@ -93,7 +93,7 @@ describe('an atomic batch', () => {
     expect(await call('GET', `/api/v1/users/?email=${email}`)).toEqual(success(200, []));
   });
 
-  test('takes no two addresses for one that PostgreSQL tells apart, whatever else is wrong', async () => {
+  test('does not treat two emails as equal that PostgreSQL distinguishes, also beside other faults', async () => {
     const address = freshAddress();
     const items = [{ email: `ss${address}` }, { email: `ß${address}` }];
 
@@ -101,14 +101,14 @@ describe('an atomic batch', () => {
     expect((await batch(items)).status).toBe(201);
   });
 
-  test('ignores unknown members, of itself and of its items', async () => {
+  test('ignores unknown members of the batch and of its items', async () => {
     const [{ email }] = emails(1) as [{ email: string }];
     const items = [{ email, is_active: false, id: '1', role: 'admin' }];
 
     expect(await call('POST', BATCH, { items, dry_run: true })).toEqual(success(201, [user({ email })]));
   });
 
-  test('has no ETag and no Location, and looks at neither If-Match nor If-None-Match', async () => {
+  test('has no ETag and no Location, and ignores If-Match and If-None-Match', async () => {
     const headers = { 'if-match': '"9"', 'if-none-match': '*' };
     const items = emails(1);
 
@@ -116,7 +116,7 @@ describe('an atomic batch', () => {
   });
 });
 
-describe('what is wrong with the body itself is 422 as a whole', () => {
+describe('an invalid member of the batch is one 422 for the whole request', () => {
   test.each([
     ['no items', {}, ['#/items']],
     ['items that are null', { items: null }, ['#/items']],
@@ -148,7 +148,7 @@ describe('what is wrong with the body itself is 422 as a whole', () => {
     expect(await call('POST', BATCH, body)).toEqual(invalid(...errors));
   });
 
-  test('a body of another form is refused as that of every request', async () => {
+  test('an invalid body is refused like that of any other request', async () => {
     const body = JSON.stringify({ items: [{ email: freshAddress(), note: 'x'.repeat(65_536) }] });
     const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
 
@@ -163,7 +163,7 @@ describe('what is wrong with the body itself is 422 as a whole', () => {
   });
 });
 
-describe('what two creates take for one address a batch does, too', () => {
+describe('emails that conflict in two creates conflict in a batch', () => {
   test.each([
     ['ASCII', 'ada', 'ADA'],
     ['accents', '\u00e9ric', '\u00c9RIC'],
@@ -199,7 +199,7 @@ describe('what two creates take for one address a batch does, too', () => {
   });
 });
 
-describe('an atomic batch sent again under its key', () => {
+describe('an atomic batch that is repeated under its key', () => {
   const post = postingUnderKeys(call);
   const replayed = { 'idempotency-replayed': 'true' };
 
@@ -216,7 +216,7 @@ describe('an atomic batch sent again under its key', () => {
     expect(await post(BATCH, key, { items })).toEqual(refusal('gone_error', BATCH));
   });
 
-  test('is the same with other members, and another with another mode, order or value', async () => {
+  test('is the same request with other unknown members, but not with another mode, order or value', async () => {
     const key = freshKey();
     const items = emails(2) as { email: string }[];
     const [one, other] = items;
@@ -239,7 +239,7 @@ describe('an atomic batch sent again under its key', () => {
     }
   });
 
-  test('is refused for what is wrong with it before its key is looked at', async () => {
+  test('is 422 for invalid values before its key is looked up', async () => {
     const key = freshKey();
     const items = emails(1);
     await post(BATCH, key, { items });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -8,7 +8,10 @@ const USERS = '/api/v1/users/';
 const service = serviceUnderTest();
 const { call, createUser } = service;
 
-/** Twenty of each operation at once, so that each statement is known to every connection; what they are answered with. */
+/**
+ * Twenty concurrent requests per operation, so that every connection prepares each statement. Resolves with the
+ * statuses.
+ */
 async function statusesOfAll(): Promise<readonly number[]> {
   const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
   const one = async ({ id, email }: UserBody) => [
@@ -21,8 +24,8 @@ async function statusesOfAll(): Promise<readonly number[]> {
     await call('POST', USERS, { email: freshAddress() }, { headers: { 'Idempotency-Key': id } }),
     await call('DELETE', USERS + id),
   ];
-  const answers = await Promise.all(users.map(one));
-  return answers.flat().map(({ status }) => status);
+  const responses = await Promise.all(users.map(one));
+  return responses.flat().map(({ status }) => status);
 }
 
 test.each([
@@ -34,7 +37,7 @@ test.each([
   ['changes it back', 'ALTER TABLE users ALTER full_name TYPE text, ALTER version TYPE bigint'],
   ['drops a column', 'ALTER TABLE users DROP COLUMN note'],
   ['changes the columns of changes', 'ALTER TABLE user_changes ALTER actor TYPE varchar(2000)'],
-])('no request fails when a migration %s under the statements that are prepared', async (_title, change) => {
+])('no request fails when a migration %s while statements are prepared', async (_title, change) => {
   const before = await statusesOfAll();
   await inDatabase(service.database, change);
 

@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
 const { call, createUser } = serviceUnderTest();
 
-test('of 100 concurrent creates of one address, one is 201 and 99 are 409', async () => {
+test('of 100 concurrent creates with one email, one is 201 and 99 are 409', async () => {
   const email = freshAddress();
   const inSomeCase = (index: number) => (index % 2 === 0 ? email : email.toUpperCase());
 
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 100 }, (_, index) => call('POST', USERS, { email: inSomeCase(index) })),
   );
 
-  const created = answers.filter(({ status }) => status === 201);
-  const refused = answers.filter(({ status }) => status !== 201);
+  const created = responses.filter(({ status }) => status === 201);
+  const refused = responses.filter(({ status }) => status !== 201);
   expect(created).toHaveLength(1);
   expect(refused).toEqual(Array.from({ length: 99 }, () => refusal('conflict_error', USERS)));
   const list = (await call('GET', USERS)).body as UserBody[];
   expect(list.filter((user) => user.email.toLowerCase() === email)).toEqual([created[0]?.body]);
 });
 
-test('of creates that come together each gets its own user and its own change, but those of a taken address 409', async () => {
+test('concurrent creates each return their own user and have their own change, and a taken email is 409', async () => {
   const taken = (await createUser()).email;
   const head = (await call('GET', `${USERS}changes?cursor=now&limit=0`)).headers.link?.slice(1).split('>')[0];
   const bodies = Array.from({ length: 60 }, (_, index) => ({
@@ -30,72 +30,72 @@ test('of creates that come together each gets its own user and its own change, b
     full_name: index % 7 === 0 ? null : `"Name" \\${index}, {é}`,
   }));
 
-  const answers = await Promise.all(bodies.map((body) => call('POST', USERS, body)));
+  const responses = await Promise.all(bodies.map((body) => call('POST', USERS, body)));
 
-  expect(answers).toEqual(
+  expect(responses).toEqual(
     bodies.map((body) =>
       body.email === taken.toUpperCase()
         ? refusal('conflict_error', USERS)
         : success(201, user(body), { etag: '"1"', location: expect.any(String) }),
     ),
   );
-  const created = answers.filter(({ status }) => status === 201).map(({ body }) => (body as UserBody).id);
+  const created = responses.filter(({ status }) => status === 201).map(({ body }) => (body as UserBody).id);
   const changes = (await call('GET', head ?? '')).body as readonly { subject: string; type: string }[];
   expect(changes.map(({ type, subject }) => `${type} ${subject}`).sort()).toEqual(
     created.map((id) => `user.created ${id}`).sort(),
   );
 });
 
-test('of 20 users that take one address at once, one gets it', async () => {
+test('of 20 users that take one email at once, one gets it', async () => {
   const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
   const email = freshAddress();
 
-  const answers = await Promise.all(users.map(({ id }) => call('PATCH', USERS + id, { email })));
+  const responses = await Promise.all(users.map(({ id }) => call('PATCH', USERS + id, { email })));
 
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = responses.map(({ status }) => status).sort();
   expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
 });
 
-test('of two concurrent partial updates of different fields none is lost', async () => {
+test('two concurrent updates of different fields both take effect', async () => {
   for (let round = 0; round < 40; round += 1) {
     const given = await createUser();
     const path = USERS + given.id;
     const email = freshAddress();
     const changes = [{ full_name: `name ${round}` }, { is_active: false }, { email }];
 
-    const answers = await Promise.all(changes.map((change) => call('PATCH', path, change)));
+    const responses = await Promise.all(changes.map((change) => call('PATCH', path, change)));
 
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
     const expected = { ...given, email, full_name: `name ${round}`, is_active: false };
     expect((await call('GET', path)).body).toEqual({ ...expected, updated_at: expect.any(String) });
   }
 });
 
-test('two users that swap their addresses at once get an answer each, and no 5xx', async () => {
+test('two users that swap their emails at once get a response each, and no 5xx', async () => {
   for (let round = 0; round < 20; round += 1) {
     const [first, second] = [await createUser(), await createUser()];
 
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       call('PATCH', USERS + first.id, { email: second.email }),
       call('PATCH', USERS + second.id, { email: first.email }),
     ]);
 
-    for (const { status } of answers) expect([200, 409]).toContain(status);
+    for (const { status } of responses) expect([200, 409]).toContain(status);
   }
 });
 
-test('of ten concurrent deletes one is 204, and the others are 404', async () => {
+test('of ten concurrent deletes one is 204 and the others are 404', async () => {
   const { id } = await createUser();
 
-  const answers = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
+  const responses = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
 
-  const deleted = answers.filter(({ status }) => status === 204);
-  const others = answers.filter(({ status }) => status !== 204);
+  const deleted = responses.filter(({ status }) => status === 204);
+  const others = responses.filter(({ status }) => status !== 204);
   expect(deleted).toEqual([success(204, '')]);
   expect(others).toEqual(Array.from({ length: 9 }, () => refusal('not_found_error', USERS + id)));
 });
 
-test('an update and a delete at once leave the user gone', async () => {
+test('a user is deleted after an update and a delete at once', async () => {
   const { id } = await createUser();
 
   const [updated, deleted] = await Promise.all([
@@ -108,7 +108,7 @@ test('an update and a delete at once leave the user gone', async () => {
   expect((await call('GET', USERS + id)).status).toBe(404);
 });
 
-test('200 requests at once are all answered', async () => {
+test('all of 200 concurrent requests have a response', async () => {
   const users = await Promise.all(Array.from({ length: 200 }, () => createUser()));
 
   expect(new Set(users.map(({ id }) => id)).size).toBe(200);

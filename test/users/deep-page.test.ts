@@ -1,19 +1,19 @@
 import { beforeAll, expect, test } from 'vitest';
-import { success, type UserBody } from '../stage/answers.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
+import { success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 const ALL = 2600;
 
-/** A lock of PostgreSQL: who holds it keeps the gate closed. */
+/** A lock of PostgreSQL. The session that holds it keeps the gate closed. */
 const GATE = 11;
 
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
 const { call } = service;
 
-/** The table with a gate in it: whoever comes by the user number 2,450 waits until it is open. */
+/** The table behind a gate: a statement that reads user number 2,450 waits until the gate is open. */
 beforeAll(async () => {
   await inDatabase(
     service.database,
@@ -33,7 +33,7 @@ beforeAll(async () => {
 test.each([
   ['deep inside', 2500, 10],
   ['of a thousand users', 1500, 1000],
-])('reads are answered while pages %s take long, and those when they are through', async (_, skip, limit) => {
+])('reads have responses while pages %s take long, and the pages follow', async (_, skip, limit) => {
   const page = `${USERS}?skip=${skip}&limit=${limit}`;
   const found = await call('GET', page);
   expect((found.body as readonly UserBody[]).map(({ full_name }) => full_name)).toEqual(

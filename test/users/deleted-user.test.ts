@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { freshAddress, success, type UserBody } from '../stage/answers.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshAddress, success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -13,7 +13,7 @@ const { call } = service;
 const post = postingUnderKeys(call);
 const query = (statement: string) => inDatabase(service.database, statement);
 
-/** Every row of every table that is not PostgreSQL's own, as text, by the table's name. */
+/** Every row of every table outside of PostgreSQL's own schemas, as text, by the table's name. */
 async function everyTable(): Promise<ReadonlyMap<string, readonly string[]>> {
   const tables = await query(`
     SELECT oid::regclass::text AS name FROM pg_class
@@ -31,14 +31,14 @@ async function everyTable(): Promise<ReadonlyMap<string, readonly string[]>> {
   return copies;
 }
 
-/** The tables with a row in which one of the texts stands: in any case, as text or as bytes. */
+/** The tables with a row that contains one of the texts: in any case, as text or as bytes. */
 async function tablesWith(texts: readonly string[]): Promise<readonly string[]> {
   const sought = texts.flatMap((text) => [text.toLowerCase(), Buffer.from(text).toString('hex')]);
   const isFound = (row: string) => sought.some((text) => row.toLowerCase().includes(text));
   return [...(await everyTable())].filter(([, rows]) => rows.some(isFound)).map(([name]) => name);
 }
 
-test('of a deleted user nothing stays but its id, in the changes and beside the digests of keys, until these expire', async () => {
+test("after a delete only the user's id stays, in the changes and beside the digests of keys until these expire", async () => {
   const addresses = [freshAddress(), freshAddress(), freshAddress()];
   const [first = '', second = '', ofBatch = ''] = addresses;
   const names = ['Ottilie Quellmalz', 'Tilly Quellmalz', 'Batista Quellmalz'];
@@ -103,7 +103,7 @@ test('of a deleted user nothing stays but its id, in the changes and beside the 
   expect(await tablesWith([...person, ...ids])).toEqual([]);
 });
 
-/** As PostgreSQL writes bytes. */
+/** The form in which PostgreSQL writes bytes. */
 const SHA_256 = /^\\x[0-9a-f]{64}$/;
 
 const byUserIds = (one: { user_ids: string[] }, other: { user_ids: string[] }) =>

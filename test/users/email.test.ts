@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -17,15 +17,15 @@ beforeAll(async () => {
 const create = (body: unknown) => call('POST', USERS, body);
 const find = (email: string) => call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
 
-/** A refusal of the email alone, with however many faults. */
+/** A refusal of the email alone, with any number of faults. */
 async function expectRefused(email: unknown): Promise<void> {
   for (const [method, to] of [
     ['POST', USERS],
     ['PATCH', path],
   ] as const) {
-    const answer = await call(method, to, { email });
-    expect(answer).toEqual(refusal('validation_error', to, { errors: 'any' }));
-    const { errors } = answer.body as { errors: readonly Record<string, string>[] };
+    const response = await call(method, to, { email });
+    expect(response).toEqual(refusal('validation_error', to, { errors: 'any' }));
+    const { errors } = response.body as { errors: readonly Record<string, string>[] };
     expect(new Set(errors.map(({ pointer }) => pointer))).toEqual(new Set(['#/email']));
   }
 }
@@ -68,7 +68,7 @@ describe('an email is 422', () => {
     ['without @', 'ada.example.com'],
     ['without anything before @', '@example.com'],
     ['without anything after @', 'ada@'],
-    ['@ alone', '@'],
+    ['only @', '@'],
     ['with two @', 'ada@home@example.com'],
     ['with a space before it', ' ada@example.com'],
     ['with a space after it', 'ada@example.com '],
@@ -88,8 +88,8 @@ describe('an email is 422', () => {
     ['with U+007F', 'ada\u007f@example.com'],
     ['with U+0085', 'ada\u0085@example.com'],
     ['with U+009F', 'ada\u009f@example.com'],
-    ['with a high surrogate alone', 'ada\ud83c@example.com'],
-    ['with a low surrogate alone', 'ada\udf0d@example.com'],
+    ['with a lone high surrogate', 'ada\ud83c@example.com'],
+    ['with a lone low surrogate', 'ada\udf0d@example.com'],
     ['with surrogates the wrong way round', 'ada\udf0d\ud83c@example.com'],
     ['of 256 characters', `${'x'.repeat(254)}@y`],
     ['of 256 characters beyond the BMP', `${'🌍'.repeat(254)}@🌍`],
@@ -103,11 +103,11 @@ describe('an email is 422', () => {
     ['a boolean', true],
     ['an array', ['ada@example.com']],
     ['an object', { address: 'ada@example.com' }],
-  ])('as %s', async (_case, email) => {
+  ])('if it is %s', async (_case, email) => {
     await expectRefused(email);
   });
 
-  test('absent or null on create', async () => {
+  test('if it is absent or null on create', async () => {
     const expected = refusal('validation_error', USERS, { errors: ['#/email'] });
 
     expect(await create({})).toEqual(expected);
@@ -116,7 +116,7 @@ describe('an email is 422', () => {
   });
 });
 
-describe('an email is unique, and looked up, without regard to case', () => {
+describe('an email is unique and found without regard to case', () => {
   test.each([
     ['Ada@Example.com', 'aDA@eXAMPLE.COM'],
     ['zoë@Ünïcode.example', 'ZOË@üNÏCODE.EXAMPLE'],
@@ -143,7 +143,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     ['a+b@example.net', 'a@example.net'],
     ['a_b@example.net', 'a-b@example.net'],
     ['a%@example.net', 'a%%@example.net'],
-  ])('but with regard to all else: %s and %s', async (first, second) => {
+  ])('but with regard to everything else: %s and %s', async (first, second) => {
     await create({ email: first });
     const created = await create({ email: second });
 
@@ -151,7 +151,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     expect(await find(second)).toEqual(success(200, [created.body]));
   });
 
-  test('so that its owner may change its case', async () => {
+  test('and its owner can change its case', async () => {
     const { body } = await create({ email: 'case@example.com' });
     const own = USERS + (body as UserBody).id;
 
@@ -160,7 +160,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     });
   });
 
-  test('and it is free again once its owner has another, or is deleted', async () => {
+  test('and another user can take it after its owner changed it or was deleted', async () => {
     const email = freshAddress();
     const first = USERS + ((await create({ email })).body as UserBody).id;
     await call('PATCH', first, { email: freshAddress() });
@@ -170,7 +170,7 @@ describe('an email is unique, and looked up, without regard to case', () => {
     expect([second.status, (await create({ email })).status]).toEqual([201, 201]);
   });
 
-  test("whatever the database's locale is", async () => {
+  test('with any locale of the database', async () => {
     const name = `test_${randomBytes(8).toString('hex')}`;
     const { host, port, user: account, password, database } = inject('postgres');
     const admin = new pg.Client({ host, port, user: account, password, database, ssl: false });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -28,7 +28,7 @@ describe('a create is 409', () => {
   ] as const;
 
   test.each(ways)(
-    'that names the external id, and before it the email if that is taken, too, %s',
+    'that names the external id, after the email if that is taken, too, %s',
     async (_, create) => {
       const { email, external_id } = await created();
 
@@ -39,7 +39,7 @@ describe('a create is 409', () => {
     },
   );
 
-  test.each(ways)('as before if only the email is taken, %s', async (_, create) => {
+  test.each(ways)('that names nothing if only the email is taken, %s', async (_, create) => {
     const { email } = await created();
 
     expect(await create({ email })).toEqual(emailConflict(USERS));
@@ -47,7 +47,7 @@ describe('a create is 409', () => {
     expect(await create({ email, external_id: freshId() })).toEqual(emailConflict(USERS));
   });
 
-  test.each(ways)('for exactly the same value only, %s', async (_, create) => {
+  test.each(ways)('only for exactly the same value, %s', async (_, create) => {
     const { external_id } = await created({ external_id: `${freshId()}é` });
     const others = [external_id.toUpperCase(), `${external_id} `, external_id.normalize('NFD')];
 
@@ -57,7 +57,7 @@ describe('a create is 409', () => {
   });
 
   test.each(ways)(
-    'by what is stored after the refused write: if nothing conflicts any more, it is 201, %s',
+    'only if a conflict still exists after the refused write, and otherwise 201, %s',
     async (_, create) => {
       const external_id = freshId();
       const writer = await hold(
@@ -72,34 +72,34 @@ describe('a create is 409', () => {
     },
   );
 
-  test.each(ways)('or 201 while others create and delete users with the value, %s', async (_, create) => {
+  test.each(ways)('or 201 while other users with the value come and go, %s', async (_, create) => {
     const external_id = freshId();
     const taken = conflict(USERS, '#/external_id');
 
     async function repeat(): Promise<void> {
       for (let count = 0; count < 15; count += 1) {
-        const answer = await create({ email: freshAddress(), external_id });
-        if (answer.status === 201) await call('DELETE', USERS + (answer.body as UserBody).id);
-        else expect(answer).toEqual(taken);
+        const response = await create({ email: freshAddress(), external_id });
+        if (response.status === 201) await call('DELETE', USERS + (response.body as UserBody).id);
+        else expect(response).toEqual(taken);
       }
     }
 
     await Promise.all(Array.from({ length: 6 }, repeat));
   });
 
-  test('for all but one of many at once with the same value', async () => {
+  test('for all but one of many concurrent creates with the same value', async () => {
     const external_id = freshId();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 40 }, () => call('POST', USERS, { email: freshAddress(), external_id })),
     );
-    const refused = answers.filter(({ status }) => status !== 201);
+    const refused = responses.filter(({ status }) => status !== 201);
 
     expect(refused).toEqual(Array(39).fill(conflict(USERS, '#/external_id')));
   });
 });
 
 describe('an update is 409', () => {
-  test('that names the external id, and before it the email if that is taken, too', async () => {
+  test('that names the external id, after the email if that is taken, too', async () => {
     const [other, { id }] = [await created(), await created()];
     const { email, external_id } = other;
 
@@ -114,7 +114,7 @@ describe('an update is 409', () => {
     );
   });
 
-  test('not for a value of its own', async () => {
+  test("but not for the user's own value", async () => {
     const [{ email, external_id }, other] = [await created(), await created()];
     const [{ id }] = (await call('GET', `${USERS}?email=${email}`)).body as [UserBody];
 
@@ -136,7 +136,7 @@ describe('an update is 409', () => {
     expect((await call('PATCH', unknown, { external_id })).status).toBe(404);
   });
 
-  test('until the other user has left the value, or is deleted', async () => {
+  test('until the other user has another value or is deleted', async () => {
     const [other, { id }] = [await created(), await created()];
     const { external_id } = other;
     await call('PATCH', USERS + other.id, { external_id: null });
@@ -161,7 +161,7 @@ describe('an atomic batch', () => {
   });
 
   test.each([undefined, 'key'])(
-    'is 409 that names every taken email and external id, in order, %s',
+    'is 409 and names every taken email and external id, in order, %s',
     async (key) => {
       const [one, two] = [await created(), await created()];
       const items = [
@@ -170,9 +170,9 @@ describe('an atomic batch', () => {
         { email: one.email, external_id: two.external_id },
         { email: two.email },
       ];
-      const answer = await (key ? post(BATCH, freshKey(), { items }) : call('POST', BATCH, { items }));
+      const response = await (key ? post(BATCH, freshKey(), { items }) : call('POST', BATCH, { items }));
 
-      expect(answer).toEqual(
+      expect(response).toEqual(
         conflict(BATCH, ...errorsOf([0, 'external_id'], [2, 'email'], [2, 'external_id'], [3, 'email'])),
       );
       expect(await call('POST', BATCH, { items: items.slice(3) })).toEqual(
@@ -200,7 +200,7 @@ describe('an atomic batch', () => {
     );
   });
 
-  test('names a repeated external id beside refused values, too, also of a refused item', async () => {
+  test('names a repeated external id also beside refused values and for a refused item', async () => {
     const { email, external_id } = fresh();
     const items = [
       { email: 'none', external_id },
@@ -241,9 +241,9 @@ describe('a partial batch', () => {
       : [status];
   const resultsOf = async (items: readonly object[], key?: string) => {
     const body = { items, mode: 'partial' };
-    const answer = await (key ? post(BATCH, key, body) : call('POST', BATCH, body));
-    expect(answer.status).toBe(200);
-    return (answer.body as Result[]).map(shown);
+    const response = await (key ? post(BATCH, key, body) : call('POST', BATCH, body));
+    expect(response.status).toBe(200);
+    return (response.body as Result[]).map(shown);
   };
 
   test.each([undefined, 'key'])(
@@ -278,7 +278,7 @@ describe('a partial batch', () => {
     },
   );
 
-  test('replays a 409 item with both pointers whenever the item has an external id', async () => {
+  test('that is repeated has both pointers in a 409 item whenever the item has an external id', async () => {
     const { email, external_id } = await created();
     const key = freshKey();
     const items = [
@@ -299,9 +299,9 @@ describe('a partial batch', () => {
 
   test('stores 100 items with external ids by one statement', async () => {
     const items = Array.from({ length: 100 }, fresh);
-    const answer = await call('POST', BATCH, { items, mode: 'partial' });
+    const response = await call('POST', BATCH, { items, mode: 'partial' });
 
-    expect(answer).toEqual(
+    expect(response).toEqual(
       success(
         200,
         items.map((item) => ({ status: 201, user: user(item) })),
@@ -310,13 +310,13 @@ describe('a partial batch', () => {
   });
 });
 
-test('batches that meet over external ids are all stored, or 409', async () => {
+test('concurrent batches with the same external ids are stored or 409', async () => {
   const ids = Array.from({ length: 20 }, freshId);
   const batchOf = (order: readonly string[], mode: string) => ({
     mode,
     items: order.map((external_id) => ({ email: freshAddress(), external_id })),
   });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [ids, ids.toReversed(), ids, ids.toReversed()].flatMap((order) => [
       call('POST', BATCH, batchOf(order, 'atomic')),
       call('POST', BATCH, batchOf(order, 'partial')),
@@ -327,6 +327,6 @@ test('batches that meet over external ids are all stored, or 409', async () => {
     'SELECT external_id FROM users WHERE external_id IS NOT NULL',
   );
 
-  for (const { status } of answers) expect([200, 201, 409]).toContain(status);
+  for (const { status } of responses) expect([200, 201, 409]).toContain(status);
   expect(ids.filter((id) => !rows.some(({ external_id }) => external_id === id))).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
-import { freshAddress, refusal, success, type UserBody } from '../stage/answers.ts';
 import { USERS } from '../stage/keyed.ts';
+import { freshAddress, refusal, success, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -54,14 +54,14 @@ describe('the filter external_id', () => {
     },
   );
 
-  test('is 422 for bytes that are not UTF-8, and for a repeated parameter', async () => {
+  test('is 422 for bytes that are not UTF-8, and if it is repeated', async () => {
     for (const query of ['external_id=%ff', 'external_id=%ed%a0%80', 'external_id=a&external_id=b'])
       expect(await call('GET', `${USERS}?${query}`)).toEqual(
         refusal('validation_error', USERS, { errors: ['external_id'] }),
       );
   });
 
-  test('is one of the filters that a cursor is bound to, and cursors from before the upgrade keep working', async () => {
+  test('belongs to the filters of a cursor, and cursors of earlier versions stay valid', async () => {
     const { id, created_at, external_id = '' } = await created({ external_id: freshId() });
     const position = { id: id.replace(/.$/, '0'), created_at: Date.parse(created_at) - 1 };
     const refused = refusal('validation_error', USERS, { errors: ['cursor'] });
@@ -72,7 +72,7 @@ describe('the filter external_id', () => {
     expect(await list({ external_id: 'other', cursor: bound })).toEqual(refused);
     expect(await list({ cursor: bound })).toEqual(refused);
     expect(await list({ external_id, cursor: unbound })).toEqual(refused);
-    // The cursor of the example user, as version 1.1.0 made it.
+    // The cursor of the example user, as version 1.1.0 wrote it.
     const example = {
       id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
       created_at: Date.parse('2026-01-02T03:04:05.678Z'),

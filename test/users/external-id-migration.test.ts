@@ -4,11 +4,11 @@ import { startHost } from '../../host/host.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { migrate } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, refusal } from '../stage/answers.ts';
 import { callerOf } from '../stage/caller.ts';
 import { BATCH, USERS } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -43,7 +43,7 @@ const columns = async () =>
     )
   ).map(({ attname }) => attname);
 
-test('while the schema is older than the instance, user operations and /ready are 503, and nothing is 500', async () => {
+test('while the schema is older than the instance, operations on users and /ready are 503, and nothing is 500', async () => {
   const log = openSync('/dev/null', 'w');
   const environment = { ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: 'false' };
   const host = await startHost(readSettings(environment), { logTo: log });
@@ -59,8 +59,10 @@ test('while the schema is older than the instance, user operations and /ready ar
     ['PATCH', USERS + id, { full_name: 'Ada' }],
   ] as const;
   for (const [method, path, body] of requests) {
-    const answers = await Promise.all([{}, {}, {}].map(async () => answerOf(await call(method, path, body))));
-    expect(answers).toEqual(Array(3).fill(refusal('service_unavailable_error', path)));
+    const responses = await Promise.all(
+      [{}, {}, {}].map(async () => readResponse(await call(method, path, body))),
+    );
+    expect(responses).toEqual(Array(3).fill(refusal('service_unavailable_error', path)));
   }
   expect((await fetch(`${host.url}/ready`)).status).toBe(503);
 
@@ -92,7 +94,7 @@ test('the unique index exists before the column has its name', async () => {
   expect(await indexes()).toEqual([{ is_ready: true }]);
 });
 
-test('two instances without a common lock migrate at once, and an interrupted migration is completed', async () => {
+test('two instances without a common lock can migrate at once, and complete an interrupted migration', async () => {
   const { postgres } = settings();
   await inDatabase(database, 'ALTER TABLE users ADD COLUMN external_id_unindexed text');
   const unlocked = { ...postgres, engine: 'distributed' } as const;

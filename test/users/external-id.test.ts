@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, type UserBody, user } from '../stage/answers.ts';
 import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshAddress, refusal, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -58,9 +58,9 @@ describe('an external id', () => {
       ['POST', BATCH, { items: [body] }, '#/items/0/external_id'],
       ['PATCH', USERS + id, { external_id: value }, '#/external_id'],
     ] as const) {
-      const answer = await call(method, path, sent);
-      const named = (answer.body as { errors: { pointer: string }[] }).errors.map((fault) => fault.pointer);
-      expect(answer).toEqual(refusal('validation_error', path, { errors: 'any' }));
+      const response = await call(method, path, sent);
+      const named = (response.body as { errors: { pointer: string }[] }).errors.map((fault) => fault.pointer);
+      expect(response).toEqual(refusal('validation_error', path, { errors: 'any' }));
       expect(new Set(named)).toEqual(new Set([pointer]));
     }
   });
@@ -77,7 +77,7 @@ describe('an external id', () => {
     expect(list.body).toEqual([one.body, two, three]);
   });
 
-  test('is left by an absent member of an update, and removed by null', async () => {
+  test('is not changed by an update without the member, and removed by null', async () => {
     const external_id = freshId();
     const { id, email } = await created({ external_id });
     const bodies = [];
@@ -88,7 +88,7 @@ describe('an external id', () => {
     expect(bodies).toEqual([{ ...named, external_id }, named, named]);
   });
 
-  test('is in the changed names when an update gave it another value, and its value is in no change', async () => {
+  test('is one of the changed names after an update with another value, and no change contains its value', async () => {
     const { id } = await created({ external_id: freshId() });
     const external_id = freshId();
     for (const update of [{ external_id }, { external_id }, { external_id: null, is_active: false }])

@@ -5,10 +5,10 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 
-/** Columns that are not fields: they say how often, and what, updates have changed. */
+/** Columns that are not fields: the version and the changed fields of updates. */
 const OTHERS = ['changed', 'version'];
 
-test('the columns of users are the fields, with their types', async () => {
+test('the columns of users are the fields, with their SQL types', async () => {
   const columns = await inDatabase(
     service.database,
     `SELECT column_name AS name, regexp_replace(udt_name, '^bool$', 'boolean') AS "sqlType", is_nullable AS nullable
@@ -35,7 +35,7 @@ test('the numbers of fields in stored changes are permanent, and each belongs to
   });
 });
 
-test('an entry that says too little, or has a name of the statements, does not compile', () => {
+test('an entry with a missing member, or with the name of a parameter of the statements, does not compile', () => {
   const { full_name } = FIELDS;
   const { inKey: _key, ...withoutKey } = full_name;
   const { nullOnUpdate: _null, ...withoutNull } = full_name;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { freshAddress, refusal, type UserBody } from '../stage/answers.ts';
+import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 describe('a full_name is stored and returned as given', () => {
   test.each([
-    ['nothing', ''],
+    ['an empty text', ''],
     ['a space', ' '],
     ['spaces around it', '  Ada  '],
     ['lines', 'Ada\r\nLovelace\n'],
@@ -32,7 +32,7 @@ describe('a full_name is stored and returned as given', () => {
     ['SQL', "Robert'); DROP TABLE users;--"],
     ['HTML', '<script>alert("x")</script>&amp;'],
     ['an expression', '$' + '{7*7} {{7*7}} #{7*7} %s %n'],
-    ['words with a meaning elsewhere', 'null undefined NaN true __proto__'],
+    ['words that are values in JavaScript', 'null undefined NaN true __proto__'],
     ['255 characters', 'x'.repeat(255)],
     ['255 characters beyond the BMP', '🌍'.repeat(255)],
   ])('%s', async (_case, full_name) => {
@@ -50,9 +50,9 @@ describe('a full_name is 422', () => {
     ['of 256 characters', 'x'.repeat(256)],
     ['of 256 characters beyond the BMP', '🌍'.repeat(256)],
     ['with U+0000', 'Ada\0Lovelace'],
-    ['of U+0000 alone', '\0'],
-    ['with a high surrogate alone', 'Ada \ud83c'],
-    ['with a low surrogate alone', '\udf0d Ada'],
+    ['of U+0000 only', '\0'],
+    ['with a lone high surrogate', 'Ada \ud83c'],
+    ['with a lone low surrogate', '\udf0d Ada'],
     ['with surrogates the wrong way round', '\udf0d\ud83c'],
     ['that is a number', 42],
     ['that is a boolean', false],

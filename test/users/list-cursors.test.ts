@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { listingUsers } from '../../lib/users/user-list.ts';
-import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
 import { nullFields } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
+import { readResponse, refusal, success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { statementsRunBy } from '../stage/statements.ts';
@@ -16,7 +16,7 @@ let all: readonly UserBody[];
 
 beforeAll(async () => {
   service = await startService();
-  // Of two milliseconds, and every other one inactive.
+  // Two milliseconds. Every second user is inactive.
   const rows = await inDatabase(
     service.database,
     `INSERT INTO users (id, email, is_active, created_at, updated_at)
@@ -30,10 +30,10 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const call = async (target: string, method = 'GET') => answerOf(await service.call(method, target));
+const call = async (target: string, method = 'GET') => readResponse(await service.call(method, target));
 const list = (query: string) => call(`${PATH}?${query}`);
 
-/** The numbers in the addresses of the users of a page. */
+/** The numbers in the emails of the users of a page. */
 const numbersIn = (body: unknown) =>
   (body as UserBody[]).map(({ email }) => email.replace(/\D/g, '')).join('');
 
@@ -87,7 +87,7 @@ describe('Link leads to the next page', () => {
     expect(await walk(withIds)).toBe(pages);
   });
 
-  test('by path and query alone, with the parameters that are known', async () => {
+  test('with path and query alone, and only with known parameters', async () => {
     const query = `unknown=1&limit=1&ids=${all.map(({ id }) => id)}&is_active=true`;
     const { headers } = await list(`${query}&created_after=2026-01-01T00%3A00%3A00%2B00%3A00`);
 
@@ -104,7 +104,7 @@ describe('Link leads to the next page', () => {
     });
   });
 
-  test('by skip if the request has a skip above 0, and by cursor otherwise', async () => {
+  test('with skip if the request has a skip above 0, and with cursor otherwise', async () => {
     expect(Object.fromEntries(await nextOf('limit=2&skip=1'))).toEqual({
       sort: 'created_at',
       limit: '2',
@@ -113,15 +113,15 @@ describe('Link leads to the next page', () => {
     expect([...(await nextOf('limit=2')).keys()]).toEqual(['sort', 'limit', 'cursor']);
   });
 
-  test.each(['skip=0', 'skip=00'])('as without it where the request has %s', async (none) => {
+  test.each(['skip=0', 'skip=00'])('with cursor if the request has %s', async (none) => {
     const { link = '' } = (await list('limit=2')).headers;
 
     expect(await list(`limit=2&${none}`)).toEqual(success(200, all.slice(0, 2), { link }));
   });
 
-  test('by cursor where skip would go beyond its largest value', async () => {
-    const moments = { created_at: 1_767_225_600_123, updated_at: 1_767_225_600_123 };
-    const user = { ...nullFields, ...(all[0] as UserBody), ...moments, version: '1' };
+  test('with cursor if skip would exceed its maximum', async () => {
+    const times = { created_at: 1_767_225_600_123, updated_at: 1_767_225_600_123 };
+    const user = { ...nullFields, ...(all[0] as UserBody), ...times, version: '1' };
     const list = listingUsers(statementsRunBy(async () => rowsOf([user, user]) as never));
     const nextAfter = async (skip: string) =>
       new URLSearchParams((await list(UserListQuery.parse({ skip, limit: '1' }))).next);
@@ -130,11 +130,11 @@ describe('Link leads to the next page', () => {
     expect([...(await nextAfter('2147483647')).keys()]).toEqual(['sort', 'limit', 'cursor']);
   });
 
-  test('from the path without a slash at its end, too', async () => {
+  test('with the path without a trailing slash', async () => {
     expect((await call('/api/v1/users?limit=1')).headers.link).toBe((await list('limit=1')).headers.link);
   });
 
-  test('in the answer to HEAD, too', async () => {
+  test('also in the response to HEAD', async () => {
     const { headers, body } = await list('limit=2');
     const length = String(Buffer.byteLength(JSON.stringify(body)));
 
@@ -147,7 +147,7 @@ describe('Link leads to the next page', () => {
 });
 
 describe('a cursor', () => {
-  test('is that of a position: the same whatever the limit, which may change from page to page', async () => {
+  test('names a position: it does not depend on the limit, which may change from page to page', async () => {
     const cursor = await cursorOf('limit=2');
 
     expect(numbersIn((await list(`cursor=${cursor}&limit=3`)).body)).toBe('345');
@@ -155,20 +155,20 @@ describe('a cursor', () => {
     expect(await cursorOf('limit=2&skip=0&sort=created_at')).toBe(cursor);
   });
 
-  test('may be sent with skip=0, as clients do that fill in defaults', async () => {
+  test('is allowed with skip=0, because some clients fill in defaults', async () => {
     const cursor = await cursorOf('limit=2');
 
     expect(await list(`cursor=${cursor}&skip=0`)).toEqual(success(200, all.slice(2)));
   });
 
-  test('comes with the sort of its link, of which created_at may be left out or stand there', async () => {
+  test('requires the sort of its link; created_at may also be left out', async () => {
     const cursor = await cursorOf('limit=2');
 
     expect(await list(`cursor=${cursor}&sort=created_at`)).toEqual(success(200, all.slice(2)));
     expect(await list(`cursor=${cursor}`)).toEqual(success(200, all.slice(2)));
   });
 
-  test('comes with the filters of its link, compared as text after decoding', async () => {
+  test('requires the filters of its link, compared as text after decoding', async () => {
     const after = 'created_after=2026-01-01T00:00:00Z&is_active=true';
     const cursor = await cursorOf(`limit=1&${after}`);
     const encoded = 'is_active=tru%65&created_after=2026%2D01-01T00%3A00:00%5A';
@@ -176,7 +176,7 @@ describe('a cursor', () => {
     expect(numbersIn((await list(`cursor=${cursor}&${encoded}`)).body)).toBe('46');
   });
 
-  test('grants nothing: whoever may not list may not with it', async () => {
+  test('grants nothing: a caller without the role is 403', async () => {
     const target = `${PATH}?cursor=${await cursorOf('limit=2')}`;
     const writer = { headers: { authorization: `Bearer ${await service.issuer.tokenFor('users.write')}` } };
 
@@ -184,14 +184,14 @@ describe('a cursor', () => {
     expect((await fetch(service.url + target)).status).toBe(401);
   });
 
-  test('that somebody makes himself leads past no filter', async () => {
+  test('from another source does not lead past a filter', async () => {
     const id = '00000000-0000-0000-0000-000000000000';
     const selection = { sort: 'created_at', created_after: '2026-01-01T00:00:00.123Z' };
     const before = cursorAfter({ created_at: Date.parse('0001-01-01T00:00:00Z'), id }, selection);
     const bounded = { sort: 'created_at', created_before: '2026-01-01T00:00:00.124Z' };
     const after = cursorAfter({ created_at: Date.parse('2027-01-01T00:00:00Z'), id }, bounded);
 
-    const created = (moment: string) => encodeURIComponent(moment);
+    const created = (time: string) => encodeURIComponent(time);
     expect(await list(`cursor=${before}&created_after=${created(selection.created_after)}`)).toEqual(
       success(200, all.slice(3)),
     );
@@ -201,7 +201,7 @@ describe('a cursor', () => {
   });
 
   test.each([-210_866_803_200_001, 8_640_000_000_000_001, -(2 ** 62), 2 ** 62])(
-    'that somebody makes himself is malformed where PostgreSQL knows no such moment: %i',
+    'from another source is malformed if PostgreSQL does not support its time: %i',
     async (created_at) => {
       const id = '00000000-0000-0000-0000-000000000000';
       const cursor = cursorAfter({ created_at, id }, { sort: 'created_at' });
@@ -215,17 +215,17 @@ describe('a cursor', () => {
   test.each([
     [-210_866_803_200_000, '123456'],
     [8_640_000_000_000_000, ''],
-  ])('may be of any moment that PostgreSQL knows: %i', async (created_at, found) => {
+  ])('may have any time that PostgreSQL supports: %i', async (created_at, found) => {
     const id = '00000000-0000-0000-0000-000000000000';
     const cursor = cursorAfter({ created_at, id }, { sort: 'created_at' });
 
     expect(numbersIn((await list(`cursor=${cursor}`)).body)).toBe(found);
   });
 
-  test('goes on after a user who is gone, and to the end where nobody is left', async () => {
+  test('is followed after its user is deleted, also if no user is left', async () => {
     const fleeting = ['x@example.com', 'y@example.com'].map((email) => service.call('POST', PATH, { email }));
     const ids: string[] = [];
-    for (const created of fleeting) ids.push(((await answerOf(await created)).body as UserBody).id);
+    for (const created of fleeting) ids.push(((await readResponse(await created)).body as UserBody).id);
     const beforeLast = await cursorOf('limit=7');
     for (const id of ids) await service.call('DELETE', PATH + id);
 
@@ -233,17 +233,17 @@ describe('a cursor', () => {
   });
 });
 
-describe('422', () => {
+describe('422 names', () => {
   test.each([
-    ['filters where there were none', 'limit=1', 'is_active=true'],
+    ['filters for a cursor without filters', 'limit=1', 'is_active=true'],
     ['another sort', 'limit=1', 'sort=-created_at'],
-    ['no filters where there were some', 'limit=1&is_active=true', ''],
-    ['no sort where there was one', 'limit=1&sort=-created_at', ''],
+    ['no filters for a cursor with filters', 'limit=1&is_active=true', ''],
+    ['no sort for a cursor with a sort', 'limit=1&sort=-created_at', ''],
     ['another value', 'limit=1&is_active=true', 'is_active=false'],
     ['a filter less', 'limit=1&is_active=true&created_after=2026-01-01T00:00:00Z', 'is_active=true'],
     ['a filter more', 'limit=1&is_active=true', 'is_active=true&created_after=2026-01-01T00:00:00Z'],
     [
-      'the same moment in another text',
+      'the same time in another text',
       'limit=1&created_after=2026-01-01T00:00:00Z',
       'created_after=2026-01-01T00:00:00z',
     ],
@@ -254,7 +254,7 @@ describe('422', () => {
     ],
     ['an email', 'limit=1', 'email=user-3@example.com'],
     ['ids', 'limit=1', 'ids=00000000-0000-0000-0000-000000000001'],
-  ])('names cursor for %s beside it', async (_case, query, others) => {
+  ])('cursor for %s beside it', async (_case, query, others) => {
     const cursor = await cursorOf(query);
 
     expect(cursor).not.toBe('');
@@ -263,7 +263,7 @@ describe('422', () => {
     );
   });
 
-  test('names skip beside a cursor, and what is wrong with either', async () => {
+  test('skip beside a cursor, and the faults of both', async () => {
     const cursor = await cursorOf('limit=1');
     const errors = (names: string[]) => refusal('validation_error', PATH, { errors: names });
 
@@ -272,7 +272,7 @@ describe('422', () => {
     expect(await list(`skip=x&cursor=${cursor}`)).toEqual(errors(['skip']));
   });
 
-  test('names a cursor of other filters together with all other faults', async () => {
+  test('a cursor of other filters together with all other faults', async () => {
     const cursor = await cursorOf('limit=1');
 
     expect(await list(`cursor=${cursor}&is_active=x&sort=x&limit=x&skip=1`)).toEqual(
@@ -280,17 +280,17 @@ describe('422', () => {
     );
   });
 
-  test('names a cursor of which any character is another', async () => {
+  test('a cursor with any character changed', async () => {
     const cursor = await cursorOf('limit=1');
     const changed = [...cursor].map((character, at) => {
       const other = character === 'A' ? 'B' : 'A';
       return cursor.slice(0, at) + other + cursor.slice(at + 1);
     });
 
-    const answers = await Promise.all(changed.map((text) => list(`cursor=${text}`)));
+    const responses = await Promise.all(changed.map((text) => list(`cursor=${text}`)));
 
     expect(cursor).toHaveLength(56);
-    expect(answers).toEqual(changed.map(() => refusal('validation_error', PATH, { errors: ['cursor'] })));
+    expect(responses).toEqual(changed.map(() => refusal('validation_error', PATH, { errors: ['cursor'] })));
   });
 
   test.each<readonly [string, (cursor: string) => string]>([
@@ -299,9 +299,9 @@ describe('422', () => {
     ['a number', () => '1'],
     ['an id', () => '00000000-0000-0000-0000-000000000001'],
     ['cut off', (cursor) => cursor.slice(0, -1)],
-    ['cut off by a whole group', (cursor) => cursor.slice(0, -4)],
+    ['shorter by a complete group', (cursor) => cursor.slice(0, -4)],
     ['longer', (cursor) => `${cursor}A`],
-    ['longer by a whole group', (cursor) => `${cursor}AAAA`],
+    ['longer by a complete group', (cursor) => `${cursor}AAAA`],
     ['padded', (cursor) => `${cursor}=`],
     ['padded and encoded', (cursor) => `${cursor}%3D`],
     ['with a space before it', (cursor) => `%20${cursor}`],
@@ -314,7 +314,7 @@ describe('422', () => {
     ['very long', () => 'A'.repeat(8000)],
     ['JSON', () => '{"id":1}'],
     ['U+0000', () => '%00'],
-  ])('names cursor when it is %s', async (_case, change) => {
+  ])('cursor if it is %s', async (_case, change) => {
     const cursor = change(await cursorOf('limit=1'));
 
     expect(await list(`cursor=${cursor}`)).toEqual(refusal('validation_error', PATH, { errors: ['cursor'] }));

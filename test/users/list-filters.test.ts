@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { readResponse, refusal, success, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 
@@ -8,7 +8,7 @@ const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 
 let service: Awaited<ReturnType<typeof startService>>;
 
-/** Users by the letter that their address begins with, oldest first. */
+/** Users by the first letter of their emails, oldest first. */
 let users: ReadonlyMap<string, UserBody>;
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const list = async (query: string) => answerOf(await service.call('GET', `${USERS}?${query}`));
+const list = async (query: string) => readResponse(await service.call('GET', `${USERS}?${query}`));
 
 const only = (letters: string) =>
   success(
@@ -39,10 +39,10 @@ const only = (letters: string) =>
     [...letters].map((letter) => users.get(letter)),
   );
 
-/** The id of the user whose address begins with a letter. */
+/** The id of the user whose email begins with a letter. */
 const idOf = (letter: string) => users.get(letter)?.id ?? '';
 
-describe('email finds the user with exactly this address, without regard to case', () => {
+describe('email finds the user with exactly this email, in any case', () => {
   test.each([
     ['a@example.com', 'a'],
     ['A@EXAMPLE.com', 'a'],
@@ -67,7 +67,7 @@ describe('email finds the user with exactly this address, without regard to case
   });
 });
 
-describe('is_active finds active users, or the others', () => {
+describe('is_active finds active or inactive users', () => {
   test.each([
     ['is_active=true', 'ade'],
     ['is_active=false', 'bcf'],
@@ -81,9 +81,9 @@ describe('ids finds the users with these ids', () => {
   test.each<readonly [string, (...ids: string[]) => string, string]>([
     ['one', (_a, b) => `${b}`, 'b'],
     ['several, in the order of the list', (a, b, c) => `${c},${a},${b}`, 'abc'],
-    ['an unknown one, which is left out', (a) => `${UNKNOWN},${a}`, 'a'],
-    ['unknown ones alone', () => UNKNOWN, ''],
-    ['a repeated one, which appears once', (a, b) => `${a},${b},${a}`, 'ab'],
+    ['an unknown id, which is ignored', (a) => `${UNKNOWN},${a}`, 'a'],
+    ['only unknown ids', () => UNKNOWN, ''],
+    ['a repeated id, which appears once', (a, b) => `${a},${b},${a}`, 'ab'],
     ['in either case', (a, b) => `${a?.toUpperCase()},${b}`, 'ab'],
     ['an encoded comma', (a, b) => `${a}%2C${b}`, 'ab'],
     ['100 of them', (a) => Array(100).fill(a).join(), 'a'],
@@ -92,7 +92,7 @@ describe('ids finds the users with these ids', () => {
   });
 });
 
-describe('created_after and created_before find users created between two moments, the moments excluded', () => {
+describe('created_after and created_before find users created between two times (exclusive)', () => {
   test.each([
     ['created_after=2026-01-02T03:04:05.677Z', 'cdef'],
     ['created_after=2026-01-02T03:04:05.678Z', 'ef'],
@@ -128,7 +128,7 @@ describe('created_after and created_before find users created between two moment
   });
 });
 
-describe('sort is oldest or newest first, ties by id in the same direction', () => {
+describe('sort is oldest or newest first, and then by id in the same direction', () => {
   test.each([
     ['sort=created_at', 'abcdef'],
     ['sort=-created_at', 'fedcba'],
@@ -139,7 +139,7 @@ describe('sort is oldest or newest first, ties by id in the same direction', () 
   });
 });
 
-describe('filters are joined by "and"', () => {
+describe('filters are combined by "and"', () => {
   test.each<readonly [string, string]>([
     ['email=c@example.com&is_active=false', 'c'],
     ['email=c@example.com&is_active=true', ''],
@@ -156,7 +156,7 @@ describe('filters are joined by "and"', () => {
   });
 });
 
-test('times mean the same whatever DateStyle and TimeZone the role has', async () => {
+test('times do not depend on DateStyle and TimeZone of the role', async () => {
   const { name, user } = service.database;
   await inDatabase(
     service.database,
@@ -168,7 +168,7 @@ test('times mean the same whatever DateStyle and TimeZone the role has', async (
 
   const response = await other.call('GET', `${USERS}?${query}`);
   const next = response.headers.get('link')?.match(/<(.*)>/)?.[1] ?? '';
-  const found = [await answerOf(response), await answerOf(await other.call('GET', next))].flatMap(
+  const found = [await readResponse(response), await readResponse(await other.call('GET', next))].flatMap(
     ({ body }) => body as UserBody[],
   );
   await other.stop();
@@ -176,7 +176,7 @@ test('times mean the same whatever DateStyle and TimeZone the role has', async (
   expect(found.map(({ email }) => email)).toEqual(['C@Example.COM', 'd@example.com']);
 });
 
-describe('422', () => {
+describe('422 names', () => {
   const TIMES = ['created_after', 'created_before'];
 
   test.each<readonly [name: string, value: string]>([
@@ -263,11 +263,11 @@ describe('422', () => {
         '9999-12-31T23:59:59-00:01',
       ].map((value) => [name, value] as const),
     ),
-  ])('names %s for %s', async (name, value) => {
+  ])('%s for %s', async (name, value) => {
     expect(await list(`${name}=${value}`)).toEqual(refusal('validation_error', USERS, { errors: [name] }));
   });
 
-  test('hints to write + as %2B where there is a space', async () => {
+  test('%2B as the form of + if the email has a space', async () => {
     const { body } = await list(
       'email=b+news@example.com&created_after=2026-01-02T03:04:05+01:00&created_before=2026-01-02T03:04:05+01:00',
     );
@@ -293,19 +293,19 @@ describe('422', () => {
     ['cursor', '%FF'],
     ['skip', '1%FF'],
     ['limit', '1%FF'],
-  ])('names %s for bytes that are no UTF-8: %s', async (name, value) => {
+  ])('%s for bytes that are not UTF-8: %s', async (name, value) => {
     expect((await list(`${name}=${value}`)).body).toMatchObject({
       status: 422,
       errors: [{ parameter: name, detail: 'must be UTF-8' }],
     });
   });
 
-  test('not for what is no UTF-8 in an unknown parameter', async () => {
+  test('no unknown parameter that is not UTF-8', async () => {
     expect(await list('%FF=1&x=%FF&is_active=true')).toEqual(only('ade'));
   });
 
   test.each(['email', 'is_active', 'ids', 'created_after', 'created_before', 'sort', 'cursor'])(
-    'names %s when it is given twice',
+    '%s if it is repeated',
     async (name) => {
       expect(await list(`${name}=x&${name}=x`)).toEqual(
         refusal('validation_error', USERS, { errors: [name] }),
@@ -313,7 +313,7 @@ describe('422', () => {
     },
   );
 
-  test('names all at once', async () => {
+  test('all faults', async () => {
     const query = 'limit=x&skip=x&cursor=x&sort=x&created_before=x&created_after=x&ids=x&is_active=x&email=x';
     const { body } = await list(query);
 

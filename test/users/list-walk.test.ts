@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 
@@ -8,12 +8,12 @@ const WRITERS = 6;
 
 let service: Awaited<ReturnType<typeof startService>>;
 
-/** Who is there from the beginning of every walk to its end: every other user, oldest first. */
+/** The users that are stored from the beginning of every walk to its end: every second user, oldest first. */
 let staying: readonly UserBody[];
-/** The ids of those between them, whom the writers delete. */
+/** The ids of the other users, which the writers delete. */
 let leaving: string[];
 
-/** 3,000 users, five of each millisecond, every third of them inactive. */
+/** 3,000 users, five per millisecond. Every third user is inactive. */
 beforeAll(async () => {
   service = await startService();
   const rows = await inDatabase(
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** Creates, changes and deletes users, one after the other, until told to end; resolves with the number of each. */
+/** Creates, changes and deletes users one after the other until `end()` is called. Resolves with the number of each. */
 async function write(hasEnded: () => boolean): Promise<readonly number[]> {
   const done = [0, 0, 0];
   for (let turn = 0; !hasEnded(); turn += 1) {
@@ -44,14 +44,15 @@ async function write(hasEnded: () => boolean): Promise<readonly number[]> {
 }
 
 function nextWrite(turn: number): readonly [method: string, path: string, body?: unknown] {
-  const gone = turn % 3 === 2 ? leaving.splice(Math.floor(Math.random() * leaving.length), 1)[0] : undefined;
-  if (gone !== undefined) return ['DELETE', USERS + gone];
+  const deleted =
+    turn % 3 === 2 ? leaving.splice(Math.floor(Math.random() * leaving.length), 1)[0] : undefined;
+  if (deleted !== undefined) return ['DELETE', USERS + deleted];
   if (turn % 3 === 0) return ['POST', USERS, { email: freshAddress() }];
   const someone = staying[Math.floor(Math.random() * staying.length)] as UserBody;
   return ['PATCH', USERS + someone.id, { full_name: `turn ${turn}`, email: freshAddress() }];
 }
 
-/** Follows the links to the end; resolves with the ids in the order in which they were seen. */
+/** Follows the links to the end. Resolves with the ids in the order of the pages. */
 async function walk(query: string): Promise<readonly string[]> {
   const seen: string[] = [];
   for (let target: string | undefined = `${USERS}?${query}`; target; ) {
@@ -68,7 +69,7 @@ test.each<readonly [string, (user: UserBody) => boolean]>([
   ['limit=7&is_active=false', ({ is_active }) => !is_active],
   ['limit=7&is_active=false&sort=-created_at', ({ is_active }) => !is_active],
 ])(
-  'a walk by links sees every user that stays exactly once, in order, whatever is written: %s',
+  'a walk by links has every user that stays exactly once, in order, beside writers: %s',
   async (query, isMeant) => {
     let hasEnded = false;
     const writing = Promise.all(Array.from({ length: WRITERS }, () => write(() => hasEnded)));

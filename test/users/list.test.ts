@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, answerOf, refusal, success, type UserBody } from '../stage/answers.ts';
+import { readResponse, refusal, type ServiceResponse, success, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 const USERS = '/api/v1/users/';
@@ -15,16 +15,16 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const list = async (query = '') => answerOf(await service.call('GET', `${USERS}${query}`));
+const list = async (query = '') => readResponse(await service.call('GET', `${USERS}${query}`));
 const listed = async (query = '') => (await list(query)).body as UserBody[];
 
 /** A page that is not the last, or the last one. */
-function page(from: number, to: number): Answer {
+function page(from: number, to: number): ServiceResponse {
   const link = { link: expect.stringMatching(/^<\/api\/v1\/users\/\?[!-;=?-~]+>; rel="next"$/) };
   return success(200, all.slice(from, to), to < all.length ? link : {});
 }
 
-/** 1,005 users, some of the same millisecond, stored in another order than that of the list. */
+/** 1,005 users, some of the same millisecond, stored in another order than the list has. */
 async function fill(): Promise<readonly UserBody[]> {
   const client = new pg.Client({ ...service.database, ssl: false });
   await client.connect();
@@ -42,11 +42,11 @@ async function fill(): Promise<readonly UserBody[]> {
 }
 
 describe('the list', () => {
-  test('is plain, ordered by created_at, then id, oldest first, and holds 100 users by default', async () => {
+  test('has 100 users by default, ordered by created_at and then id, oldest first', async () => {
     expect(await list()).toEqual(page(0, 100));
   });
 
-  test('has an order among users of the same millisecond, of which there are some', () => {
+  test('orders users of the same millisecond', () => {
     expect(new Set(all.map(({ created_at }) => created_at)).size).toBeLessThan(all.length / 2);
   });
 
@@ -65,13 +65,13 @@ describe('the list', () => {
   });
 
   test.each(['?skip=1005', '?skip=2147483647', '?skip=2147483647&limit=1000'])(
-    'past the end is []: %s',
+    'is [] beyond its last user: %s',
     async (query) => {
       expect(await list(query)).toEqual(success(200, []));
     },
   );
 
-  test('page by page gives each user once', async () => {
+  test('has each user once over all pages', async () => {
     const pages = [];
     for (let skip = 0; skip <= 1005; skip += 67) pages.push(await listed(`?skip=${skip}&limit=67`));
 
@@ -79,7 +79,7 @@ describe('the list', () => {
   });
 
   test('has a new user at its end', async () => {
-    const created = await answerOf(await service.call('POST', USERS, { email: 'last@example.com' }));
+    const created = await readResponse(await service.call('POST', USERS, { email: 'last@example.com' }));
     const [last] = await listed('?skip=1005');
     await service.call('DELETE', `${USERS}${(created.body as UserBody).id}`);
 
@@ -131,7 +131,7 @@ describe('422', () => {
     'skip=1;limit=5',
     `skip=${'9'.repeat(5000)}`,
     "skip=0'--",
-  ])('for a value that is not allowed: %s', async (query) => {
+  ])('is the response to an invalid value: %s', async (query) => {
     const name = query.replace(/\W.*/s, '');
 
     expect(await list(`?${query}`)).toEqual(refusal('validation_error', USERS, { errors: [name] }));
@@ -143,7 +143,7 @@ describe('422', () => {
     'limit&limit',
     'limit=5&%6Cimit=5',
     'limit=a&limit=b',
-  ])('for the same query parameter twice: %s', async (query) => {
+  ])('is the response to a repeated query parameter: %s', async (query) => {
     expect(await list(`?${query}`)).toEqual(refusal('validation_error', USERS, { errors: ['limit'] }));
   });
 

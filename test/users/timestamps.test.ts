@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { success, type UserBody } from '../stage/answers.ts';
+import { success, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -9,7 +9,7 @@ const USERS = '/api/v1/users/';
 const service = serviceUnderTest();
 const { call } = service;
 
-/** What sets how PostgreSQL writes and reads times; a role or a database gives it to every session. */
+/** The settings of PostgreSQL for times. A role or a database gives them to every session. */
 const settings = [
   ['datestyle', 'German'],
   ['datestyle', 'SQL, DMY'],
@@ -22,10 +22,10 @@ const settings = [
 ] as const;
 
 describe('timestamps are UTC with milliseconds and Z', () => {
-  test.each(settings)('where %s is %s', async (name, value) => {
+  test.each(settings)('if %s is %s', async (name, value) => {
     await setOfSessions(name, value);
     const created = await createUser();
-    // A moment of standard time and one of daylight saving time, each with all its digits.
+    // A time of standard time and one of daylight saving time, each with all digits.
     const user = {
       ...created,
       created_at: '2001-02-03T04:05:06.789Z',
@@ -41,7 +41,7 @@ describe('timestamps are UTC with milliseconds and Z', () => {
   });
 });
 
-/** A user; the connections that were ended may cost the first tries. */
+/** A user. The first tries may fail because the connections were closed. */
 function createUser(): Promise<UserBody> {
   return until('a user is created', async () => {
     const { id } = await service.createUser();
@@ -49,7 +49,7 @@ function createUser(): Promise<UserBody> {
   });
 }
 
-/** For every session of the service from now on; nothing else is set. */
+/** For every later session of the service. Nothing else is set. */
 async function setOfSessions(name: string, value: string): Promise<void> {
   const admin = await administer(service.database.name);
   await admin.query(`ALTER DATABASE ${service.database.name} RESET ALL`);
@@ -66,7 +66,7 @@ async function setTimes({ id, created_at, updated_at }: UserBody): Promise<void>
   await admin.end();
 }
 
-/** As PostgreSQL itself writes it. */
+/** The text that PostgreSQL itself writes. */
 async function timeOfUpdate({ id }: UserBody): Promise<unknown> {
   const admin = await administer(service.database.name);
   const [row] = await admin.query(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/answers.ts';
+import { freshAddress, refusal, success, TIMESTAMP, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -8,18 +8,18 @@ const USERS = '/api/v1/users/';
 const service = serviceUnderTest();
 const { call, createUser } = service;
 
-/** Changes a user by `changes`, and expects that it becomes `changed` and nothing else. */
+/** Updates a user with `changes`, and expects that exactly `changed` differs. */
 async function expectChanged(changes: unknown, changed: Partial<UserBody>): Promise<void> {
   const given = await createUser({ full_name: 'Ada Lovelace' });
 
-  const answer = await call('PATCH', USERS + given.id, changes);
+  const response = await call('PATCH', USERS + given.id, changes);
 
   const updated_at = expect.stringMatching(TIMESTAMP);
-  expect(answer).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
-  const { updated_at: moved, created_at } = answer.body as UserBody;
+  expect(response).toEqual(success(200, { ...given, ...changed, updated_at }, { etag: '"2"' }));
+  const { updated_at: moved, created_at } = response.body as UserBody;
   expect(moved > given.updated_at).toBe(true);
   expect(created_at).toBe(given.created_at);
-  expect((await call('GET', USERS + given.id)).body).toEqual(answer.body);
+  expect((await call('GET', USERS + given.id)).body).toEqual(response.body);
 }
 
 describe('an update writes exactly the given fields', () => {
@@ -36,15 +36,15 @@ describe('an update writes exactly the given fields', () => {
 
 describe('null', () => {
   test('clears full_name', () => expectChanged({ full_name: null }, { full_name: null }));
-  test('leaves email', () => expectChanged({ email: null }, {}));
-  test('leaves is_active', () => expectChanged({ is_active: null }, {}));
-  test('of all three clears full_name alone', () =>
+  test('does not change email', () => expectChanged({ email: null }, {}));
+  test('does not change is_active', () => expectChanged({ is_active: null }, {}));
+  test('in all three fields clears only full_name', () =>
     expectChanged({ email: null, full_name: null, is_active: null }, { full_name: null }));
 });
 
-test('an absent member leaves its field', () => expectChanged({}, {}));
+test('an update does not change the field of an absent member', () => expectChanged({}, {}));
 
-test('a user that was switched off can be switched on again', async () => {
+test('an inactive user can be activated again', async () => {
   const { id } = await createUser({ full_name: 'Ada Lovelace' });
   const states = [];
   for (const is_active of [false, true, false]) {
@@ -54,7 +54,7 @@ test('a user that was switched off can be switched on again', async () => {
   expect(states).toEqual([false, true, false]);
 });
 
-test('every successful PATCH moves updated_at forward, also 50 in a row and an empty one', async () => {
+test('every successful PATCH moves updated_at forward, also 50 in a row and an empty PATCH', async () => {
   const { id, updated_at } = await createUser({ full_name: 'Ada Lovelace' });
   const times = [updated_at];
   for (let count = 0; count < 50; count += 1) {
@@ -66,17 +66,17 @@ test('every successful PATCH moves updated_at forward, also 50 in a row and an e
   expect(times).toEqual([...new Set(times)].sort());
 });
 
-test('every one of 50 PATCHes at once moves updated_at forward', async () => {
+test('each of 50 concurrent PATCHes moves updated_at forward', async () => {
   const { id, updated_at } = await createUser({ full_name: 'Ada Lovelace' });
 
-  const answers = await Promise.all(Array.from({ length: 50 }, () => call('PATCH', USERS + id, {})));
+  const responses = await Promise.all(Array.from({ length: 50 }, () => call('PATCH', USERS + id, {})));
 
-  const times = answers.map(({ body }) => (body as UserBody).updated_at);
+  const times = responses.map(({ body }) => (body as UserBody).updated_at);
   expect(new Set([...times, updated_at]).size).toBe(51);
   expect(times.every((time) => time > updated_at)).toBe(true);
 });
 
-test('updated_at moves forward also when the clock is behind it', async () => {
+test('updated_at moves forward also if the clock is behind it', async () => {
   const { id } = await createUser({ full_name: 'Ada Lovelace' });
   const admin = await administer(service.database.name);
   await admin.query(`UPDATE users SET updated_at = '2999-01-01T00:00:00Z' WHERE id = '${id}'`);
@@ -101,13 +101,13 @@ test('a refused PATCH changes nothing', async () => {
   expect(await call('GET', path)).toEqual(success(200, given, { etag: '"1"' }));
 });
 
-test('an email in use by the user itself is no conflict', async () => {
+test("the user's own email is not a conflict", async () => {
   const { id, email } = await createUser({ full_name: 'Ada Lovelace' });
 
   expect((await call('PATCH', USERS + id, { email })).status).toBe(200);
 });
 
-test('is_active is a boolean and nothing like one', async () => {
+test('is_active must be a boolean', async () => {
   const { id } = await createUser({ full_name: 'Ada Lovelace' });
   for (const is_active of ['true', 1, 0, '', [], {}]) {
     expect(await call('PATCH', USERS + id, { is_active })).toEqual(

@@ -4,7 +4,7 @@ import { isoTime } from '../../lib/json/iso-time.ts';
 import { userJson } from '../../lib/users/user-json.ts';
 import { anyMoment, anyUser, representation } from '../stage/any-user.ts';
 
-test('a moment is written as Date writes it', () => {
+test('a time has the text that Date writes', () => {
   void fc.assert(
     fc.property(anyMoment, (milliseconds) => {
       expect(isoTime(milliseconds)).toBe(new Date(milliseconds).toISOString());
@@ -13,13 +13,13 @@ test('a moment is written as Date writes it', () => {
   );
 });
 
-test('moments whose minutes are kept in one place do not meet', () => {
+test('times of minutes with the same place in the cache have different texts', () => {
   const minutes = [0, 256, 512, 1, 257, 0].flatMap((minute) => [minute, minute]);
-  const moments = minutes.map((minute, place) => minute * 60_000 + place);
-  expect(moments.map(isoTime)).toEqual(moments.map((moment) => new Date(moment).toISOString()));
+  const times = minutes.map((minute, place) => minute * 60_000 + place);
+  expect(times.map(isoTime)).toEqual(times.map((time) => new Date(time).toISOString()));
 });
 
-test('a user is written as JSON.stringify writes it, to the byte, whatever its texts hold', () => {
+test('the JSON of a user equals that of JSON.stringify byte for byte, for any texts', () => {
   void fc.assert(
     fc.property(anyUser, (user) => {
       expect(userJson(user)).toBe(JSON.stringify(representation(user)));

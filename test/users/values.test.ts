@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/answers.ts';
+import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
 
 const { call } = serviceUnderTest();
 
-/** Posts a text as it is: with members that a literal cannot have, or has only once. */
+/** Sends a text as it is, because a literal cannot have repeated members. */
 const post = (body: string) =>
   call('POST', USERS, undefined, { body, headers: { 'content-type': 'application/json' } });
 
@@ -29,11 +29,11 @@ describe('unknown members are ignored', () => {
   ])('on create: %s', async (members) => {
     const email = freshAddress();
 
-    const answer = await post(`{"email": "${email}", ${members}}`);
-    const { id, created_at } = answer.body as UserBody;
+    const response = await post(`{"email": "${email}", ${members}}`);
+    const { id, created_at } = response.body as UserBody;
 
     const expected = user({ email, updated_at: created_at });
-    expect(answer).toEqual(success(201, expected, { location: USERS + id, etag: '"1"' }));
+    expect(response).toEqual(success(201, expected, { location: USERS + id, etag: '"1"' }));
     expect(id).not.toMatch(/^1{8}/);
     expect({}).not.toHaveProperty('full_name');
   });
@@ -43,22 +43,22 @@ describe('unknown members are ignored', () => {
     const given = body as UserBody;
     const unknown = { id: USERS, created_at: null, updated_at: 'now', version: 9, role: 'admin' };
 
-    const answer = await call('PATCH', USERS + given.id, { ...unknown, full_name: 'Ada' });
+    const response = await call('PATCH', USERS + given.id, { ...unknown, full_name: 'Ada' });
 
     const updated_at = expect.not.stringMatching(given.updated_at);
-    expect(answer).toEqual(success(200, { ...given, full_name: 'Ada', updated_at }, { etag: '"2"' }));
+    expect(response).toEqual(success(200, { ...given, full_name: 'Ada', updated_at }, { etag: '"2"' }));
   });
 });
 
-test('of a member given twice the last one counts', async () => {
+test('the last value of a repeated member counts', async () => {
   const email = freshAddress();
 
-  const answer = await post(`{"email": "none", "email": "${email}"}`);
+  const response = await post(`{"email": "none", "email": "${email}"}`);
 
-  expect(answer).toMatchObject({ status: 201, body: { email } });
+  expect(response).toMatchObject({ status: 201, body: { email } });
 });
 
-test('all faults of a body are told at once', async () => {
+test('422 names all faults of a body', async () => {
   const { body } = await call('POST', USERS, { email: freshAddress() });
   const path = USERS + (body as UserBody).id;
 
@@ -70,7 +70,7 @@ test('all faults of a body are told at once', async () => {
   );
 });
 
-describe('whatever text comes in, it reads back identical or is 422', () => {
+describe('any text is returned identical, or is 422', () => {
   const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
   const hostile = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300, size: 'max' }),
@@ -87,13 +87,13 @@ describe('whatever text comes in, it reads back identical or is 422', () => {
   test('as full_name', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(hostile, async (full_name) => {
-        const answer = await call('POST', USERS, { email: freshAddress(), full_name });
+        const response = await call('POST', USERS, { email: freshAddress(), full_name });
         if (!isStorable(full_name) || lengthOf(full_name) > 255) {
-          expect(answer).toEqual(refusal('validation_error', USERS, { errors: 'any' }));
+          expect(response).toEqual(refusal('validation_error', USERS, { errors: 'any' }));
           return;
         }
-        expect(answer.status).toBe(201);
-        const { id } = answer.body as UserBody;
+        expect(response.status).toBe(201);
+        const { id } = response.body as UserBody;
         expect((await call('GET', USERS + id)).body).toMatchObject({ full_name });
       }),
       { numRuns: 150 },
@@ -111,10 +111,10 @@ describe('whatever text comes in, it reads back identical or is 422', () => {
     );
     await fc.assert(
       fc.asyncProperty(address, async (email) => {
-        const answer = await call('POST', USERS, { email });
-        expect([201, 409, 422]).toContain(answer.status);
-        if (answer.status !== 201) return;
-        const { id } = answer.body as UserBody;
+        const response = await call('POST', USERS, { email });
+        expect([201, 409, 422]).toContain(response.status);
+        if (response.status !== 201) return;
+        const { id } = response.body as UserBody;
         expect((await call('GET', USERS + id)).body).toMatchObject({ email });
         expect(isStorable(email) && lengthOf(email) <= 255 && email.split('@').length === 2).toBe(true);
         expect(email).not.toMatch(/\s|\p{Cc}|^@|@$/u);

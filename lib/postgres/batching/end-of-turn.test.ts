@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { atEndOfTurn } from './end-of-turn.ts';
 
-test('what is asked for at the end of a turn of the event loop is done there, and not a turn later', async () => {
+test('a task for the end of a turn of the event loop runs in this turn, and not in the next one', async () => {
   const done: string[] = [];
   atEndOfTurn(() => {
     done.push('gathered');
@@ -15,7 +15,7 @@ test('what is asked for at the end of a turn of the event loop is done there, an
   expect(done).toEqual(['gathered', 'written', 'what came later']);
 });
 
-test('each turn has an end of its own', async () => {
+test('each turn has its own end', async () => {
   const done: string[] = [];
   for (const turn of ['one', 'two']) {
     atEndOfTurn(() => done.push(turn));

@@ -5,7 +5,7 @@ import { describeColumns, type Row, readRow, takeRows } from './rows.ts';
 
 const [TEXT, UUID, BIGINT] = [25, 2950, 20];
 
-/** What PostgreSQL sends, and whoever listens to a connection gets of it, one after another. */
+/** The messages of PostgreSQL, and the part that the listener of a connection receives, one after another. */
 type Heard = { readonly row: Row } | { readonly other: string };
 
 const columns = describeColumns(
@@ -34,7 +34,7 @@ const anyHeard: fc.Arbitrary<Heard> = fc.oneof(
   fc.record({ other: fc.string({ unit: 'binary-ascii' }) }),
 );
 
-test('of what comes each row is read and all else is left, in its order, wherever it is cut', () => {
+test('rows are read and all other messages passed on in order, with any splits of the bytes', () => {
   void fc.assert(
     fc.property(
       fc.array(anyHeard, { maxLength: 20 }),
@@ -78,7 +78,7 @@ function message(code: string, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from(code), int32(4 + content.length), content]);
 }
 
-/** Pieces of these lengths, again and again. */
+/** Repeated pieces of these lengths. */
 function cut(bytes: Buffer, lengths: readonly number[]): readonly Buffer[] {
   const pieces: Buffer[] = [];
   for (let [begin, turn] = [0, 0]; begin < bytes.length; turn += 1) {

@@ -1,12 +1,12 @@
-import { TIMESTAMP, text, UUID } from '../answers.mjs';
 import { anything, demand, differences } from '../expect.mjs';
 import { nextOf } from '../links.mjs';
+import { TIMESTAMP, text, UUID } from '../responses.mjs';
 
 const CHANGES = '/api/v1/users/changes';
 const UNKNOWN = '/api/v1/users/00000000-0000-0000-0000-000000000000/changes';
 const FIELDS = ['email', 'full_name', 'is_active'];
 
-/** A whole change; `fields` are known. */
+/** A complete change. `fields` are known. */
 export const change = (fields = {}) => ({
   specversion: '1.0',
   id: /^\d+-[\da-f]{8}$/,
@@ -29,7 +29,7 @@ export const change = (fields = {}) => ({
 
 const positionOf = ({ id }) => BigInt(id.split('-')[0]);
 
-/** A list of whole changes, in the order of their positions. */
+/** A list of complete changes, in the order of their positions. */
 export const changeList = anything('‹a list of whole changes in order›', (value) => {
   if (!Array.isArray(value)) return false;
   const isWhole = value.every((one) => differences(one, change()).length === 0);
@@ -40,10 +40,10 @@ export const changeList = anything('‹a list of whole changes in order›', (va
 
 const link = anything('‹a link to what comes next›', (value) => /^<\/.*>; rel="next"$/.test(value));
 
-/** The feed, read from where it is. */
+/** The feed, read from its current position. */
 export async function changes({ check, skip, call, answers, succeeds, refuses }) {
   await check(
-    '`cursor=now&limit=0` gives the head of the feed, from which nothing is read twice',
+    '`cursor=now&limit=0` returns the head of the feed, after which no change is repeated',
     async () => {
       const head = succeeds(await call('GET', `${CHANGES}?cursor=now&limit=0`), 200, [], { link });
       const next = nextOf(head);
@@ -52,7 +52,7 @@ export async function changes({ check, skip, call, answers, succeeds, refuses })
     },
   );
   await check(
-    'the oldest changes come first, whole and in order, and the link goes on after them',
+    'the oldest changes come first, complete and in order, and the link leads to the next ones',
     async () => {
       const first = succeeds(await call('GET', `${CHANGES}?limit=2`), 200, changeList, { link });
       const second = succeeds(await call('GET', nextOf(first)), 200, changeList, { link });
@@ -81,7 +81,7 @@ export async function changes({ check, skip, call, answers, succeeds, refuses })
   const { body: page } = await call('GET', `${CHANGES}?limit=1`).catch(() => ({}));
   const known = Array.isArray(page) ? page[0] : undefined;
   if (!known) return skip('the changes of one user', 'there are no changes');
-  await check('the changes of one user are its own alone', async () => {
+  await check('the changes of one user contain no other user', async () => {
     const path = `/api/v1/users/${known.subject}/changes`;
     const { body } = succeeds(await call('GET', `${path}?limit=20`), 200, changeList, { link });
     demand(

@@ -1,9 +1,9 @@
-import { user } from '../answers.mjs';
 import { same } from '../expect.mjs';
+import { user } from '../responses.mjs';
 
-/** A write is about the version that it names, and no other. */
+/** A write applies only to the version that it names. */
 export async function conditions({ check, newUser, patch, remove, get, succeeds, refuses }) {
-  await check('an update of another version than the one it names is 412, and changes nothing', async () => {
+  await check('an update of another version than the current one is 412, and changes nothing', async () => {
     const known = await newUser();
     for (const headers of [
       { 'if-match': '"2"' },
@@ -17,7 +17,7 @@ export async function conditions({ check, newUser, patch, remove, get, succeeds,
       );
     succeeds(await get(known.id), 200, known, { etag: '"1"' });
   });
-  await check('an update of the version that it names is done, once', async () => {
+  await check('an update of the current version is carried out once', async () => {
     const known = await newUser();
     const headers = { 'if-match': '"7", "1"' };
     const answer = await patch(known.id, { full_name: 'Kept' }, headers);
@@ -26,7 +26,7 @@ export async function conditions({ check, newUser, patch, remove, get, succeeds,
     refuses(await patch(known.id, { full_name: 'Lost' }, headers), 'precondition_failed_error');
     same((await get(known.id)).body, answer.body, 'the user');
   });
-  await check('so is a deletion', async () => {
+  await check('a deletion of the current version is carried out once', async () => {
     const { id } = await newUser();
     refuses(await remove(id, { 'if-match': '"2"' }), 'precondition_failed_error');
     same((await get(id)).status, 200, 'the status after it');

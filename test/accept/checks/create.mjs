@@ -1,11 +1,11 @@
-import { user } from '../answers.mjs';
 import { demand, same } from '../expect.mjs';
+import { user } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 
-/** Creating a user, and everything that is refused. */
+/** Creates of users, and their refusals. */
 export async function create({ check, call, post, get, ledger, succeeds, refuses, bodyLimit }) {
-  await check('a user is created, and read back as it was answered', async () => {
+  await check('a user is created, and a read returns the same user', async () => {
     const email = ledger.address((unique) => `${unique}+Case@Example.COM`);
     const answer = await post({ email, full_name: 'Zoë 🌍 <Acceptance> "check"' });
     const { body } = answer;
@@ -17,7 +17,7 @@ export async function create({ check, call, post, get, ledger, succeeds, refuses
     const [listed] = (await call('GET', `${USERS}?email=${encodeURIComponent(email.toLowerCase())}`)).body;
     same(listed, body, 'the user as it is listed');
   });
-  await check('what is not said has its default, and what may not be said is ignored', async () => {
+  await check('a missing member has its default, and unknown members are ignored', async () => {
     const email = ledger.address();
     const given = {
       email,
@@ -28,13 +28,13 @@ export async function create({ check, call, post, get, ledger, succeeds, refuses
     };
     succeeds(await post(given), 201, user({ email, full_name: null, is_active: true }), { etag: '"1"' });
   });
-  await check('every user gets an id of its own', async () => {
+  await check('every user has an id of its own', async () => {
     const created = [];
     for (let count = 0; count < 3; count += 1)
       created.push((await post({ email: ledger.address() })).body.id);
     same(new Set(created).size, 3, 'the number of ids');
   });
-  await check('an email and a name of 255 characters fit, counted as characters', async () => {
+  await check('an email and a name of 255 characters are accepted, counted as characters', async () => {
     const email = ledger.address((unique) => `${unique}${'é'.repeat(255 - unique.length - 4)}@x.y`);
     const full_name = '🌍'.repeat(255);
     succeeds(await post({ email, full_name }), 201, user({ email, full_name }), { etag: '"1"' });
@@ -67,7 +67,7 @@ export async function create({ check, call, post, get, ledger, succeeds, refuses
     for (const [json, ...errors] of refused(ledger))
       refuses(await post(json), 'validation_error', { errors });
   });
-  await check('a body that is no JSON object is 422', async () => {
+  await check('a body that is not a JSON object is 422', async () => {
     const headers = { 'content-type': 'application/json' };
     const broken = ['', '{', 'null', '[]', '"x"', '1', '{"email":"a@b"} x', Uint8Array.of(0x22, 0xff, 0x22)];
     for (const body of broken) {
@@ -89,7 +89,7 @@ export async function create({ check, call, post, get, ledger, succeeds, refuses
     const email = ledger.address();
     succeeds(await post({ email }, { headers }), 201, user({ email }), { etag: '"1"' });
   });
-  await check(`a body of more than ${bodyLimit} bytes is 413, one of as many is read`, async () => {
+  await check(`a body of ${bodyLimit} bytes is accepted, and a larger one is 413`, async () => {
     const headers = { 'content-type': 'application/json' };
     const padded = (length) => `{}${' '.repeat(length - 2)}`;
     refuses(await call('POST', USERS, { headers, body: padded(bodyLimit + 1) }), 'payload_too_large_error');

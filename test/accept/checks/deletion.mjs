@@ -3,9 +3,9 @@ import { same } from '../expect.mjs';
 const USERS = '/api/v1/users/';
 const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 
-/** What is deleted is gone. */
+/** Deletions of users. */
 export async function deletion({ check, call, newUser, remove, get, patch, post, succeeds, refuses }) {
-  await check('a user that is deleted is found nowhere, and its email is free', async () => {
+  await check('a deleted user is found nowhere, and its email can be used again', async () => {
     const { id, email } = await newUser();
     succeeds(await remove(id), 204, '');
     refuses(await get(id), 'not_found_error');

@@ -2,9 +2,9 @@ import { demand } from '../expect.mjs';
 
 const PAGES = ['/docs', '/redoc', '/openapi.json'];
 
-/** The documentation pages are all there, or, as in production, none of them is. */
+/** Either all documentation pages exist, or none, as in production. */
 export async function documentation({ check, call, refuses }) {
-  await check('the documentation is served as a whole, or not at all (production)', async () => {
+  await check('either all documentation pages are served, or none (production)', async () => {
     const answers = await Promise.all(PAGES.map((path) => call('GET', path)));
     if (answers[0].status !== 200) {
       for (const answer of answers) refuses(answer, 'not_found_error');

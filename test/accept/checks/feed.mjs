@@ -17,7 +17,7 @@ export async function feed({
   refuses,
   requestIdHeader,
 }) {
-  /** What comes after a link, to the end of what there is. */
+  /** The changes after a link, to the current end. */
   async function following(target) {
     const seen = [];
     for (;;) {
@@ -72,14 +72,14 @@ export async function feed({
       same(itsOwn, own, 'the changes of this user alone');
     },
   );
-  await check('values are in no change', async () => {
+  await check('no change contains values', async () => {
     const from = await head();
     const { email } = await newUser({ full_name: 'Nobody may read this' });
     const { seen } = await following(from);
     demand(!JSON.stringify(seen).includes(email), 'the email is in a change');
     demand(!JSON.stringify(seen).includes('Nobody may read this'), 'the name is in a change');
   });
-  await check('a page goes on where the one before ended, whatever its size', async () => {
+  await check('a page of any size begins where the one before ended', async () => {
     const from = await head();
     const created = [];
     for (let count = 0; count < 5; count += 1) created.push((await newUser()).id);
@@ -93,7 +93,7 @@ export async function feed({
       'the users of the changes',
     );
   });
-  await check('`exclude_actor` leaves out what this caller did', async () => {
+  await check('`exclude_actor` leaves out the changes of this caller', async () => {
     const next = nextOf(
       await call('GET', `${CHANGES}?cursor=now&limit=0&exclude_actor=${encodeURIComponent(actor)}`),
     );
@@ -101,7 +101,7 @@ export async function feed({
     const { seen } = await following(next);
     demand(!seen.some(({ subject }) => subject === id), 'its change is there');
   });
-  await check('a waiting request is answered as soon as there is a change, otherwise in time', async () => {
+  await check('a waiting request ends as soon as there is a change, otherwise in time', async () => {
     const begun = performance.now();
     const from = await head();
     const waiting = call('GET', `${from}&wait=8`);
@@ -111,7 +111,7 @@ export async function feed({
     const { seen } = await following(nextOf(answer).replace(/[?&]wait=8/, ''));
     demand(
       [...answer.body, ...seen].some(({ subject }) => subject === id),
-      'the news is not there',
+      'the change is missing',
     );
     const quiet = `${CHANGES}?cursor=now&exclude_actor=${encodeURIComponent(actor)}&wait=1`;
     succeeds(await call('GET', quiet), 200, changeList, {});

@@ -1,25 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { user } from '../answers.mjs';
 import { same } from '../expect.mjs';
+import { user } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 
-/** A create that is sent again under its key is carried out once. */
+/** A create that is repeated under its key is carried out once. */
 export async function idempotency({ check, call, post, patch, remove, ledger, succeeds, refuses }) {
   const keyed = (json, key) => post(json, { headers: { 'idempotency-key': key } });
 
-  await check('the same request again gives the same user, as it is now, and says so', async () => {
-    const [email, key] = [ledger.address(), randomUUID()];
-    const first = await keyed({ email }, key);
-    const location = USERS + first.body.id;
-    succeeds(first, 201, user({ email }), { location, etag: '"1"', 'idempotency-replayed': undefined });
-    const changed = await patch(first.body.id, { full_name: 'Changed' });
-    const replayed = { location, etag: '"2"', 'idempotency-replayed': 'true' };
-    for (const again of [key, `"${key}"`])
-      succeeds(await keyed({ email, full_name: null }, again), 201, changed.body, replayed);
-    const { body } = await call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
-    same(body.length, 1, 'the number of users');
-  });
+  await check(
+    'a repeated request returns the same user in its current state, marked as a replay',
+    async () => {
+      const [email, key] = [ledger.address(), randomUUID()];
+      const first = await keyed({ email }, key);
+      const location = USERS + first.body.id;
+      succeeds(first, 201, user({ email }), { location, etag: '"1"', 'idempotency-replayed': undefined });
+      const changed = await patch(first.body.id, { full_name: 'Changed' });
+      const replayed = { location, etag: '"2"', 'idempotency-replayed': 'true' };
+      for (const again of [key, `"${key}"`])
+        succeeds(await keyed({ email, full_name: null }, again), 201, changed.body, replayed);
+      const { body } = await call('GET', `${USERS}?email=${encodeURIComponent(email)}`);
+      same(body.length, 1, 'the number of users');
+    },
+  );
   await check('another request under the same key is 422', async () => {
     const [email, key] = [ledger.address(), randomUUID()];
     await keyed({ email }, key);
@@ -39,7 +42,7 @@ export async function idempotency({ check, call, post, patch, remove, ledger, su
     await remove(body.id);
     succeeds(await keyed({ email }, key), 201, user({ email }), { 'idempotency-replayed': undefined });
   });
-  await check('what is no key is 422', async () => {
+  await check('an invalid key is 422', async () => {
     const errors = ['Idempotency-Key'];
     for (const key of ['one two', 'x'.repeat(256), '"open', 'a,b', '""'])
       refuses(await keyed({ email: ledger.address() }, key), 'validation_error', { errors });

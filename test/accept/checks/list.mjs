@@ -1,21 +1,21 @@
-import { users } from '../answers.mjs';
 import { anything, demand, same } from '../expect.mjs';
 import { nextOf, steadily } from '../links.mjs';
+import { users } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 const anyLink = anything('‹any›', () => true);
 
-/** Pages, order, filters, and the values that are refused. */
+/** Pages, order, filters, and invalid values. */
 export async function list({ check, skip, call, succeeds, answers, refuses }) {
   const listed = async (query = '') =>
     succeeds(await call('GET', `${USERS}${query}`), 200, users, { link: anyLink }).body;
 
-  await check('the list is a plain list of whole users, 100 at most, oldest first', async () => {
+  await check('the list is an array of complete users, 100 at most, oldest first', async () => {
     const page = await listed();
     demand(page.length <= 100, `${page.length} users without a limit`);
     ascending(page);
   });
-  await check('a slash at its end makes no difference', async () =>
+  await check('a trailing slash makes no difference', async () =>
     steadily(async () => {
       const bare = succeeds(await call('GET', '/api/v1/users?limit=3'), 200, users, { link: anyLink });
       same(bare.body, await listed('?limit=3'), 'the list');
@@ -31,7 +31,7 @@ export async function list({ check, skip, call, succeeds, answers, refuses }) {
   await check('an unknown parameter is ignored', async () =>
     demand((await listed('?color=red&limit=1')).length <= 1, ''),
   );
-  await check('past the end the list is empty, and without a link', async () => {
+  await check('beyond its last user the list is empty, and without a link', async () => {
     const answer = await call('GET', `${USERS}?created_after=9999-12-31T23:59:59Z`);
     succeeds(answer, 200, [], { link: undefined });
   });
@@ -70,7 +70,7 @@ export async function list({ check, skip, call, succeeds, answers, refuses }) {
       for (const user of await listed(`?is_active=${value}&limit=20`))
         demand(user.is_active === value, `is_active=${value} lists one that is ${user.is_active}`);
   });
-  await check('`sort` turns the order around', async () => {
+  await check('`sort` reverses the order', async () => {
     ascending((await listed('?sort=-created_at&limit=50')).reverse());
     ascending(await listed('?sort=created_at&limit=50'));
     await steadily(async () => {
@@ -81,7 +81,7 @@ export async function list({ check, skip, call, succeeds, answers, refuses }) {
   });
 
   if (!other) return skip('pages by link', 'there are fewer than two users');
-  await check('a walk by links is the list, whether by cursor or by skip', async () => {
+  await check('a walk by links equals the list, by cursor and by skip', async () => {
     for (const start of [
       '?limit=1',
       '?limit=1&skip=0',
@@ -107,13 +107,13 @@ export async function list({ check, skip, call, succeeds, answers, refuses }) {
     );
     demand(beyond.id !== seen.at(-1).id, 'there is a link to a next page, and no next page');
   }
-  await check('a link is no longer right beside other filters (422)', async () => {
+  await check('a link with other filters is 422', async () => {
     const answer = await call('GET', `${USERS}?limit=1`);
     const next = nextOf(answer);
     demand(next, 'there is no link, though there is a next page');
     refuses(await call('GET', `${next}&is_active=true`), 'validation_error', { errors: ['cursor'] });
   });
-  await check('`skip` passes over the first ones', async () =>
+  await check('`skip` leaves out the first users', async () =>
     steadily(async () =>
       same(ids(await listed('?skip=1&limit=1')), ids((await listed('?limit=2')).slice(1)), 'it'),
     ),

@@ -3,19 +3,19 @@ import { anything, demand } from '../expect.mjs';
 
 const NO_STORE = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
 
-/** /health, /ready, the request ID, and what is known of a path without a token. */
+/** /health, /ready, the request ID, and responses that need no token. */
 export async function probes({ check, call, answers, refuses, requestIdHeader }) {
   for (const [path, status] of [
     ['/health', 'healthy'],
     ['/ready', 'ready'],
   ]) {
-    await check(`GET ${path} is 200 and says ${status}`, async () =>
+    await check(`GET ${path} is 200 with the status ${status}`, async () =>
       answers(await call('GET', path), { status: 200, headers: NO_STORE, body: { status } }),
     );
     await check(`HEAD ${path} is the same without a body`, async () =>
       answers(await call('HEAD', path), { status: 200, headers: NO_STORE }),
     );
-    await check(`${path} is the same with a slash at its end, and with a query`, async () =>
+    await check(`${path} is the same with a trailing slash and with a query`, async () =>
       answers(await call('GET', `${path}/?verbose=1`), { status: 200, headers: NO_STORE, body: { status } }),
     );
     await check(`OPTIONS of ${path} lists its methods`, async () =>
@@ -26,13 +26,13 @@ export async function probes({ check, call, answers, refuses, requestIdHeader })
     );
   }
 
-  await check('a request ID that is sent comes back', async () => {
+  await check('the request ID of a request is returned', async () => {
     for (const id of [randomUUID(), 'x', '~'.repeat(128)]) {
       const answer = await call('GET', '/health', { headers: { [requestIdHeader]: id } });
       answers(answer, { status: 200, headers: NO_STORE, body: { status: 'healthy' } });
     }
   });
-  await check('one that is too long or has a space is replaced by a UUID', async () => {
+  await check('a request ID that is too long or contains a space is replaced by a UUID', async () => {
     for (const id of ['x'.repeat(129), 'one two']) {
       const answer = await call('GET', '/health', { headers: { [requestIdHeader]: id } });
       answers(
@@ -41,23 +41,23 @@ export async function probes({ check, call, answers, refuses, requestIdHeader })
       );
     }
   });
-  await check('every request gets an ID of its own', async () => {
+  await check('every request has an ID of its own', async () => {
     const ids = await Promise.all(
       Array.from({ length: 5 }, async () => (await call('GET', '/health')).headers),
     );
     demand(new Set(ids.map((headers) => headers[requestIdHeader])).size === 5, 'request IDs were repeated');
   });
-  await check('refusals carry the request ID that was sent', async () => {
+  await check('refusals have the request ID of the request', async () => {
     const headers = { [requestIdHeader]: randomUUID() };
     refuses(await call('GET', '/nowhere', { headers }), 'not_found_error');
     refuses(await call('GET', '/api/v1/users/', { headers }), 'unauthorized_error');
   });
 
-  await check('an unknown path is 404, with or without the prefix of the API', async () => {
+  await check('an unknown path is 404, inside and outside of the prefix of the API', async () => {
     for (const path of ['/nowhere', '/api', '/api/v1/', '/api/v1/nowhere', '/health/nowhere'])
       refuses(await call('GET', `${path}?secret=1`), 'not_found_error');
   });
-  await check('a method that a known path lacks is 405, and `Allow` lists the others', async () => {
+  await check('another method on a known path is 405, and `Allow` lists the supported methods', async () => {
     const allow = methods('POST', 'OPTIONS');
     refuses(await call('GET', '/api/v1/users/batch'), 'method_not_allowed_error', { headers: { allow } });
   });

@@ -2,7 +2,7 @@ import { same } from '../expect.mjs';
 
 const USERS = '/api/v1/users/';
 
-/** Two writers cannot both win. */
+/** Of two concurrent writers, one succeeds. */
 export async function races({ check, call, newUser, post, patch, get, ledger }) {
   const statusesOf = (answers) => answers.map(({ status }) => status).sort();
   const eight = (action) => Promise.all(Array.from({ length: 8 }, (_, index) => action(index)));
@@ -23,7 +23,7 @@ export async function races({ check, call, newUser, post, patch, get, ledger }) 
     const winner = answers.find(({ status }) => status === 200);
     same((await get(id)).body, winner.body, 'the user');
   });
-  await check('eight that update without a condition are all carried out', async () => {
+  await check('eight concurrent updates without a condition are all carried out', async () => {
     const { id } = await newUser();
     await eight((index) => patch(id, { full_name: `Writer ${index}` }));
     same((await get(id)).headers.etag, '"9"', 'the version');

@@ -1,11 +1,11 @@
-import { TAG, user } from '../answers.mjs';
 import { demand, same } from '../expect.mjs';
 import { steadily } from '../links.mjs';
+import { TAG, user } from '../responses.mjs';
 
 const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
 
-/** One user, and the conditions of a read. */
+/** Reads of one user, and their conditions. */
 export async function read({ check, skip, call, answers, succeeds, refuses }) {
   await check('an unknown id is 404', async () => refuses(await call('GET', UNKNOWN), 'not_found_error'));
   await check('an id that is not a UUID is 422', async () => {
@@ -22,13 +22,13 @@ export async function read({ check, skip, call, answers, succeeds, refuses }) {
   const path = USERS + known.id;
   const tagged = { etag: TAG };
 
-  await check('a user is read as it is listed, with its version as `ETag`', async () =>
+  await check('a user is the same as in the list, and has its version as `ETag`', async () =>
     steadily(async () => {
       const [listed] = (await call('GET', `${USERS}?ids=${known.id}`)).body;
       succeeds(await call('GET', path), 200, user(listed), tagged);
     }),
   );
-  await check('the id may be in upper case, and the path may have a slash at its end', async () => {
+  await check('the id can be in upper case, and the path can have a trailing slash', async () => {
     for (const other of [USERS + known.id.toUpperCase(), `${path}/`])
       succeeds(await call('GET', other), 200, user({ id: known.id }), tagged);
   });
@@ -40,7 +40,7 @@ export async function read({ check, skip, call, answers, succeeds, refuses }) {
     };
     answers(await call('HEAD', path), { status: 200, headers });
   });
-  await check('`If-None-Match` with the version that the caller has is 304, without a body', async () =>
+  await check('`If-None-Match` with the current version is 304, without a body', async () =>
     steadily(async () => {
       const { etag } = (await call('GET', path)).headers;
       for (const value of [etag, `W/${etag}`, `"x", ${etag}`, '*'])

@@ -1,10 +1,10 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { users } from '../answers.mjs';
+import { users } from '../responses.mjs';
 import { claimsOf } from '../token.mjs';
 
 const LIST = '/api/v1/users/?limit=1';
 
-/** What is not a token that the identity provider has signed is 401, whatever it looks like. */
+/** Any text other than a token of the identity provider is 401. */
 export async function tokens({ check, skip, call, token, succeeds, refuses }) {
   const withHeader = (authorization) => call('GET', LIST, { token: undefined, headers: { authorization } });
 
@@ -31,14 +31,14 @@ export async function tokens({ check, skip, call, token, succeeds, refuses }) {
       refuses(await withHeader(`Bearer ${value}`), 'unauthorized_error');
   });
 
-  if (!claimsOf(token)) return skip('forged tokens are 401', 'the token is no JWT');
+  if (!claimsOf(token)) return skip('forged tokens are 401', 'the token is not a JWT');
   for (const [title, forged] of forgeries(token))
     await check(`${title} is 401`, async () =>
       refuses(await withHeader(`Bearer ${forged}`), 'unauthorized_error'),
     );
 }
 
-/** The real token, changed in ways that its signature does not cover, or that a stranger's covers. */
+/** The real token, changed in parts that its signature does not cover, or that the signature of another key covers. */
 function forgeries(token) {
   const [head, payload, signature] = token.split('.');
   const header = JSON.parse(Buffer.from(head, 'base64url').toString());
@@ -54,7 +54,7 @@ function forgeries(token) {
   };
   return [
     ['a token with another signature', `${head}.${payload}.${otherSignature}`],
-    ['a token with other claims', `${head}.${encoded({ ...claims, sub: 'somebody-else' })}.${signature}`],
+    ['a token with other claims', `${head}.${encoded({ ...claims, sub: 'another-client' })}.${signature}`],
     ['a token that has been prolonged', `${head}.${encoded({ ...claims, exp: 4_000_000_000 })}.${signature}`],
     ['a token without a signature', `${head}.${payload}.`],
     ['a token that says it needs none', `${encoded({ ...header, alg: 'none' })}.${payload}.`],

@@ -1,9 +1,9 @@
-import { ACCEPT_PATCH, user } from '../answers.mjs';
 import { demand, same } from '../expect.mjs';
+import { ACCEPT_PATCH, user } from '../responses.mjs';
 
 const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 
-/** Changing a user: the members that are given, and no others. */
+/** Updates of the given members, and of no others. */
 export async function update({
   check,
   call,
@@ -15,7 +15,7 @@ export async function update({
   refuses,
   demandsIfMatch,
 }) {
-  await check('each member is changed alone, and moves `updated_at` and the version', async () => {
+  await check('each member can be changed alone, which moves `updated_at` and the version', async () => {
     let known = await newUser({ full_name: 'Before' });
     const moved = ledger.address();
     const changes = [{ full_name: 'After' }, { is_active: false }, { email: moved }, { full_name: null }, {}];
@@ -29,13 +29,13 @@ export async function update({
       known = expected;
     }
   });
-  await check('null leaves the email and is_active, and unknown members are ignored', async () => {
+  await check('null does not change the email and is_active, and unknown members are ignored', async () => {
     const { updated_at: _, ...known } = await newUser({ full_name: 'Same' });
     const answer = await patch(known.id, { email: null, is_active: null, id: UNKNOWN, created_at: null });
     const { updated_at } = answer.body;
     succeeds(answer, 200, user({ ...known, updated_at }), { etag: '"2"' });
   });
-  await check('the email may be changed in its case, but not to that of another (409)', async () => {
+  await check('the case of the email can be changed, but the email of another user is 409', async () => {
     const [one, other] = [await newUser(), await newUser()];
     const email = one.email.toUpperCase();
     const answer = await patch(one.id, { email });
@@ -49,7 +49,7 @@ export async function update({
       refuses(await patch(known.id, json), 'validation_error', { errors });
     succeeds(await get(known.id), 200, known, { etag: '"1"' });
   });
-  await check('a merge patch is taken, and another type is 415 with `Accept-Patch`', async () => {
+  await check('a merge patch is accepted, and another type is 415 with `Accept-Patch`', async () => {
     const { id } = await newUser();
     const merge = { 'if-match': '*', 'content-type': 'application/merge-patch+json' };
     same((await patch(id, { full_name: 'Merged' }, merge)).status, 200, 'the status');

@@ -3,9 +3,9 @@ import { nextOf } from '../links.mjs';
 
 const USERS = '/api/v1/users/';
 
-/** A walk by links misses no user and returns no user twice, whatever happens meanwhile. */
+/** A walk by links has every user exactly once, beside writes. */
 export async function walk({ check, call, newUser, patch, remove }) {
-  await check('a user that exists from its beginning to its end occurs exactly once', async () => {
+  await check('a user that exists during the whole walk is in it exactly once', async () => {
     const created = [];
     for (let count = 0; count < 6; count += 1) created.push(await newUser());
     const [first] = created;
@@ -16,7 +16,7 @@ export async function walk({ check, call, newUser, patch, remove }) {
       const answer = await call('GET', target);
       seen.push(...answer.body.map(({ id }) => id));
       target = nextOf(answer);
-      // The one that has just been seen goes, one that has not been changes, and another comes.
+      // The user that was just read is deleted, a later one is changed, and another is created.
       if (pages === 0) await remove(first.id);
       if (pages === 1) await patch(created[4].id, { full_name: 'Changed', is_active: false });
       if (pages === 2) await newUser();

@@ -21,7 +21,7 @@ const GROUPS = [
   ['Writers that race', races],
 ];
 
-/** Runs them; each makes the users that it needs. */
+/** Runs them. Each creates the users that it needs. */
 export async function writes(known, report) {
   const deployment = { ...known, ...actions(known), demandsIfMatch: await demandsIfMatch(known) };
   for (const [title, group] of GROUPS) {
@@ -32,25 +32,25 @@ export async function writes(known, report) {
 
 const USERS = '/api/v1/users/';
 
-/** The requests that many checks make. */
+/** The requests that many checks send. */
 function actions({ call, ledger }) {
   const post = (json, options = {}) => call('POST', USERS, { json, ...options });
   return {
     post,
-    /** A new user, as it was answered. @throws when there is none */
+    /** A new user, as in the response. @throws if it is not created */
     async newUser(fields = {}) {
       const { status, body } = await post({ email: ledger.address(), ...fields });
       if (status !== 201) throw new Error(`no user could be created: ${status} ${JSON.stringify(body)}`);
       return body;
     },
-    /** Has a version by default, so that it works whether or not the deployment requires one. */
+    /** Has a version by default, so that it works with and without SVC_REQUIRE_IF_MATCH. */
     patch: (id, json, headers = { 'if-match': '*' }) => call('PATCH', USERS + id, { json, headers }),
     remove: (id, headers = { 'if-match': '*' }) => call('DELETE', USERS + id, { headers }),
     get: (id) => call('GET', USERS + id),
   };
 }
 
-/** Whether the deployment has SVC_REQUIRE_IF_MATCH; a user need not be there for that. */
+/** Whether the deployment has SVC_REQUIRE_IF_MATCH. This needs no user. */
 async function demandsIfMatch({ call }) {
   const answer = await call('DELETE', `${USERS}00000000-0000-0000-0000-000000000000`).catch(() => ({}));
   return answer.status === 428;

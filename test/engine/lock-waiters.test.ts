@@ -28,11 +28,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** In milliseconds; 0 for none. */
+/** In milliseconds. 0 means no limit. */
 type Limit = { readonly limit: number };
 const limit = sql`(select setting::int from pg_settings where name = 'lock_timeout')`;
 
-/** The limit on the wait, of a statement that needs the table. */
+/** The lock timeout of a statement that needs the table. */
 const needing = (kind: Kind) =>
   prepare<Record<string, never>, Limit>(
     opened.statements,
@@ -41,7 +41,7 @@ const needing = (kind: Kind) =>
     kind,
   );
 
-test('short statements wait for a kept lock in turns, for a little longer each time', async () => {
+test('short statements wait for a held lock in turns, a little longer each time', async () => {
   const read = needing('list');
   const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
   const waiting = Array.from({ length: 5 }, () => read({}));
@@ -54,14 +54,14 @@ test('short statements wait for a kept lock in turns, for a little longer each t
   expect(rows.map((row) => row.limit)).toEqual(Array(5).fill(200));
 });
 
-test('no connection keeps the limit of such a wait', async () => {
+test('no connection keeps the lock timeout of such a wait', async () => {
   const read = needing('single');
   const five = await Promise.all(Array.from({ length: 5 }, () => read({})));
 
   expect(five.flat()).toEqual(Array(5).fill({ limit: 0, count: '0' }));
 });
 
-test('whose turn does not come fails for the lock that he has waited for', async () => {
+test('a statement that has no turn fails with the lock timeout of its last wait', async () => {
   const read = needing('list');
   const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
   const faults = await Promise.all(Array.from({ length: 12 }, () => read({}).catch((fault) => fault)));
@@ -71,7 +71,7 @@ test('whose turn does not come fails for the lock that he has waited for', async
   await untilUnderWay(0, database);
 });
 
-test('a connection that such a wait has left is used at once', async () => {
+test('a connection is used again at once after such a wait', async () => {
   const few = openDatabase(
     readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_POOL_SIZE: '4' }).postgres,
   );

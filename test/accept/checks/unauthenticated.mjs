@@ -1,16 +1,16 @@
-import { ACCEPT_PATCH } from '../answers.mjs';
+import { ACCEPT_PATCH } from '../responses.mjs';
 import { methods } from './probes.mjs';
 
 const USERS = '/api/v1/users/';
-const SOMEBODY = `${USERS}00000000-0000-0000-0000-000000000000`;
+const UNKNOWN_USER = `${USERS}00000000-0000-0000-0000-000000000000`;
 
-/** Who has no token learns nothing but 401; and which methods there are. */
-export async function strangers({ check, call, answers, refuses, profile }) {
-  const reads = [USERS, SOMEBODY, `${USERS}changes`, `${SOMEBODY}/changes`];
+/** Requests without a token: 401, except for OPTIONS. */
+export async function unauthenticated({ check, call, answers, refuses, profile }) {
+  const reads = [USERS, UNKNOWN_USER, `${USERS}changes`, `${UNKNOWN_USER}/changes`];
   await check('every read without a token is 401', async () => {
     for (const path of reads) refuses(await call('GET', path), 'unauthorized_error');
   });
-  await check('HEAD of it, too', async () => {
+  await check('HEAD without a token is 401, too', async () => {
     const answer = await call('HEAD', USERS);
     answers(answer, { status: 401, headers: { 'www-authenticate': 'Bearer', 'cache-control': 'no-store' } });
   });
@@ -23,17 +23,17 @@ export async function strangers({ check, call, answers, refuses, profile }) {
       for (const [method, path] of [
         ['POST', USERS],
         ['POST', `${USERS}batch`],
-        ['PATCH', SOMEBODY],
-        ['DELETE', SOMEBODY],
+        ['PATCH', UNKNOWN_USER],
+        ['DELETE', UNKNOWN_USER],
       ])
         refuses(await call(method, path, { body: '{"email":' }), 'unauthorized_error');
     });
 
-  await check('OPTIONS lists the methods of the users, and what PATCH takes', async () => {
+  await check('OPTIONS lists the methods of the users, and the media types of PATCH', async () => {
     const ofAll = await call('OPTIONS', USERS);
     answers(ofAll, { status: 204, headers: { allow: methods('GET', 'HEAD', 'POST', 'OPTIONS') } });
     const allow = methods('GET', 'HEAD', 'PATCH', 'DELETE', 'OPTIONS');
-    const ofOne = await call('OPTIONS', SOMEBODY);
-    answers(ofOne, { status: 204, headers: { allow, 'accept-patch': ACCEPT_PATCH } });
+    const ofUser = await call('OPTIONS', UNKNOWN_USER);
+    answers(ofUser, { status: 204, headers: { allow, 'accept-patch': ACCEPT_PATCH } });
   });
 }

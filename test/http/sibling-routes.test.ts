@@ -3,9 +3,9 @@ import { endpoints } from '../../handlers/index.ts';
 import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { updateUser } from '../../handlers/users/update.ts';
-import { type Answer, answerOfResult, refusal } from '../stage/answers.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { refusal, responseFromResult, type ServiceResponse } from '../stage/responses.ts';
 
 const BATCH = '/api/v1/users/batch';
 
@@ -17,13 +17,15 @@ beforeAll(async () => {
 
 afterAll(() => stage.stop());
 
-/** The answer to the event of this name, as API Gateway hands it over for another path. */
-async function callAt(rawPath: string, name: string, endpoint: typeof getUser): Promise<Answer> {
+/** The response of a function to the event of this name, with another path. */
+async function callAt(rawPath: string, name: string, endpoint: typeof getUser): Promise<ServiceResponse> {
   const event = await eventOf(name, { token: 'none' });
-  return answerOfResult(await endpoint.bind(stage.service)({ ...event, rawPath, pathParameters: undefined }));
+  return responseFromResult(
+    await endpoint.bind(stage.service)({ ...event, rawPath, pathParameters: undefined }),
+  );
 }
 
-describe('what a gateway takes for a user is refused as the path that it is: 405, before the token', () => {
+describe('a function of a user that a gateway calls for a path beside it responds 405 before the token:', () => {
   test.each([
     ['getUser', getUser, BATCH],
     ['getUser-head', getUser, BATCH],
@@ -45,7 +47,7 @@ describe('what a gateway takes for a user is refused as the path that it is: 405
     });
   });
 
-  test('the changes as well, with their own methods', async () => {
+  test('the changes, with their own methods', async () => {
     expect(await callAt('/api/v1/users/changes', 'getUser', getUser)).toEqual(
       refusal('method_not_allowed_error', '/api/v1/users/changes', {
         headers: { allow: 'GET, HEAD, OPTIONS' },
@@ -53,7 +55,7 @@ describe('what a gateway takes for a user is refused as the path that it is: 405
     );
   });
 
-  test('and all else is for the function itself', async () => {
+  test('but not for any other path', async () => {
     for (const path of [`${BATCH}x`, '/api/v1/users/BATCH', '/api/v1/users/constructor']) {
       expect((await callAt(path, 'getUser', getUser)).status).toBe(401);
     }
@@ -61,7 +63,7 @@ describe('what a gateway takes for a user is refused as the path that it is: 405
   });
 });
 
-test('a path that ends in a parameter knows all its siblings, and their methods', () => {
+test('a path that ends in a parameter has all its sibling routes with their methods', () => {
   const routes = endpoints.map(({ route }) => route);
   const beside = (path: string) => {
     const [, parent = ''] = /^(.*\/)\{\w+\}$/.exec(path) ?? [];

@@ -35,7 +35,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Takes until `release()`, for however many ids at once. */
+/** Takes until `release()`, for any number of ids at once. */
 function holding(kind: 'batched-read' | 'batched-write') {
   const hold = prepare<{ ids: readonly [string] }, { id: string }>(
     opened.statements,
@@ -53,35 +53,35 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => i
 const waitedFor = (count: number) =>
   until(`${count} wait`, () => opened.connections().waitedFor === count, { every: 1 });
 
-describe('among those that wait for a connection', () => {
-  test('are lookups that gather while one is on its way', async () => {
+describe('statements that wait for a connection include', () => {
+  test('reads that are batched during a statement in progress', async () => {
     const hold = holding('batched-read');
     const first = hold(0);
     await untilUnderWay(1, database);
-    const gathered = numbers(5).map((number) => hold(number + 1));
+    const batched = numbers(5).map((number) => hold(number + 1));
 
     expect(opened.connections()).toMatchObject({ waitedFor: 5 });
     await release();
-    expect(await Promise.all([first, ...gathered])).toEqual(
+    expect(await Promise.all([first, ...batched])).toEqual(
       numbers(6).map((number) => [{ id: idOf(number) }]),
     );
     expect(opened.connections()).toMatchObject({ waitedFor: 0 });
   });
 
-  test('are writes that gather while all connections for writes have one', async () => {
+  test('writes that are batched while all connections for writes are in use', async () => {
     const hold = holding('batched-write');
     const sent: Promise<unknown>[] = [];
     for (const number of numbers(3)) {
       sent.push(hold(number));
       await waitedFor(0);
     }
-    const gathered = numbers(5).map((number) => hold(number + 3));
-    // Time enough to be sent, if they were.
+    const batched = numbers(5).map((number) => hold(number + 3));
+    // Enough time to be sent.
     await inDatabase(database, 'SELECT');
 
     expect(opened.connections()).toMatchObject({ waitedFor: 5 });
     await release();
-    expect(await Promise.all([...sent, ...gathered])).toEqual(
+    expect(await Promise.all([...sent, ...batched])).toEqual(
       numbers(8).map((number) => [{ id: idOf(number) }]),
     );
     expect(opened.connections()).toMatchObject({ waitedFor: 0 });

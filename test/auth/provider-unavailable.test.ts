@@ -12,8 +12,8 @@ async function start(onTestFinished: OnTestFinished, options?: Parameters<typeof
 
 const unknownKey = { kid: 'unknown' };
 
-describe('while the provider is away', () => {
-  /** A clock that stands until it is set, and with it the pauses. */
+describe('while the identity provider is unavailable', () => {
+  /** A clock that moves only when it is set, and with it the timers. */
   async function startWithClock(onTestFinished: OnTestFinished) {
     let time = 1_800_000_000_000;
     const verifier = await start(onTestFinished, { now: () => time });
@@ -25,7 +25,7 @@ describe('while the provider is away', () => {
     };
   }
 
-  test('a token that cannot be judged is 503, and the pauses between two fetches grow', async ({
+  test('a token with no keys to verify it is 503, and the pauses between two fetches grow', async ({
     expect,
     onTestFinished,
   }) => {
@@ -50,7 +50,7 @@ describe('while the provider is away', () => {
     expect(pauses.at(-1)).toBeGreaterThanOrEqual(8);
   });
 
-  test('a token with an unknown key is 503 after a good start, too, and one with a known key accepted', async ({
+  test('a token with an unknown key is 503 also after a successful start, and one with a known key is accepted', async ({
     expect,
     onTestFinished,
   }) => {
@@ -65,7 +65,7 @@ describe('while the provider is away', () => {
     expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
   });
 
-  test('the last good set goes on working for 24 hours, and then is 503', async ({
+  test('the last good key set is used for 24 hours, and then tokens are 503', async ({
     expect,
     onTestFinished,
   }) => {
@@ -86,7 +86,7 @@ describe('while the provider is away', () => {
     expect(await judge(token)).toBe(200);
   });
 
-  test('valid tokens are accepted without a wait, however long the provider takes', async ({
+  test('valid tokens are accepted at once, also if the provider responds slowly', async ({
     expect,
     onTestFinished,
   }) => {
@@ -108,7 +108,7 @@ describe('while the provider is away', () => {
     expect(longest).toBeLessThan(1500);
   });
 
-  test('the service recovers by itself once the provider is back', async ({ expect, onTestFinished }) => {
+  test('the service recovers by itself with the provider', async ({ expect, onTestFinished }) => {
     const { issuer, keySet, judge, untilJudged } = await start(onTestFinished);
     const token = await issuer.sign();
     await issuer.stop();
@@ -120,7 +120,7 @@ describe('while the provider is away', () => {
   });
 });
 
-test('a token whose key was being fetched when the key set was stopped cannot be judged', async ({
+test('a token whose key is being fetched when the key set is stopped cannot be verified', async ({
   expect,
   onTestFinished,
 }) => {
@@ -136,7 +136,7 @@ test('a token whose key was being fetched when the key set was stopped cannot be
   expect(await judging).toBe(503);
 });
 
-test('a stopped key set fetches no more', async ({ expect, onTestFinished }) => {
+test('a stopped key set sends no more fetches', async ({ expect, onTestFinished }) => {
   const { issuer, keySet, judge } = await start(onTestFinished, { refreshEvery: 100 });
   keySet.start();
   await judge(await issuer.sign());

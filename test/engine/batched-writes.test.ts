@@ -37,7 +37,7 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => i
 const idOf = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
 
-/** Adds to the note of an id, or begins one; takes as many seconds as are given. */
+/** Appends to the note of an id, or creates it. Takes the given number of seconds. */
 function writingNotes(seconds = 0) {
   const write = prepare<{ id: readonly [string]; note: readonly [string] }, { id: string; note: string }>(
     opened.statements,
@@ -55,30 +55,30 @@ function writingNotes(seconds = 0) {
 
 const written = (number: number, note: string) => [{ id: idOf(number), note }];
 
-/** How each ended: what it resolved with, or the problem or fault that it was refused with. */
-async function endsOf(answers: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
-  const settled = await Promise.allSettled(answers);
+/** The outcome of each: its result, or the problem or fault of its refusal. */
+async function endsOf(responses: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(responses);
   return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
 }
 
-describe('writes', () => {
-  test('that come together are one statement, and each has its own answer', async () => {
+describe('batched writes', () => {
+  test('are one statement if they arrive together, and each has its own result', async () => {
     const write = writingNotes();
-    const answers = await Promise.all(numbers(50).map((number) => write(number, `note ${number}`)));
+    const responses = await Promise.all(numbers(50).map((number) => write(number, `note ${number}`)));
     const [{ statements } = {}] = await admin.query(
       'SELECT count(DISTINCT transaction)::int AS statements FROM notes',
     );
 
-    expect(answers).toEqual(numbers(50).map((number) => written(number, `note ${number}`)));
+    expect(responses).toEqual(numbers(50).map((number) => written(number, `note ${number}`)));
     expect(statements).toBe(1);
   });
 
-  test('of one id are carried out one after another, in the order in which they came', async () => {
+  test('of one id are carried out one after another, in the order of arrival', async () => {
     const write = writingNotes();
-    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((letter) => write(1, letter)));
+    const responses = await Promise.all(['a', 'b', 'c', 'd'].map((letter) => write(1, letter)));
     const rows = await admin.query('SELECT id, note, writes FROM notes');
 
-    expect(answers).toEqual(['a', 'ab', 'abc', 'abcd'].map((note) => written(1, note)));
+    expect(responses).toEqual(['a', 'ab', 'abc', 'abcd'].map((note) => written(1, note)));
     expect(rows).toEqual([{ id: idOf(1), note: 'abcd', writes: 4 }]);
   });
 
@@ -90,7 +90,7 @@ describe('writes', () => {
     expect(rows).toEqual([1, 3, 7, 9].map((number) => ({ id: idOf(number) })));
   });
 
-  test('are sent in parts, and one by one, when together they fail, so that only those at fault fail', async () => {
+  test('that fail together are sent in parts and one by one, and only those with a fault fail', async () => {
     const write = writingNotes();
     const notes = numbers(50).map((number) => (number % 20 === 4 ? 'bad' : `note ${number}`));
     const ended = await endsOf(notes.map((note, number) => write(number, note)));
@@ -102,7 +102,7 @@ describe('writes', () => {
     );
   });
 
-  test('do not wait for one that waits for a lock, which goes on when it has it', async () => {
+  test('do not wait for a write that waits for a lock, which follows when it has the lock', async () => {
     const write = writingNotes();
     await write(0, 'before');
     const other = await administer(database.name);
@@ -119,7 +119,7 @@ describe('writes', () => {
     expect(await waiting).toEqual(written(0, 'meanwhile, after'));
   });
 
-  test('go past a statement that is late', async () => {
+  test('overtake a late statement', async () => {
     const [slow, write] = [writingNotes(0.3), writingNotes()];
     const ended: string[] = [];
     const first = slow(0, 'slow').then(() => ended.push('first'));
@@ -134,14 +134,14 @@ describe('writes', () => {
     await Promise.all([first, second, ...others]);
 
     expect(ended.slice(0, 20)).toEqual(others.map(() => 'other'));
-    // In transactions of their own, of which the second began before the first had ended.
+    // In transactions of their own. The second one began before the first one ended.
     const [{ apart } = {}] = await admin.query(
       `SELECT count(DISTINCT transaction)::int AS apart FROM notes WHERE note = 'slow'`,
     );
     expect(apart).toBe(2);
   });
 
-  test('are 503 when their connection dies, and are never sent again', async () => {
+  test('are 503 if their connection dies, and are never sent again', async () => {
     const write = writingNotes(0.3);
     const ended = endsOf(numbers(50).map((number) => write(number, 'once')));
     await until('it runs', async () => {
@@ -157,7 +157,7 @@ describe('writes', () => {
     expect(await writingNotes()(1, 'again')).toEqual(written(1, 'again'));
   });
 
-  test('of which one is given up are carried out, and answered to the others', async () => {
+  test('are carried out for the others after the request of one reached its limit', async () => {
     const write = writingNotes(0.4);
     const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 100 }, () =>
       write(1, 'given up'),
@@ -168,7 +168,7 @@ describe('writes', () => {
     expect(await other).toEqual(written(2, 'waited for'));
   });
 
-  test('of which one is given up before they are sent in parts are carried out without it', async () => {
+  test('are sent in parts without a write whose request reached its limit', async () => {
     const write = writingNotes();
     await write(0, 'before');
     const other = await administer(database.name);
@@ -188,8 +188,8 @@ describe('writes', () => {
     expect(await admin.query(`SELECT FROM notes WHERE id = '${idOf(1)}'`)).toEqual([]);
   });
 
-  test('that fail together when no time is left to find the one at fault are 503', async () => {
-    // The fault comes a moment after the time is up, and most often before the writes are given up.
+  test('that fail together are 503 if the time limit leaves no time to find the faulty one', async () => {
+    // The fault arrives just after the time limit, and usually before the requests are refused.
     const write = writingNotes(0.11);
     const rounds = numbers(20).map(async (round) => {
       await sleep(round * 7);
@@ -202,17 +202,17 @@ describe('writes', () => {
     expect(await Promise.all(rounds)).toEqual(rounds.map(() => unavailable));
   });
 
-  test('that a conflict of transactions has undone are sent again', async () => {
+  test('that a transaction conflict has rolled back are sent again', async () => {
     await admin.query(`CREATE SEQUENCE attempts;
       CREATE FUNCTION refuse_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF nextval('attempts') = 1 THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF; RETURN NEW; END $$;
       CREATE TRIGGER refuse_first BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION refuse_first()`);
     const before = opened.statements.retried.serialization_failure;
     const write = writingNotes();
-    const answers = await Promise.all(numbers(5).map((number) => write(number, 'once')));
+    const responses = await Promise.all(numbers(5).map((number) => write(number, 'once')));
     await admin.query('DROP TRIGGER refuse_first ON notes');
 
-    expect(answers).toEqual(numbers(5).map((number) => written(number, 'once')));
+    expect(responses).toEqual(numbers(5).map((number) => written(number, 'once')));
     expect(opened.statements.retried.serialization_failure - before).toBe(5);
     expect(await admin.query('SELECT DISTINCT writes FROM notes')).toEqual([{ writes: 1 }]);
   });

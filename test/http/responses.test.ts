@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import {
-  answerOf,
   forbidden,
   freshAddress,
   options,
   probe,
+  readResponse,
   refusal,
   success,
   TIMESTAMP,
   type UserBody,
   user,
-} from '../stage/answers.ts';
+} from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const USERS = '/api/v1/users/';
@@ -25,18 +25,18 @@ const callAs = async (role: string, method: string, path: string, body?: unknown
   return call(method, path, body, { headers });
 };
 
-describe('the users', () => {
-  test('a create answers 201 with the user, Location and ETag', async () => {
+describe('users', () => {
+  test('a create is 201 with the user, Location and ETag', async () => {
     const email = freshAddress();
 
-    const answer = await call('POST', USERS, { email });
-    const { id, created_at } = answer.body as UserBody;
+    const response = await call('POST', USERS, { email });
+    const { id, created_at } = response.body as UserBody;
 
     const created = user({ email, updated_at: created_at });
-    expect(answer).toEqual(success(201, created, { location: USERS + id, etag: '"1"' }));
+    expect(response).toEqual(success(201, created, { location: USERS + id, etag: '"1"' }));
   });
 
-  test('a full_name of null or "" is kept as given', async () => {
+  test('a full_name of null or "" is stored as given', async () => {
     const bodies = [
       await call('POST', USERS, { email: freshAddress(), full_name: null }),
       await call('POST', USERS, { email: freshAddress(), full_name: '' }),
@@ -45,42 +45,42 @@ describe('the users', () => {
     expect(bodies).toMatchObject([{ full_name: null }, { full_name: '' }]);
   });
 
-  test('a user is read back as it was answered', async () => {
+  test('a read returns the user that the create returned', async () => {
     const given = await createUser({ full_name: 'Ada Lovelace' });
 
     expect(await call('GET', USERS + given.id)).toEqual(success(200, given, { etag: '"1"' }));
   });
 
-  test('an update answers 200 with the updated user and a new ETag', async () => {
+  test('an update is 200 with the updated user and a new ETag', async () => {
     const given = await createUser();
 
-    const answer = await call('PATCH', USERS + given.id, { full_name: 'Ada', is_active: false });
+    const response = await call('PATCH', USERS + given.id, { full_name: 'Ada', is_active: false });
 
     const updated_at = expect.stringMatching(TIMESTAMP);
     const updated = { ...given, full_name: 'Ada', is_active: false, updated_at };
-    expect(answer).toEqual(success(200, updated, { etag: '"2"' }));
-    expect(await call('GET', USERS + given.id)).toEqual(success(200, answer.body, { etag: '"2"' }));
+    expect(response).toEqual(success(200, updated, { etag: '"2"' }));
+    expect(await call('GET', USERS + given.id)).toEqual(success(200, response.body, { etag: '"2"' }));
   });
 
-  test('a delete answers 204 without content, and then 404', async () => {
+  test('a delete is 204 without content, and the user is then 404', async () => {
     const { id } = await createUser();
 
     expect(await call('DELETE', USERS + id)).toEqual(success(204, ''));
     expect(await call('DELETE', USERS + id)).toEqual(refusal('not_found_error', USERS + id));
   });
 
-  test('times are UTC with milliseconds, and those of the creation', async () => {
+  test('times are UTC with milliseconds, and equal those of the create', async () => {
     const before = Date.now();
     const { created_at, updated_at } = await createUser();
 
     expect(created_at).toMatch(TIMESTAMP);
     expect(updated_at).toBe(created_at);
-    // The database may be on another machine, whose clock is not ours.
+    // PostgreSQL may run on another machine with another clock.
     expect(Math.abs(Date.parse(created_at) - before)).toBeLessThan(60_000);
   });
 });
 
-test('the columns keep the same precision as the answers', async () => {
+test('the columns have the same precision as the responses', async () => {
   const { id } = await createUser();
   const changed = (await call('PATCH', USERS + id, {})).body as UserBody;
   const admin = await administer(service.database.name);
@@ -93,14 +93,14 @@ test('the columns keep the same precision as the answers', async () => {
 });
 
 describe('an id', () => {
-  test('is read in either case', async () => {
+  test('is valid in either case', async () => {
     const given = await createUser();
 
     expect((await call('GET', USERS + given.id.toUpperCase())).body).toEqual(given);
   });
 
   test.each([UNKNOWN, 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000'])(
-    'of any version may be asked for, and is 404 when unknown: %s',
+    'of any UUID version is valid, and 404 if no user has it: %s',
     async (id) => {
       expect(await call('GET', USERS + id)).toEqual(refusal('not_found_error', USERS + id));
       expect(await call('PATCH', USERS + id, {})).toEqual(refusal('not_found_error', USERS + id));
@@ -123,7 +123,7 @@ describe('an id', () => {
     "1'%20OR%20'1'='1",
     '%F0%9F%8C%8D',
     'x'.repeat(4000),
-  ])('of another form is 422: %s', async (id) => {
+  ])('in another form is 422: %s', async (id) => {
     const expected = refusal('validation_error', USERS + id, { errors: ['user_id'] });
 
     expect(await call('GET', USERS + id)).toEqual(expected);
@@ -133,7 +133,7 @@ describe('an id', () => {
 });
 
 describe('the roles', () => {
-  test('users.read alone is 403 on creation, update and deletion', async () => {
+  test('users.read is 403 on create, update and delete', async () => {
     const { id } = await createUser();
     const denied = (instance: string) => forbidden('users.write', instance);
 
@@ -142,7 +142,7 @@ describe('the roles', () => {
     expect(await callAs('users.read', 'DELETE', USERS + id)).toEqual(denied(USERS + id));
   });
 
-  test('users.write alone is 403 on reading', async () => {
+  test('users.write is 403 on reads', async () => {
     const { id } = await createUser();
 
     expect(await callAs('users.write', 'GET', USERS)).toEqual(forbidden('users.read', USERS));
@@ -152,7 +152,7 @@ describe('the roles', () => {
   test('api.superuser is accepted on every route', async () => {
     const created = await callAs('api.superuser', 'POST', USERS, { email: freshAddress() });
     const path = USERS + (created.body as UserBody).id;
-    const answers = [
+    const responses = [
       created,
       await callAs('api.superuser', 'GET', USERS),
       await callAs('api.superuser', 'GET', path),
@@ -160,13 +160,13 @@ describe('the roles', () => {
       await callAs('api.superuser', 'DELETE', path),
     ];
 
-    expect(answers.map(({ status }) => status)).toEqual([201, 200, 200, 200, 204]);
+    expect(responses.map(({ status }) => status)).toEqual([201, 200, 200, 200, 204]);
   });
 });
 
-describe('without a token', () => {
+describe('a request without a token', () => {
   const ask = async (method: string, path: string) =>
-    answerOf(await fetch(`${service.url}${path}`, { method }));
+    readResponse(await fetch(`${service.url}${path}`, { method }));
 
   test.each([
     ['POST', USERS],
@@ -178,23 +178,23 @@ describe('without a token', () => {
     expect(await ask(method, path)).toEqual(refusal('unauthorized_error', path));
   });
 
-  test('the probes answer', async () => {
+  test('to a probe is accepted', async () => {
     expect(await ask('GET', '/health')).toEqual(probe('healthy'));
     expect(await ask('GET', '/ready')).toEqual(probe('ready'));
   });
 
-  test('OPTIONS answers', async () => {
+  test('with OPTIONS is accepted', async () => {
     expect(await ask('OPTIONS', USERS)).toEqual(options('POST, GET, HEAD, OPTIONS'));
   });
 });
 
-test('the documentation does not exist in production', async () => {
+test('the documentation is 404 in production', async () => {
   for (const path of ['/docs', '/redoc', '/openapi.json']) {
     expect(await call('GET', path)).toEqual(refusal('not_found_error', path));
   }
 });
 
-test("a conflict tells nothing of the other caller's user", async () => {
+test('a conflict reveals nothing about the user of another caller', async () => {
   const { id, email, full_name } = await createUser({
     email: 'Secret.Person@Example.com',
     full_name: 'S. P.',

@@ -2,9 +2,9 @@ import { closeSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { type Answer, answerOf, freshAddress, probe, refusal } from '../stage/answers.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { freshAddress, probe, readResponse, refusal, type ServiceResponse } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -13,14 +13,14 @@ import { until } from '../stage/until.ts';
 const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 
-/** The answer to a request, and the milliseconds that it took. */
-async function timed(asking: Promise<Answer>) {
+/** The response to a request, and its duration in milliseconds. */
+async function timed(asking: Promise<ServiceResponse>) {
   const start = performance.now();
-  const answer = await asking;
-  return { answer, milliseconds: performance.now() - start };
+  const response = await asking;
+  return { response, milliseconds: performance.now() - start };
 }
 
-describe('while PostgreSQL is away', () => {
+describe('while PostgreSQL is unavailable', () => {
   let proxy: Awaited<ReturnType<typeof startProxy>>;
 
   beforeAll(async () => {
@@ -37,20 +37,20 @@ describe('while PostgreSQL is away', () => {
   }));
   const { call } = service;
 
-  // The longest that the service itself waits is 4.25 seconds.
+  // The longest wait of the service itself is 4.25 seconds.
   test.each([
     ['refuses connections', () => proxy.refuse()],
     ['cuts connections', async () => proxy.reset()],
-    ['answers nothing', async () => proxy.stall()],
+    ['never responds', async () => proxy.stall()],
   ])(
     'because it %s: /health 200, /ready 503 within a second, operations 503, recovery by itself',
     async (_case, depart) => {
-      // Idle connections of the pool are among those that are lost.
+      // Idle connections of the pool are among the lost ones.
       expect((await call('POST', USERS, { email: freshAddress() })).status).toBe(201);
       await depart();
 
-      const { answer, milliseconds } = await timed(call('GET', '/ready'));
-      expect(answer).toEqual(refusal('service_unavailable_error', '/ready'));
+      const { response, milliseconds } = await timed(call('GET', '/ready'));
+      expect(response).toEqual(refusal('service_unavailable_error', '/ready'));
       expect(milliseconds).toBeLessThan(2000);
       expect(await call('GET', '/health')).toEqual(probe('healthy'));
 
@@ -61,7 +61,7 @@ describe('while PostgreSQL is away', () => {
         timed(call('PATCH', UNKNOWN, {})),
         timed(call('DELETE', UNKNOWN)),
       ]);
-      expect(operations.map((operation) => operation.answer)).toEqual(
+      expect(operations.map((operation) => operation.response)).toEqual(
         [USERS, USERS, UNKNOWN, UNKNOWN, UNKNOWN].map((path) => refusal('service_unavailable_error', path)),
       );
       expect(Math.max(...operations.map((operation) => operation.milliseconds))).toBeLessThan(6000);
@@ -75,22 +75,22 @@ describe('while PostgreSQL is away', () => {
         },
         { seconds: 5 },
       );
-      const answers = await Promise.all(Array.from({ length: 100 }, () => call('GET', `${USERS}?limit=1`)));
-      expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
+      const responses = await Promise.all(Array.from({ length: 100 }, () => call('GET', `${USERS}?limit=1`)));
+      expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
     },
   );
 
-  test('a caller without a valid token is 401 all the same, and one without the role 403', async () => {
+  test('a caller without a valid token is 401, and one without the role 403', async () => {
     const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
     await proxy.refuse();
-    const nobody = await fetch(`${service.url}${USERS}`);
+    const anonymous = await fetch(`${service.url}${USERS}`);
     const lacking = await call('POST', USERS, {}, { headers: { authorization: reader } });
     await proxy.pass();
 
-    expect([nobody.status, lacking.status]).toEqual([401, 403]);
+    expect([anonymous.status, lacking.status]).toEqual([401, 403]);
   });
 
-  test('the refusals are errors in the log, with their cause and without a value', async () => {
+  test('the refusals are errors in the log, with their cause and without values', async () => {
     const events = await service.events();
 
     const refused = events.filter(({ path, status_code }) => path === USERS && status_code === 503);
@@ -106,7 +106,7 @@ describe('while PostgreSQL is away', () => {
   });
 });
 
-test('the service starts while PostgreSQL is away, and is ready once it is there', async () => {
+test('the service starts while PostgreSQL is unavailable, and becomes ready when it is available', async () => {
   const [database, issuer, proxy] = await Promise.all([
     createDatabase(),
     startIssuer(),
@@ -119,7 +119,7 @@ test('the service starts while PostgreSQL is away, and is ready once it is there
     logTo: log,
   });
   const headers = { authorization: `Bearer ${await issuer.sign()}` };
-  const ask = async (path: string) => answerOf(await fetch(`${host.url}${path}`, { headers }));
+  const ask = async (path: string) => readResponse(await fetch(`${host.url}${path}`, { headers }));
 
   expect(await ask('/health')).toEqual(probe('healthy'));
   expect(await ask('/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
@@ -131,7 +131,7 @@ test('the service starts while PostgreSQL is away, and is ready once it is there
     statuses.add((await ask(USERS)).status);
     return (await ask('/ready')).status === 200;
   });
-  // Between PostgreSQL and its tables, too, the answer is: not yet.
+  // The service is also not ready between PostgreSQL and its tables.
   expect([200, 503]).toEqual(expect.arrayContaining([...statuses]));
   expect(await ask('/ready')).toEqual(probe('ready'));
   expect(await ask(USERS)).toMatchObject({ status: 200, body: [] });

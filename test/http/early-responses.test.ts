@@ -14,10 +14,10 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-describe('a client that sends a large body on a connection that closes reads', () => {
+describe('a client that sends a large body on a closing connection reads', () => {
   const body = Buffer.alloc(8_000_000, 'x');
 
-  /** Sends all of the body at once, whatever comes back meanwhile. */
+  /** Sends the whole body at once, without reading. */
   async function statusOf(headers: Readonly<Record<string, string | number>>): Promise<number | undefined> {
     const sent = request(service.url + USERS, {
       method: 'POST',
@@ -52,7 +52,7 @@ describe('a client that sends a large body on a connection that closes reads', (
   });
 });
 
-test('a client that breaks off its body after its answer is not kept waiting for the end', async () => {
+test('a client that stops its body after the response does not wait for the end of the connection', async () => {
   const connection = await connectTo(service.url);
   const fields = [
     ['Host', 'localhost'],
@@ -69,7 +69,7 @@ test('a client that breaks off its body after its answer is not kept waiting for
   expect(performance.now() - begun).toBeLessThan(3000);
 });
 
-test('a client that sends on behind what the parser refused is not reset before it has read its answer', async () => {
+test('a client that sends more after a parser refusal can read its response before the connection ends', async () => {
   for (let times = 0; times < 5; times += 1) {
     const connection = await connectTo(service.url);
     const head = [['Host', 'localhost']] as const;
@@ -81,7 +81,7 @@ test('a client that sends on behind what the parser refused is not reset before 
   }
 });
 
-test('a client that has said that it sends no more is answered', async () => {
+test('a client that has ended its side gets its response', async () => {
   const body = JSON.stringify({ email: 'half@example.com' });
   const fields = [
     ['Host', 'localhost'],

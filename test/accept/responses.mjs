@@ -1,6 +1,6 @@
 import { anything, differences, Mismatch } from './expect.mjs';
 
-/** The refusals of the API: code -> status and title. */
+/** The refusals of the API: code, status and title. */
 const REFUSALS = {
   unauthorized_error: [401, 'Unauthorized'],
   forbidden_error: [403, 'Forbidden'],
@@ -22,13 +22,13 @@ export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const TAG = /^"[1-9]\d*"$/;
 export const ACCEPT_PATCH = 'application/json, application/merge-patch+json';
 
-/** What must not be found in a refusal: the inside of the service. */
+/** Internal details of the service, which must not be in a refusal. */
 const INSIDE =
   /\b(select|insert into|delete from|node_modules|postgres|ECONN\w+|SQLSTATE)\b|\bat .*:\d+:\d+/i;
 
 export const text = anything('‹some text›', (value) => typeof value === 'string' && value !== '');
 
-/** A user as it is answered; `fields` are known. */
+/** A user as in a response. `fields` are known. */
 export const user = (fields = {}) => ({
   id: UUID,
   email: text,
@@ -39,18 +39,18 @@ export const user = (fields = {}) => ({
   ...fields,
 });
 
-/** A whole list of users. */
+/** A list of complete users. */
 export const users = anything(
   '‹a list of whole users›',
   (value) => Array.isArray(value) && value.every((one) => differences(one, user()).length === 0),
 );
 
 /**
- * The checks of whole answers. Every response, whatever it says, has a request ID (the one sent, else a new UUID),
+ * The checks of complete responses. Every response has a request ID (that of the request, otherwise a new UUID),
  * `X-Content-Type-Options: nosniff`, and nothing of the token.
  */
 export function createAnswers({ base, requestIdHeader }) {
-  /** @throws {Mismatch} unless the answer has this status, these headers and this body */
+  /** @throws {Mismatch} unless the response has this status, these headers and this body */
   function answers(answer, { status, headers = {}, body }) {
     const isBodiless = answer.method === 'HEAD' || status === 204 || status === 304;
     const found = [
@@ -76,14 +76,14 @@ export function createAnswers({ base, requestIdHeader }) {
     return found;
   }
 
-  /** A user operation that went well. */
+  /** A successful user operation. */
   function succeeds(answer, status, body, headers = {}) {
     const type = status === 204 || status === 304 ? undefined : 'application/json; charset=utf-8';
     const usual = { 'content-type': type, 'cache-control': status === 204 ? anyText : 'private, no-cache' };
     return answers(answer, { status, headers: { ...usual, ...headers }, body });
   }
 
-  /** A refusal: the whole problem document, and the headers that belong to it. */
+  /** A refusal: the complete problem document, and the headers that belong to it. */
   function refuses(answer, code, { headers = {}, errors, detail } = {}) {
     const [status, title] = REFUSALS[code];
     const isBare = code === 'unauthorized_error' || code === 'forbidden_error';
@@ -112,7 +112,7 @@ const discreet = anything(
   (value) => typeof value === 'string' && value !== '' && !INSIDE.test(value),
 );
 
-/** The places of the faults, in any order, each once or more: pointers (`#…`), header fields (`A…`) and parameters. */
+/** The places of the faults in any order, each once or more: pointers (`#…`), header fields (`A…`) and parameters. */
 function faults(places) {
   const expected = places.map(placeOf).sort();
   return anything(`‹the faults ${expected.join(', ')}, each with a detail›`, (value) => {

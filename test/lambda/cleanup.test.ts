@@ -17,7 +17,7 @@ afterAll(async () => {
   await stage.stop();
 });
 
-test('the scheduled function deletes what is kept no longer', async () => {
+test('the scheduled function deletes expired rows', async () => {
   await administrator.query(`
     INSERT INTO idempotency_keys (key, request, user_ids, created_at)
     SELECT decode(lpad(to_hex(n), 8, '0'), 'hex'), '', '{}', now() - n * interval '1 hour'

@@ -24,7 +24,7 @@ afterAll(() => attacker.stop());
 const LIMIT = 256 * 1024;
 const keysOfAttacker = () => JSON.stringify({ keys: [key.publicJwk] });
 
-/** Answers 200 with this text. */
+/** A response 200 with this text. */
 const saying =
   (text: () => string): Answer =>
   (_request, response) =>
@@ -43,8 +43,8 @@ const keyAgreement = {
 
 const weakKey = () => ({ keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'weak', alg: 'HS256' }] });
 
-// Side by side: some of them wait for the limit of three seconds.
-describe.concurrent('an answer that is no usable key set never replaces the last good one', () => {
+// Concurrently, because some of them wait for the limit of three seconds.
+describe.concurrent('a response that is not a usable key set never replaces the last good key set', () => {
   test.for<readonly [string, Answer]>([
     ['an error', withStatus(500)],
     ['busy', withStatus(503, { 'Retry-After': '60' })],
@@ -59,7 +59,7 @@ describe.concurrent('an answer that is no usable key set never replaces the last
     ['a number', saying(() => '42')],
     ['a list', saying(() => `[${JSON.stringify(key.publicJwk)}]`)],
     ['an object without keys', saying(() => '{}')],
-    ['keys that are no list', saying(() => '{"keys":{"0":{}}}')],
+    ['keys that are not a list', saying(() => '{"keys":{"0":{}}}')],
     ['no keys', saying(() => '{"keys":[]}')],
     ['keys of null', saying(() => '{"keys":[null]}')],
     [
@@ -74,9 +74,9 @@ describe.concurrent('an answer that is no usable key set never replaces the last
       'keys that may only sign',
       saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, key_ops: ['sign'] }] })),
     ],
-    ['keys for key agreement alone', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
-    ['weak keys alone', saying(() => JSON.stringify(weakKey()))],
-    ['JSON that breaks off', saying(() => keysOfAttacker().slice(0, -1))],
+    ['only keys for key agreement', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
+    ['only weak keys', saying(() => JSON.stringify(weakKey()))],
+    ['incomplete JSON', saying(() => keysOfAttacker().slice(0, -1))],
     ['more than 256 KiB', saying(() => keysOfAttacker() + ' '.repeat(LIMIT))],
     [
       'more than 256 KiB, compressed to less',
@@ -133,7 +133,7 @@ describe.concurrent('an answer that is no usable key set never replaces the last
 
 const redirect = (response: ServerResponse, to: string) => response.writeHead(302, { Location: to }).end();
 
-test('an answer of just 256 KiB is taken', async () => {
+test('a response of exactly 256 KiB is accepted', async () => {
   const { issuer, judge, stop } = await startVerifier();
   issuer.answer((_request, response) => {
     const text = JSON.stringify({ keys: issuer.keys.map(({ publicJwk }) => publicJwk) });

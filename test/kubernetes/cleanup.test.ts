@@ -8,7 +8,7 @@ const production = render(`${folder}/overlays/production-migrated-by-job`);
 const resources = render(`${components}/release`, render(`${components}/maintenance-job`, production));
 const find = (kind: string): Resource => resources.find((resource) => resource.kind === kind) ?? {};
 
-test('with the component a CronJob cleans up every ten minutes, one at a time, as the migration runs', () => {
+test('with the component, a CronJob cleans up every ten minutes, one at a time, in the same way as the migration', () => {
   const { schedule, concurrencyPolicy, jobTemplate } = find('CronJob').spec;
   const [maintenance, migration] = [jobTemplate.spec.template, find('Job').spec.template];
   const [container] = migration.spec.containers;
@@ -21,7 +21,7 @@ test('with the component a CronJob cleans up every ten minutes, one at a time, a
   });
 });
 
-test('the network lets it out, and no traffic leads to it', () => {
+test('the network policy allows its connections, and no traffic reaches it', () => {
   const { labels } = find('CronJob').spec.jobTemplate.spec.template.metadata;
 
   expect(labels).toMatchObject(find('NetworkPolicy').spec.podSelector.matchLabels);

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { GatewayResult } from '../../lib/http/gateway.ts';
-import { type Answer, answerWith } from './answer.ts';
+import { createServiceResponse, type ServiceResponse } from './service-response.ts';
 
-export type { Answer } from './answer.ts';
+export type { ServiceResponse } from './service-response.ts';
 
-/** The refusals: code -> status and title. Written down again, so that a slip in the service's table shows. */
+/** The refusals: code, status and title. Written again, so that a mistake in the service's table is visible. */
 const REFUSALS = {
   bad_request_error: [400, 'Bad Request'],
   unauthorized_error: [401, 'Unauthorized'],
@@ -41,38 +41,43 @@ export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const someText = () => expect.stringMatching(/./);
 
-/** What every response has; the request ID is a generated one. */
+/** The headers of every response. The request ID is a generated one. */
 const everyHeader = () => ({
   'x-content-type-options': 'nosniff',
   'x-request-id': expect.stringMatching(UUID_4),
 });
 
-/** Reads a response whole. */
-export async function answerOf(response: Response): Promise<Answer> {
+/** Reads a complete response. */
+export async function readResponse(response: Response): Promise<ServiceResponse> {
   const bytes = Buffer.from(await response.arrayBuffer());
-  return answerWith(response.status, Object.fromEntries(response.headers), bytes);
+  return createServiceResponse(response.status, Object.fromEntries(response.headers), bytes);
 }
 
-/** The answer that a handler's result stands for. */
-export function answerOfResult({ statusCode, headers, body, isBase64Encoded }: GatewayResult): Answer {
+/** The response for the result of a handler. */
+export function responseFromResult({
+  statusCode,
+  headers,
+  body,
+  isBase64Encoded,
+}: GatewayResult): ServiceResponse {
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return answerWith(statusCode, Object.fromEntries(lowerCase), bytes);
+  return createServiceResponse(statusCode, Object.fromEntries(lowerCase), bytes);
 }
 
 type Particulars = {
   readonly detail?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The pointer (`#…`), the parameter or the header field of each fault, in the order told. */
+  /** The pointer (`#…`), the parameter or the header field of each fault, in order. */
   readonly errors?: readonly string[] | 'any';
 };
 
-/** The whole answer of a refusal: five members, their headers, and for a 422 its faults. */
+/** The complete response of a refusal: five members, their headers, and the faults of a 422. */
 export function refusal(
   code: Refusal,
   instance: string,
   { detail, headers, errors }: Particulars = {},
-): Answer {
+): ServiceResponse {
   const [status, title] = REFUSALS[code];
   const isStatusText = code === 'unauthorized_error' || code === 'forbidden_error';
   return {
@@ -100,14 +105,18 @@ function faultAt(place: string) {
   return { [kind]: place, detail: someText() };
 }
 
-/** The answer 403: it names the role. */
-export function forbidden(role: string, instance: string): Answer {
+/** The response 403, which names the role. */
+export function forbidden(role: string, instance: string): ServiceResponse {
   const challenge = `Bearer error="insufficient_scope", scope="${role}"`;
   return refusal('forbidden_error', instance, { headers: { 'www-authenticate': challenge } });
 }
 
-/** The whole answer of a user operation that went well. */
-export function success(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+/** The complete response of a successful user operation. */
+export function success(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): ServiceResponse {
   return {
     status,
     headers: {
@@ -120,16 +129,16 @@ export function success(status: number, body: unknown, headers: Record<string, s
   };
 }
 
-/** The whole answer of a probe that went well. */
-export function probe(status: 'healthy' | 'ready'): Answer {
+/** The complete response of a successful probe. */
+export function probe(status: 'healthy' | 'ready'): ServiceResponse {
   return success(200, { status }, { 'cache-control': 'no-store' });
 }
 
-/** What a resource says that knows PATCH, on OPTIONS and on a body that it does not take. */
+/** The Accept-Patch of a resource with PATCH, in responses to OPTIONS and to bodies of another type. */
 export const ACCEPT_PATCH = { 'accept-patch': 'application/json, application/merge-patch+json' };
 
-/** The whole answer of OPTIONS. */
-export function options(allow: string): Answer {
+/** The complete response to OPTIONS. */
+export function options(allow: string): ServiceResponse {
   const acceptPatch = allow.includes('PATCH') ? ACCEPT_PATCH : {};
   return { status: 204, headers: { ...everyHeader(), allow, ...acceptPatch }, body: '' };
 }
@@ -144,7 +153,7 @@ export interface UserBody {
   readonly external_id?: string;
 }
 
-/** A user as it is answered, new and without a name unless told otherwise. */
+/** A user as in a response, by default new and without a name. */
 export function user(given: Partial<UserBody> & { readonly email: string }): UserBody {
   return {
     id: expect.stringMatching(UUID_7),
@@ -158,7 +167,7 @@ export function user(given: Partial<UserBody> & { readonly email: string }): Use
 
 let addresses = 0;
 
-/** An address that no other test of the file has. */
+/** An email that no other test of the file uses. */
 export function freshAddress(): string {
   addresses += 1;
   return `user-${addresses}@example.com`;

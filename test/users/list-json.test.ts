@@ -6,10 +6,10 @@ import type { User } from '../../lib/users/user.ts';
 import { anyUser, nullFields, representation } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
 
-/** The first day that PostgreSQL can tell. */
+/** The first day that PostgreSQL supports. */
 const FIRST_MOMENT = -210_866_803_200_000;
 
-/** What PostgreSQL can hold: texts in UTF-8. */
+/** The texts that PostgreSQL can store: UTF-8 without U+0000. */
 const anyStored = anyUser.filter(
   (user) =>
     Object.values(user).every((value) => typeof value !== 'string' || value.isWellFormed()) &&
@@ -29,7 +29,7 @@ const ada: User = {
 const plain = (users: readonly User[]) => JSON.stringify(users.map(representation));
 
 describe('a page of users', () => {
-  test('is what JSON.stringify writes, to the byte, whatever its texts hold and whenever they were', () => {
+  test('equals that of JSON.stringify byte for byte, for any texts and times', () => {
     void fc.assert(
       fc.property(fc.array(anyStored, { maxLength: 20 }), fc.nat(9), (users, before) => {
         expect(usersJson(rowsOf(users, before))).toBe(plain(users));
@@ -38,10 +38,10 @@ describe('a page of users', () => {
     );
   });
 
-  test('tells moments of many minutes in turns, before 1970 and after', () => {
+  test('can have times of many minutes in any order, before and after 1970', () => {
     const users = Array.from({ length: 1000 }, (_, index) => ({
       ...ada,
-      // Of those whose minutes are kept in one place some are next to each other.
+      // Some minutes with the same place in the cache follow each other.
       created_at: ada.created_at + (index % 7) * 256 * 60_000 + index,
       updated_at: -ada.updated_at + (index % 3) * 60_000 + index * 1001,
     }));
@@ -54,7 +54,7 @@ describe('a page of users', () => {
     expect(usersJson([])).toBe('[]');
   });
 
-  test('has room for the longest texts of 1,000 users, whatever was written before', () => {
+  test('has enough memory for the longest texts of 1,000 users, after pages of any length', () => {
     const long = { ...ada, email: '\u0001'.repeat(255), full_name: '田"'.repeat(127) };
     const users = Array.from({ length: 1000 }, (_, index) => (index % 2 === 0 ? long : ada));
 
@@ -62,7 +62,7 @@ describe('a page of users', () => {
     expect(usersJson(rowsOf([ada]))).toBe(plain([ada]));
   });
 
-  test('has nothing of one that could not be written', () => {
+  test('contains nothing of a user that could not be written', () => {
     const [infinite] = rowsOf([{ ...ada, email: 'grace@example.com' }]) as [ListRow];
     // The last time, before the absent external id.
     const end = infinite.bytes.length - 4;
@@ -72,7 +72,7 @@ describe('a page of users', () => {
     expect(usersJson(rowsOf([ada]))).toBe(plain([ada]));
   });
 
-  test('ends at the moment and the id of its last user, to the millisecond', () => {
+  test('ends with the time, to the millisecond, and the id of its last user', () => {
     void fc.assert(
       fc.property(anyStored, (user) => {
         const [row] = rowsOf([user]) as [ListRow];

@@ -1,12 +1,16 @@
-/** All of an answer that the service decides; a body of JSON is parsed, and none is ''. */
-export interface Answer {
+/** The parts of a response that the service decides. A JSON body is parsed, and a missing body is ''. */
+export interface ServiceResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
 
-/** A length is left out where it is that of the body, so that a wrong one stands out. */
-export function answerWith(status: number, headers: Record<string, string>, body: Buffer): Answer {
+/** The Content-Length is left out if it is that of the body, so that a wrong length is visible. */
+export function createServiceResponse(
+  status: number,
+  headers: Record<string, string>,
+  body: Buffer,
+): ServiceResponse {
   const { date, connection, 'keep-alive': _, 'content-length': length, ...rest } = headers;
   const isRight = length === undefined || length === String(body.length);
   const text = body.toString();

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { answerOf, freshAddress, probe, refusal, type UserBody } from '../stage/answers.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, through } from '../stage/proxy.ts';
+import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
     startDisposablePostgres(),
     startDisposablePostgres(),
   ]);
-  // What one instance has migrated, another may read.
+  // One instance can read what another has migrated.
   await Promise.all([one, other].map(async (postgres) => (await serviceOver([postgres])).stop()));
 });
 
@@ -30,7 +30,7 @@ afterAll(() => Promise.all([issuer, one, other].map((started) => started.stop())
 
 type Server = { readonly host: string; readonly port: number };
 
-/** Starts a service that is told of these servers, in this order. */
+/** Starts a service with these hosts, in this order. */
 async function serviceOver(servers: readonly Server[], variables: Variables = {}) {
   const database = { ...one, drop: async () => [] };
   const service = await startService(
@@ -42,7 +42,7 @@ async function serviceOver(servers: readonly Server[], variables: Variables = {}
     { database, issuer },
   );
   const call = async (...request: Parameters<typeof service.call>) =>
-    answerOf(await service.call(...request));
+    readResponse(await service.call(...request));
   return {
     ...service,
     call,
@@ -58,7 +58,7 @@ async function serviceOver(servers: readonly Server[], variables: Variables = {}
   };
 }
 
-/** Until `undo`, sessions that begin at this server take no writes. */
+/** Until `undo`, new sessions at this host accept no writes. */
 async function takesNoWrites(postgres: DisposablePostgres) {
   await postgres.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
   await postgres.terminate();
@@ -78,8 +78,8 @@ async function takesNoWrites(postgres: DisposablePostgres) {
 const hasUser = async (postgres: DisposablePostgres, { body }: { body: unknown }) =>
   (await postgres.query(`SELECT FROM users WHERE id = '${(body as UserBody).id}'`)).length === 1;
 
-describe('of several servers the service uses', () => {
-  test('the first that takes writes', async () => {
+describe('the service uses, of several hosts,', () => {
+  test('the first one that accepts writes', async () => {
     const both = await serviceOver([other, one]);
     onTestFinished(both.stop);
     expect(await hasUser(other, await both.create())).toBe(true);
@@ -90,7 +90,7 @@ describe('of several servers the service uses', () => {
     expect(await both.call('GET', '/ready')).toEqual(probe('ready'));
   });
 
-  test('one that is there, while others are away or say nothing', async () => {
+  test('one that responds, while others refuse or never respond', async () => {
     const [away, silent] = [await startProxy(one), await startProxy(one)];
     onTestFinished(() => Promise.all([away.stop(), silent.stop()]).then(() => {}));
     await away.refuse();
@@ -105,9 +105,9 @@ describe('of several servers the service uses', () => {
   });
 
   test.each([
-    ['a server does not report it', 'in_hot_standbi\0off'],
-    ['a pooler reports what was so before a failover', 'in_hot_standby\0on\0'],
-  ])('one that is asked whether it accepts writes, where %s', async (_case, report) => {
+    ['a host does not report it', 'in_hot_standbi\0off'],
+    ['a pooler reports the state before a failover', 'in_hot_standby\0on\0'],
+  ])('one that reports that it accepts writes, if %s', async (_case, report) => {
     await takesNoWrites(one);
     const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
     onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
@@ -124,7 +124,7 @@ describe('of several servers the service uses', () => {
     expect(await hasUser(other, await service.create())).toBe(true);
   });
 
-  test('none, while all are away, and the one that comes back', async () => {
+  test('none while all are unavailable, and then the one that recovers', async () => {
     const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
     onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
     const service = await serviceOver(proxies);
@@ -142,7 +142,7 @@ describe('of several servers the service uses', () => {
   });
 });
 
-describe('while no server takes writes', () => {
+describe('while no host accepts writes', () => {
   test('reads are 200, writes 503 and /ready 200, until one does', async () => {
     const undos = [await takesNoWrites(one), await takesNoWrites(other)];
     const service = await serviceOver([one, other]);
@@ -157,16 +157,16 @@ describe('while no server takes writes', () => {
 
     await undos[1]?.();
     await service.untilWritten();
-    // Not one connection to the server that takes none is left.
+    // No connection to the host without writes is left.
     const created = await Promise.all(Array.from({ length: 30 }, () => service.create()));
     expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
-    for (const answer of created) expect(await hasUser(other, answer)).toBe(true);
-    await until('nobody is connected to it', async () => (await one.countSessions()) === 0);
+    for (const response of created) expect(await hasUser(other, response)).toBe(true);
+    await until('it has no connection', async () => (await one.countSessions()) === 0);
   });
 });
 
-describe('when a standby takes over', () => {
-  test('reads go on, and so do writes as soon as it is promoted', async () => {
+describe('when a standby is promoted', () => {
+  test('reads continue, and writes continue after the promotion', async () => {
     const primary = await startDisposablePostgres();
     onTestFinished(primary.stop);
     const standby = await startStandby(primary);
@@ -191,10 +191,10 @@ describe('when a standby takes over', () => {
 });
 
 test.each([
-  ['one server', 1],
-  ['a list of servers', 2],
+  ['one host', 1],
+  ['a list of hosts', 2],
 ])(
-  'with %s, sessions that end in the bytes with which they begin are 503, and end nothing else',
+  'with %s, sessions that end in the packet of their start are 503, and no other session ends',
   async (_case, count) => {
     const proxies = await Promise.all([one, other].slice(0, count).map((postgres) => startProxy(postgres)));
     onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));

@@ -31,7 +31,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A statement of this kind; `given` are its values. */
+/** A statement of this kind, with the values `given`. */
 function statement<Values extends Record<string, unknown>>(
   kind: Kind,
   write: (given: Values) => RawBuilder<unknown>,
@@ -52,13 +52,13 @@ const nap = (kind: Kind) =>
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
 
-/** How each ended: what it resolved with, or the problem or code that it was refused with. */
-async function endsOf(answers: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
-  const settled = await Promise.allSettled(answers);
+/** The outcome of each: its result, or the problem or code of its refusal. */
+async function endsOf(responses: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(responses);
   return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
 }
 
-/** Ends the sessions that run a statement in which this stands. */
+/** Ends the sessions that run a statement with this text. */
 async function terminate(part: string): Promise<void> {
   await until('it runs', async () => {
     const rows = await admin.query(
@@ -69,8 +69,8 @@ async function terminate(part: string): Promise<void> {
   });
 }
 
-describe('statements that share a connection', () => {
-  test('get each its own answer, or its own error', async () => {
+describe('pipelined statements', () => {
+  test('each have their own result or error', async () => {
     const divide = statement<{ by: number }>('list', ({ by }) => sql`select 12 / ${by}::int as quotient`);
 
     expect(await endsOf([4, 3, 0, 2, 1].map((by) => divide({ by })))).toEqual([
@@ -82,7 +82,7 @@ describe('statements that share a connection', () => {
     ]);
   });
 
-  test('of which some cannot be prepared fail by themselves, and are prepared as soon as they can be', async () => {
+  test('that cannot be prepared fail alone, and are prepared when they can be', async () => {
     const [read, count] = [echo(), statement('list', () => sql`select count(*)::int as count from later`)];
     const answered = (text: string) => [{ text, at: expect.any(Number) }];
     const ends = await endsOf([
@@ -106,13 +106,13 @@ describe('statements that share a connection', () => {
     expect(await Promise.all([count({}), count({})])).toEqual([[{ count: 0 }], [{ count: 0 }]]);
   });
 
-  test('carry any text and any bytes, of any length, or null', async () => {
+  test('can contain null and any text and bytes of any length', async () => {
     const same = statement<{ text: string | null; bytes: Buffer; list: readonly string[] }>(
       'list',
       ({ text, bytes, list }) =>
         sql`select ${text}::text as text, ${bytes}::bytea as bytes, ${list}::text[] as list, true as yes, 7 as seven`,
     );
-    // PostgreSQL keeps no U+0000; validation refuses it.
+    // PostgreSQL does not store U+0000, and validation refuses it.
     const text = fc.string({ unit: 'binary', maxLength: 300 }).map((value) => value.replaceAll('\0', '0'));
     const values = fc.record({
       text: fc.option(text),
@@ -121,8 +121,8 @@ describe('statements that share a connection', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(values, { minLength: 1, maxLength: 20 }), async (all) => {
-        const answers = await Promise.all(all.map((one) => same(one)));
-        expect(answers).toEqual(all.map((one) => [{ ...one, yes: true, seven: 7 }]));
+        const responses = await Promise.all(all.map((one) => same(one)));
+        expect(responses).toEqual(all.map((one) => [{ ...one, yes: true, seven: 7 }]));
       }),
       { numRuns: 60 },
     );
@@ -132,7 +132,7 @@ describe('statements that share a connection', () => {
     );
   });
 
-  test('are answered in binary where their rows are wanted as they came, beside others that are read', async () => {
+  test('that need rows in binary have them, beside others that need text', async () => {
     const binary = prepareBinary<{ number: number }>(
       opened.statements,
       'SELECT items',
@@ -141,7 +141,7 @@ describe('statements that share a connection', () => {
       'list',
     );
     const read = echo();
-    const answers = numbers(60).map(async (number) => {
+    const responses = numbers(60).map(async (number) => {
       const [rows, [row]] = await Promise.all([binary({ number }), read({ text: String(number) })]);
       const texts = rows.map(({ bytes, at }) => {
         const length = bytes.readInt32BE(at + 8);
@@ -151,7 +151,7 @@ describe('statements that share a connection', () => {
       return [texts, (row as { text: string }).text];
     });
 
-    expect(await Promise.all(answers)).toEqual(
+    expect(await Promise.all(responses)).toEqual(
       numbers(60).map((number) => [
         Array.from({ length: 100 }, () => [number, 'ö'.repeat(number), -1]),
         String(number),
@@ -161,13 +161,13 @@ describe('statements that share a connection', () => {
 
   test('are reads on one connection and writes on others', async () => {
     const read = echo();
-    const answers = await Promise.all(numbers(50).map((number) => read({ text: String(number) })));
+    const responses = await Promise.all(numbers(50).map((number) => read({ text: String(number) })));
 
-    expect(answers.map(([row]) => (row as { text: string }).text)).toEqual(numbers(50).map(String));
-    expect(new Set(answers.map(([row]) => (row as { at: number }).at)).size).toBe(1);
+    expect(responses.map(([row]) => (row as { text: string }).text)).toEqual(numbers(50).map(String));
+    expect(new Set(responses.map(([row]) => (row as { at: number }).at)).size).toBe(1);
   });
 
-  test('are answered when one before them was given up, each with its own', async () => {
+  test('each have their own result after one before them reached its time limit', async () => {
     const [sleep, read] = [nap('list'), echo()];
     const answeredBy = performance.now() + 100;
     const givenUp = withinRequest({ requestId: 'r', answeredBy }, () => sleep({ seconds: 0.6 }));
@@ -179,7 +179,7 @@ describe('statements that share a connection', () => {
     );
   });
 
-  test('that read are sent once more when it dies with 50 of them', async () => {
+  test('of reads are sent once more if their connection ends, 50 at once', async () => {
     const [sleep, read] = [nap('list'), echo()];
     const first = sleep({ seconds: 0.5 });
     const others = numbers(50).map((number) => read({ text: String(number) }));
@@ -192,7 +192,7 @@ describe('statements that share a connection', () => {
     ]);
   });
 
-  test('do not wait for one that takes long', async () => {
+  test('do not wait for a slow statement', async () => {
     const [sleep, read] = [nap('single'), echo()];
     const ended: string[] = [];
     const long = numbers(8).map(() => sleep({ seconds: 0.3 }).then(() => ended.push('single')));
@@ -202,7 +202,7 @@ describe('statements that share a connection', () => {
     expect(ended).toEqual([...short.map(() => 'short'), ...long.map(() => 'single')]);
   });
 
-  test('are refused when too many wait', async () => {
+  test('are refused if too many wait', async () => {
     const sleep = nap('list');
     const ends = await endsOf(numbers(500).map(() => sleep({ seconds: 0.01 })));
 
@@ -213,7 +213,7 @@ describe('statements that share a connection', () => {
   });
 });
 
-describe('lookups', () => {
+describe('batched reads', () => {
   const uuid = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
   const [fault, slow] = [uuid(999), uuid(998)];
 
@@ -238,7 +238,7 @@ describe('lookups', () => {
     return (id: string) => select({ ids: [id] });
   };
 
-  /** Lookups with names, and the names of those that have ended, in that order. */
+  /** Reads with names, and the names of those that have ended, in that order. */
   function lookingUp() {
     const read = lookUp();
     const ended: string[] = [];
@@ -249,14 +249,14 @@ describe('lookups', () => {
     return { reading, ended };
   }
 
-  test('that come in one turn of the event loop are one statement, and each has its own answer', async () => {
+  test('in one turn of the event loop are one statement, and each has its own result', async () => {
     const read = lookUp();
     const [before] = await admin.query("SELECT nextval('sent')::int AS count");
     const ids = [...numbers(50).map(uuid), uuid(7), uuid(500), uuid(8).toUpperCase()];
-    const answers = await Promise.all(ids.map(read));
+    const responses = await Promise.all(ids.map(read));
     const [after] = await admin.query("SELECT nextval('sent')::int AS count");
 
-    expect(answers).toEqual([
+    expect(responses).toEqual([
       ...numbers(50).map((number) => [{ id: uuid(number), name: String(number) }]),
       [{ id: uuid(7), name: '7' }],
       [],
@@ -265,7 +265,7 @@ describe('lookups', () => {
     expect(Number(after?.count) - Number(before?.count)).toBe(2);
   });
 
-  test('that come while a statement is in progress are one statement, when it is answered', async () => {
+  test('during a statement in progress are one statement after it', async () => {
     const { reading, ended } = lookingUp();
     const [before] = await admin.query("SELECT nextval('sent')::int AS count");
     const first = reading(slow, 'first');
@@ -282,7 +282,7 @@ describe('lookups', () => {
     expect(Number(after?.count) - Number(before?.count)).toBe(3);
   });
 
-  test('that wait to be sent for longer than SVC_POSTGRES_POOL_TIMEOUT are refused', async () => {
+  test('that wait for longer than SVC_POSTGRES_POOL_TIMEOUT to be sent are refused', async () => {
     const { postgres } = readSettings({
       ...environmentOf(database, issuer),
       SVC_POSTGRES_POOL_TIMEOUT: '0.3',
@@ -306,7 +306,7 @@ describe('lookups', () => {
     expect(await endsOf([waiting, inProgress])).toEqual([unavailable, [{ id: slow }]]);
   });
 
-  test('are read one by one when together they fail, so that only the one at fault fails', async () => {
+  test('that fail together are sent one by one, and only the faulty one fails', async () => {
     const read = lookUp();
     const ended = await endsOf([...numbers(9).map(uuid), fault, uuid(9)].map(read));
 
@@ -317,7 +317,7 @@ describe('lookups', () => {
     ]);
   });
 
-  test('see what was written before they came, however many are on their way', async () => {
+  test('see every write before them, also if many are in progress', async () => {
     const read = lookUp();
     const reading = { isOver: false };
     const others = numbers(20).map(async (number) => {
@@ -331,7 +331,7 @@ describe('lookups', () => {
     await Promise.all(others);
   });
 
-  test('of which one is given up are answered to the others', async () => {
+  test('are returned to the others after one reached its time limit', async () => {
     const holder = await administer(database.name);
     await holder.query('BEGIN');
     await holder.query('LOCK TABLE named IN ACCESS EXCLUSIVE MODE');
@@ -349,10 +349,10 @@ describe('lookups', () => {
   });
 });
 
-describe('a statement that is prepared', () => {
+describe('a prepared statement', () => {
   const kinds: readonly Kind[] = ['list', 'single'];
 
-  test.each(kinds)('is prepared anew when a migration has changed its columns: %s', async (kind) => {
+  test.each(kinds)('is prepared again after a migration has changed its columns: %s', async (kind) => {
     await admin.query(`CREATE TABLE changed_${kind} (value int)`);
     await admin.query(`INSERT INTO changed_${kind} VALUES (1)`);
     const table = sql.raw(`changed_${kind}`);
@@ -365,7 +365,7 @@ describe('a statement that is prepared', () => {
     expect(after).toEqual(after.map(() => [{ value: '1' }]));
   });
 
-  test.each(kinds)('is prepared anew when the session has forgotten it: %s', async (kind) => {
+  test.each(kinds)('is prepared again after the session has lost it: %s', async (kind) => {
     const [read, forget] = [
       statement(kind, () => sql`select 1 as one`),
       statement(kind, () => sql`deallocate all`),

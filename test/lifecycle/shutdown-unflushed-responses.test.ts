@@ -8,7 +8,7 @@ import { endedBy } from '../stage/shutdown.ts';
 const USERS = 1000;
 const REQUESTS = 5;
 
-/** A service with as many users as a list may have, and a client that has asked for the lists and reads no answer. */
+/** A service with as many users as a list can have, and a client that requests lists and reads no response. */
 async function startWithUnread(after = '') {
   const service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
   onTestFinished(service.remove);
@@ -31,7 +31,7 @@ async function startWithUnread(after = '') {
   return { service, socket };
 }
 
-test('answers that the client has not taken yet are sent whole before the exit', async () => {
+test('responses that the client has not read yet are sent completely before the exit', async () => {
   const { service, socket } = await startWithUnread();
   service.signal('SIGTERM');
   await sleep(100);
@@ -47,7 +47,7 @@ test.each([
   ['nothing', ''],
   ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
 ])(
-  'a client that never takes them does not hold up the exit, with %s sent behind them',
+  'a client that never reads its responses does not delay the exit, with %s sent after them',
   async (_case, after) => {
     const { service, socket } = await startWithUnread(after);
     onTestFinished(() => void socket.destroy());

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/answers.ts';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -28,7 +28,7 @@ const { call, createUser } = service;
 
 const untilReady = () => until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok);
 
-/** Waits until the service polls PostgreSQL for those who wait for changes, and has done so before. */
+/** Waits until the service has polled PostgreSQL twice for waiting requests. */
 async function untilPolling() {
   const look = async () =>
     (
@@ -40,12 +40,12 @@ async function untilPolling() {
   await until('another poll', look);
 }
 
-describe('while PostgreSQL is away', () => {
+describe('while PostgreSQL is unavailable,', () => {
   test.each([
     ['killed', () => postgres.kill(), () => postgres.start()],
     ['frozen', () => postgres.freeze(), async () => postgres.thaw()],
   ])(
-    'because it is %s, those who wait go on waiting, and are told when it is back',
+    'because it is %s, waiting requests continue to wait, and return the changes after it recovers',
     async (_case, depart, comeBack) => {
       const end = await endOfFeed(call);
       const waiting = Array.from({ length: 20 }, () => call('GET', `${end}&wait=20`));
@@ -64,7 +64,7 @@ describe('while PostgreSQL is away', () => {
     },
   );
 
-  test('the end of a wait is an empty page with the same cursor', async () => {
+  test('a wait ends with an empty page and the same cursor', async () => {
     const end = `${await endOfFeed(call)}&limit=100&wait=1`;
     await postgres.kill();
     const page = await call('GET', end);
@@ -93,13 +93,13 @@ describe('while PostgreSQL is away', () => {
   });
 });
 
-describe('while PostgreSQL takes no writes', () => {
+describe('while PostgreSQL accepts no writes,', () => {
   const takeWrites = (isOn: boolean) =>
     postgres.query([
       `ALTER SYSTEM SET default_transaction_read_only = ${isOn ? 'off' : 'on'}`,
       'SELECT pg_reload_conf()',
     ]);
-  /** How many statements have failed. A session that stays open reports it up to ten seconds late. */
+  /** Number of failed statements. A session that stays open reports it up to ten seconds late. */
   const failed = async () => {
     const statement =
       'SELECT xact_rollback::int AS count FROM pg_stat_database WHERE datname = current_database()';
@@ -108,7 +108,7 @@ describe('while PostgreSQL takes no writes', () => {
 
   afterEach(() => takeWrites(true));
 
-  test('changes that have a position are served, the others come after, and no statement fails', async () => {
+  test('changes with a position are returned, the others later, and no statement fails', async () => {
     await until(
       'it takes writes',
       async () => (await call('POST', USERS, { email: freshAddress() })).status === 201,
@@ -134,7 +134,7 @@ describe('while PostgreSQL takes no writes', () => {
       expect(nextOf(page)).toBe(nextOf(first));
       expect((await call('GET', nextOf(page))).body).toEqual([]);
       expect((await call('GET', `${USERS}${ada.id}/changes`)).body).toEqual([change('user.created', ada, 1)]);
-      // There is a change of this one, though it has no position yet.
+      // This user has a change, though without a position.
       expect((await call('GET', `${USERS}${grace.id}/changes`)).body).toEqual([]);
       expect((await call('GET', `${CHANGES}?cursor=now&limit=0`)).status).toBe(200);
       expect((await call('GET', `${nextOf(page)}&wait=1`)).body).toEqual([]);
@@ -148,7 +148,7 @@ describe('while PostgreSQL takes no writes', () => {
   }, 60_000);
 });
 
-/** What is told once it has not changed for two seconds. */
+/** The changes that are returned, when they have been the same for two seconds. */
 function untilTold<Value>(ask: () => Promise<Value>): Promise<Value> {
   return until('nothing new', async () => {
     const before = await ask();

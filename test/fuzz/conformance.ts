@@ -1,0 +1,78 @@
+import { expect } from 'vitest';
+import type { HttpResponse } from '../http/rules/exchange.ts';
+import { lint } from '../http/rules/rules.ts';
+import type { RawRequest } from '../stage/raw-request.ts';
+import { faultIn, type Operation } from './document.ts';
+import type { Fuzzed } from './requests.ts';
+
+/** Fields that an OpenAPI document does not list, and those of the message. */
+const UNDOCUMENTED = ['content-type', 'content-length', 'connection', 'keep-alive', 'date'];
+
+/** The value of a field; undefined if the response lacks it. */
+export function fieldOf({ fields }: Pick<HttpResponse, 'fields'>, wanted: string): string | undefined {
+  return fields.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
+}
+
+/** The value in the content of a response. */
+export function jsonOf({ content }: HttpResponse): unknown {
+  return JSON.parse(content.toString());
+}
+
+/**
+ * The status is documented, and so are the media type, the content and the headers. Documented headers that are required
+ * are present. An error is a problem. The rules of HTTP are kept.
+ */
+export function holdAgainst({ responses }: Operation, request: RawRequest, response: HttpResponse): void {
+  const { status, fields, content } = response;
+  expect(status).toBeLessThan(500);
+  expect(Object.keys(responses)).toContain(String(status));
+  const { headers: documented = {}, content: contents = {} } = responses[status] ?? {};
+
+  const [mediaType] = fieldOf(response, 'content-type')?.split(';') ?? [];
+  if (mediaType === undefined) expect([contents, content.length]).toEqual([{}, 0]);
+  else {
+    expect(Object.keys(contents)).toContain(mediaType);
+    if (request.method !== 'HEAD') {
+      expect(faultIn(contents[mediaType]?.schema ?? {}, jsonOf(response))).toBe(undefined);
+    }
+  }
+
+  const names = fields.map(([name]) => name.toLowerCase()).filter((name) => !UNDOCUMENTED.includes(name));
+  expect(names.filter((name) => !Object.hasOwn(documented, name))).toEqual([]);
+  for (const [name, { required = false, schema }] of Object.entries(documented)) {
+    const value = fieldOf(response, name);
+    if (value === undefined) expect([name, required]).toEqual([name, false]);
+    else expect(faultIn(schema, schema.type === 'integer' ? Number(value) : value)).toBe(undefined);
+  }
+
+  expect(lint({ request, response })).toEqual([]);
+  if (status < 400 || request.method === 'HEAD') return;
+  expect(jsonOf(response)).toMatchObject({
+    type: expect.stringMatching(/^urn:svc:error:[a-z_]+_error$/),
+    instance: request.target.split('?')[0],
+  });
+}
+
+/**
+ * Values in their schemas are never refused as such, and others always, except for items of a partial batch. A refusal
+ * that comes before the values is certain.
+ */
+export function holdAgainstClaim({ claim, body: sent, method }: Fuzzed, response: HttpResponse): void {
+  const { status, content } = response;
+  if (typeof claim === 'number') expect(status).toBe(claim);
+  else if (claim === 'inside') {
+    expect(content.toString()).not.toContain('urn:svc:error:validation_error');
+    if (method === 'HEAD') expect(status).not.toBe(422);
+  } else if (claim === 'outside') {
+    const isPartial = sent.toString().includes('"mode":"partial"');
+    expect(isPartial ? [200, 422] : [422]).toContain(status);
+  }
+}
+
+/** A request ID in its form is returned as it was sent, and any other one is replaced. */
+export function holdAgainstRequestId({ fields }: RawRequest, response: HttpResponse): void {
+  const sent = fieldOf({ fields }, 'x-request-id')?.trim();
+  const isUsed = sent !== undefined && /^[\x21-\x7e]{1,128}$/.test(sent);
+  if (isUsed) expect(fieldOf(response, 'x-request-id')).toBe(sent);
+  else expect(fieldOf(response, 'x-request-id')).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+}

@@ -1,0 +1,106 @@
+import fc, { type IAsyncProperty } from 'fast-check';
+import { expect } from 'vitest';
+import type { HttpResponse } from '../http/rules/exchange.ts';
+import { lint } from '../http/rules/rules.ts';
+import type { RawRequest } from '../stage/raw-request.ts';
+import { fieldOf, holdAgainst, holdAgainstClaim, holdAgainstRequestId, jsonOf } from './conformance.ts';
+import { methodsByPath, type Operation } from './document.ts';
+import { type Fuzzed, requestTo } from './requests.ts';
+import { runSequence, type sequences } from './sequences.ts';
+
+/** A service under test. */
+export type FuzzTarget = {
+  send(request: RawRequest): Promise<HttpResponse>;
+  /** A token with both roles, and one without a role that any operation requires. */
+  tokens(): { readonly token: string; readonly roleless: string };
+};
+
+/** The properties of a service that `infra/openapi.json` describes. */
+export class Properties {
+  readonly #target: FuzzTarget;
+
+  constructor(target: FuzzTarget) {
+    this.#target = target;
+  }
+
+  /** Any request to the operation has a documented response. A link to a next page leads to a page. */
+  ofOperation(operation: Operation, onStatus: (status: number) => void = () => {}): IAsyncProperty<[Fuzzed]> {
+    return fc.asyncProperty(requestTo(operation), async (fuzzed) => {
+      const response = await this.#ask(operation, fuzzed);
+      onStatus(response.status);
+      const [, next] = /^<(.+)>; rel="next"$/.exec(fieldOf(response, 'link') ?? '') ?? [];
+      if (next === undefined) return;
+      const following = await this.#ask(operation, { ...fuzzed, target: next });
+      expect(following.status).toBe(200);
+    });
+  }
+
+  /** What the links of a response lead to is there until it is deleted. */
+  ofSequence([, sequence]: (typeof sequences)[number]) {
+    return fc.asyncProperty(sequence, (one) =>
+      runSequence(one, (operation, fuzzed) => this.#ask(operation, fuzzed)),
+    );
+  }
+
+  /** A method without an operation is 405, and OPTIONS is 204, both with the documented methods in `Allow`. */
+  ofOtherMethods() {
+    return fc.asyncProperty(requestsWithoutOperation, async ({ path, method, id, suffix }) => {
+      const target = `${path.replace(/\{\w+\}/, id)}${suffix}`;
+      const request = { method, target, fields: [], body: Buffer.alloc(0) };
+      const response = await this.#target.send(request);
+      expect(response.status).toBe(method === 'OPTIONS' ? 204 : 405);
+      const allowed = fieldOf(response, 'allow')?.split(', ');
+      expect(new Set(allowed)).toEqual(methodsByPath.get(path));
+      expect(lint({ request, response })).toEqual([]);
+    });
+  }
+
+  /** Sends a request to an operation, and holds the response against the document. */
+  async #ask(operation: Operation, fuzzed: Fuzzed): Promise<HttpResponse> {
+    const request = await this.#fill(fuzzed);
+    const response = await this.#target.send(request);
+    holdAgainst(operation, request, response);
+    holdAgainstClaim(request, response);
+    holdAgainstRequestId(request, response);
+    return response;
+  }
+
+  /** The request with a user that is there, and with tokens, in place of what stands for them. */
+  async #fill({ target, fields, ...rest }: Fuzzed): Promise<Fuzzed> {
+    const id = target.includes('{known}') ? await this.#createUser() : '';
+    const { token, roleless } = this.#target.tokens();
+    return {
+      ...rest,
+      target: target.replace('{known}', id),
+      fields: fields.map(([name, value]) => [
+        name,
+        value.replace('{token}', token).replace('{roleless}', roleless),
+      ]),
+    };
+  }
+
+  async #createUser(): Promise<string> {
+    const response = await this.#target.send({
+      method: 'POST',
+      target: '/api/v1/users/',
+      fields: [
+        ['Authorization', `Bearer ${this.#target.tokens().token}`],
+        ['Content-Type', 'application/json'],
+      ],
+      body: Buffer.from(JSON.stringify({ email: `${crypto.randomUUID()}@known.test` })),
+    });
+    return (jsonOf(response) as { id: string }).id;
+  }
+}
+
+/** Methods that some path lacks. No operation has the last three, and Node's parser does not know the last one. */
+const METHODS = ['OPTIONS', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PURGE', 'BREW'];
+
+const requestsWithoutOperation = fc
+  .record({
+    path: fc.constantFrom(...methodsByPath.keys()),
+    method: fc.constantFrom(...METHODS),
+    id: fc.oneof(fc.uuid(), fc.constantFrom('-', '%20', 'batches')),
+    suffix: fc.constantFrom('', '?x=1'),
+  })
+  .filter(({ path, method }) => method === 'OPTIONS' || !methodsByPath.get(path)?.has(method));
