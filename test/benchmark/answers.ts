@@ -27,7 +27,7 @@ export async function untilServing(port: number, { token }: Credentials): Promis
   await until('a user is answered', async () => (await ask())?.status === 200);
 }
 
-/** What a target answers to some requests of a workload, and what it told beforehand; undefined when it lacks it. */
+/** The responses of a target to some requests of a workload, and the result of its preparation; undefined if it lacks it. */
 export async function sampleOf(
   port: number,
   workload: Workload,

@@ -1,18 +1,18 @@
 // npm run bench: what a request costs here, beside what it costs elsewhere. See README.md in this folder.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { machine } from '../lab/meters/machine.ts';
 import { startLoad } from './load/load.ts';
 import { chosen, readOptions } from './options.ts';
+import { peers } from './peers/peers.ts';
 import { chartOf } from './report/chart.ts';
 import { goalTableOf } from './report/goals.ts';
-import { machine } from './report/machine.ts';
 import { startProgress } from './report/progress.ts';
 import { rowsOf, startRowsOf } from './report/summary.ts';
-import { LEGEND, startTableOf, tableOf } from './report/table.ts';
+import { LEGEND, startTableOf, workloadTableOf } from './report/table.ts';
 import { PGBENCH, runRounds } from './rounds.ts';
 import { startStage } from './stage/stage.ts';
 import { ours, oursWith } from './targets/ours.ts';
-import { peers } from './targets/peers.ts';
 import { workloads as allWorkloads } from './workloads/index.ts';
 
 const { effort, rounds, users, sharedBuffers, out, variants, ...names } = readOptions('bench');
@@ -40,7 +40,7 @@ try {
   const print = (text: string) => process.stdout.write(`${text}\n`);
   for (const { name, title } of workloads) {
     const own = rows.filter(({ workload }) => workload === name);
-    if (own.length > 0) print(`\n${title}\n${tableOf(own, titleOf)}`);
+    if (own.length > 0) print(`\n${title}\n${workloadTableOf(own, titleOf)}`);
   }
   print(`\nStart and memory\n${startTableOf(starts, titleOf)}\n\n${LEGEND}`);
   print(`\n${goalTableOf(results, starts)}\n`);

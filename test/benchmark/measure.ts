@@ -9,7 +9,7 @@ export type Effort = { readonly connections: number; readonly warmUp: number; re
 /** What one run of a workload against a target gave. */
 export type Figures = {
   readonly requestsPerSecond: number;
-  /** CPU seconds per 1,000 requests: of the server's process (null where there is none), and of all of PostgreSQL's. */
+  /** CPU seconds per 1,000 requests: those of the server's process (null without one), and those of all of PostgreSQL's. */
   readonly server: number | null;
   readonly postgres: number;
   /** The part of the server's that was spent in the kernel. */

@@ -23,9 +23,13 @@ const usageOf = (command: string) => `npm run ${command} -- [options]
 const QUICK = { targets: ['ours', 'go', 'bun', 'hello'], workloads: ['get', 'create', 'list'] };
 
 /** What the command line asks of a command; ends the process with the usage when it asks for something else. */
-export function readOptions(command: 'bench' | 'profile' | 'growth' | 'instances') {
+export function readOptions(
+  command: 'bench' | 'profile' | 'growth' | 'instances',
+  words: readonly string[] = process.argv.slice(2),
+) {
   try {
     const { values } = parseArgs({
+      args: words,
       options: {
         quick: { type: 'boolean', default: false },
         targets: { type: 'string' },
@@ -71,7 +75,7 @@ export function readOptions(command: 'bench' | 'profile' | 'growth' | 'instances
   }
 }
 
-/** Of a list with names those that are asked for, in the order of the list; ends the process for a name that it lacks. */
+/** The items with these names, in the order of the list; ends the process for a name that the list lacks. */
 export function chosen<Named extends { readonly name: string }>(
   all: readonly Named[],
   names: readonly string[] | undefined,

@@ -4,19 +4,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { openWindow } from '../lab/meters/window.ts';
+import { fromDebian } from '../lab/stage/packages.ts';
 import type { Effort, Figures } from './measure.ts';
-import { openWindow } from './meters/window.ts';
 import type { Stage } from './stage/stage.ts';
-import { emailOf, idOf } from './stage/users.ts';
-import { fromDebian } from './targets/install.ts';
+import { emailInSql, idInSql } from './stage/users.ts';
 
 const CONNECTIONS = 10;
 
 const COLUMNS = 'id, email, full_name, is_active, created_at, updated_at';
 
 /** pgbench cannot make an id or an address: PostgreSQL joins it from the number. */
-const ID = `('${idOf(0).slice(0, -12)}' || lpad(:n::text, 12, '0'))::uuid`;
-const [LOCAL = '', DOMAIN = ''] = emailOf(0).split('0');
+const ID = idInSql(':n');
 
 /** The statements that the service sends, by workload, without the service. */
 const statements: Readonly<Record<string, string>> = {
@@ -28,7 +27,7 @@ const statements: Readonly<Record<string, string>> = {
     WHERE id = ${ID} RETURNING ${COLUMNS}`,
   list: `SELECT ${COLUMNS} FROM users ORDER BY created_at, id LIMIT 100`,
   'by-email': `SELECT ${COLUMNS} FROM users
-    WHERE lower(upper(email)) = lower(upper(('${LOCAL}' || :n || '${DOMAIN}') COLLATE pg_c_utf8))`,
+    WHERE lower(upper(email)) = lower(upper(${emailInSql(':n')} COLLATE pg_c_utf8))`,
 };
 
 /** A client of PostgreSQL itself: what is left when there is no service. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
+import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, inject, test } from 'vitest';
-import { ERROR_RESPONSE, messagesThrough } from '../faults/postgres-messages.ts';
+import { ERROR_RESPONSE, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { freshAddress, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../faults/postgres-messages.ts';
 import { administer } from '../stage/administration.ts';
+import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { freshAddress, probe, refusal, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { errorResponse, messagesThrough } from '../faults/postgres-messages.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../faults/postgres-messages.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, through } from '../stage/proxy.ts';
 import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';

@@ -15,7 +15,7 @@ import { unpackPrograms } from './programs.ts';
 /** A PostgreSQL of three nodes. */
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 
-/** What Patroni tells of a node. */
+/** A node, as Patroni reports it. */
 type Member = { readonly name: string; readonly role: string; readonly state: string };
 
 /** A PostgreSQL that takes writes: of another start it is another one. */
@@ -93,8 +93,8 @@ export async function startCluster(replication: Replication) {
   async function members(): Promise<readonly Member[]> {
     for (const { restPort } of nodes) {
       const asked = fetch(`http://127.0.0.1:${restPort}/cluster`, { signal: AbortSignal.timeout(1000) });
-      const told = await asked.then((response) => response.json()).catch(() => undefined);
-      const { members } = (told ?? {}) as { members?: readonly Member[] };
+      const cluster = await asked.then((response) => response.json()).catch(() => undefined);
+      const { members } = (cluster ?? {}) as { members?: readonly Member[] };
       if (members) return members;
     }
     return [];
@@ -120,7 +120,7 @@ export async function startCluster(replication: Replication) {
 
   async function query(sql: string, database: string): Promise<Record<string, unknown>[]> {
     const [writer] = await writers();
-    if (!writer) throw new Error('nobody takes writes');
+    if (!writer) throw new Error('no node takes writes');
     return rowsOf(writer.node, sql, database);
   }
 
@@ -149,7 +149,7 @@ export async function startCluster(replication: Replication) {
   };
 }
 
-/** Undefined while it takes no writes, or does not answer at once. */
+/** Undefined while it takes no writes, or does not respond at once. */
 async function writerAt(node: ClusterNode): Promise<Writer | undefined> {
   const sql = `SELECT pg_postmaster_start_time()::text AS started_at
                WHERE current_setting('transaction_read_only') = 'off'`;

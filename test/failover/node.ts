@@ -98,7 +98,7 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
       });
       if (!response.ok) throw new Error(`${command}: ${response.status} ${await response.text()}`);
     },
-    /** The end of what it has told. */
+    /** The end of its log. */
     log: async () => (await readFile(join(folder, `${name}.log`), 'utf8')).slice(-1500),
   };
 }

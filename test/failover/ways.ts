@@ -1,11 +1,11 @@
-import { allChanges } from '../faults/changes.ts';
-import { faultsInHistory } from '../faults/history.ts';
-import type { startKeyServer } from '../faults/key-server.ts';
-import { faultsAfterwards, summed } from '../faults/oracle.ts';
+import { allChanges } from '../lab/ledger/changes.ts';
+import { faultsInHistory } from '../lab/ledger/history.ts';
 import { Ledger } from '../lab/ledger/ledger.ts';
+import { faultsAfterwards, summed } from '../lab/ledger/oracle.ts';
 import { faultsInTable, storedUsers } from '../lab/ledger/stored-users.ts';
 import type { Random } from '../lab/load/random.ts';
 import { settle, startLoad } from '../lab/load/writers.ts';
+import type { startKeyServer } from '../lab/stage/key-server.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { environmentOf } from '../stage/service.ts';

@@ -147,7 +147,7 @@ export const FORGERIES: Readonly<Record<string, Forge>> = {
   },
 };
 
-/** The parts of a good token, valid for an hour; nobody listens elsewhere unless told where somebody does. */
+/** The parts of a good token, valid for an hour; by default nothing listens elsewhere. */
 export function goodTokenParts(
   issuer: Parameters<typeof goodParts>[0]['issuer'],
   elsewhere = 'http://127.0.0.1:9/keys',

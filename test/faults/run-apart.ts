@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failedOutcome, limitOf, type Outcome, type Row } from './run-row.ts';
 
-/** What the process of a row is told. */
+/** What the process of a row is to do. */
 export type Order = {
   /** The module that has the rows. */
   readonly rows: string;
@@ -17,7 +17,7 @@ export type Order = {
   readonly folder: string;
 };
 
-/** What it tells: the outcome, or why there is none. */
+/** What it sends: the outcome, or the reason why there is none. */
 export type Report = { readonly outcome: Outcome } | { readonly fault: string };
 
 type Options = {
@@ -58,8 +58,8 @@ export async function runApart(
   });
   running = child;
   let report: Report | undefined;
-  child.once('message', (told: Report) => {
-    report = told;
+  child.once('message', (sent: Report) => {
+    report = sent;
   });
   const limit = limitOf(row) * 60 + grace;
   const exited = once(child, 'exit').then(

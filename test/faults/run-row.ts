@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ledger } from '../lab/ledger/ledger.ts';
-import { openStage, type Stage, type Totals } from './stage.ts';
+import { openStage, type Stage, type Totals } from '../lab/stage/stage.ts';
 
 /** A fault, and what must be seen while and after it is brought about. */
 export type Row = {
@@ -11,7 +11,7 @@ export type Row = {
   readonly trials: number;
   /** How many a run of five minutes makes; a row without it is left to the whole run. */
   readonly brief?: number;
-  /** A row that takes longer has failed; ten unless told otherwise. */
+  /** In minutes: a row that takes longer has failed; 10 by default. */
   readonly minutes?: number;
   readonly postgres?: Parameters<typeof openStage>[0]['postgres'];
   run(stage: Stage): Promise<void>;
@@ -54,7 +54,7 @@ export async function abandonRow(): Promise<void> {
   await open?.close();
 }
 
-/** What is printed of a row that cannot tell by itself. */
+/** What is printed for a row without an outcome of its own. */
 export function failedOutcome({ name }: Row, seed: number, seconds: number, fault: string): Outcome {
   return {
     row: name,

@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { queryObjects, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { requestText } from '../faults/raw-client.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { requestText } from '../stage/raw-client.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 

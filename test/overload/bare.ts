@@ -1,15 +1,20 @@
-import { join } from 'node:path';
 import { startServer } from '../benchmark/targets/start.ts';
 import type { startStage } from './stage.ts';
 
-const FOLDER = join(import.meta.dirname, '../benchmark/peers');
+/** With the two settings of node:http that the service uses: a flat array of headers, and no body of requests without one. */
+const PROGRAM = `
+import { createServer } from 'node:http';
+const headers = ['Content-Type', 'application/json', 'Content-Length', '20'];
+createServer({ optimizeEmptyRequests: true }, (_request, response) => {
+  response.writeHead(200, headers).end('{"status":"healthy"}');
+}).listen(process.env.PORT, '127.0.0.1');`;
 
 /** In place of the service a bare node:http server that answers each request at once: what connections cost by themselves. */
 export async function startBare(): Promise<Awaited<ReturnType<typeof startStage>>> {
   const server = await startServer((port) => ({
     command: process.execPath,
-    options: ['--max-semi-space-size=16', 'hello-tuned.mjs'],
-    folder: FOLDER,
+    options: ['--max-semi-space-size=16', '--input-type=module', '--eval', PROGRAM],
+    folder: import.meta.dirname,
     variables: { PORT: String(port) },
   }));
   return {

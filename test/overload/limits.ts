@@ -1,15 +1,15 @@
 import { type Row, shareOf } from './table.ts';
 
-/** Of the peak. */
+/** The share of the peak that must be served. */
 export const GOAL = 0.8;
 
-/** What is held against every load. */
+/** What every load must keep. */
 type Limit = {
   readonly sentence: string;
-  /** Whether the run fails by it; otherwise it is told alone. */
+  /** Whether the run fails by it; otherwise it is only reported. */
   readonly decides: boolean;
   isKept(row: Row): boolean;
-  /** What is told of a load that has not kept it. */
+  /** What is reported for a load that has not kept it. */
   figure(row: Row): string;
 };
 

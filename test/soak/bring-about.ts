@@ -1,6 +1,6 @@
 import type { PassingFault, Surroundings } from '../faults/passing/passing-fault.ts';
-import type { ServiceUnderFault } from '../faults/stage.ts';
 import type { Entry, Ledger } from '../lab/ledger/ledger.ts';
+import type { ServiceUnderFault } from '../lab/stage/stage.ts';
 import { until } from '../stage/until.ts';
 
 /** In seconds: until when everything is well after a fault. */

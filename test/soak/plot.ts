@@ -1,6 +1,7 @@
 import { medianOf } from '../lab/meters/percentile.ts';
+import type { Point } from '../lab/meters/slope.ts';
+import { panel, round } from '../lab/report/panel.ts';
 import { svg, text } from '../lab/report/svg.ts';
-import type { Point } from './slope.ts';
 
 /** A line, and how values that share a place on it become one. */
 export type Curve = {
@@ -20,7 +21,7 @@ const GAP = 50;
 const TOP = 60;
 const COLOURS = ['#b9c9dc', '#3b6ea5', '#c0504d', '#6a9a3b', '#8064a2'];
 
-/** So many places are told apart: an hour of seconds is more than a picture shows. */
+/** Number of points of a line: an hour of seconds is more than a picture shows. */
 const PLACES = 360;
 
 /** Panels below one another over time; grey lines are the moments of faults, and what lies before `judgedFrom` warms up. */
@@ -39,33 +40,20 @@ export function plotOf(
   return svg(WIDTH, bottom + 40, title, [
     `<rect x="${LEFT}" y="${TOP}" width="${round(x(judgedFrom) - LEFT)}" height="${bottom - TOP}" fill="#f4f4f4"/>`,
     `<path d="${faults.map((hours) => `M${round(x(hours))} ${TOP}V${bottom}`).join('')}" stroke="#eee"/>`,
-    ...panels.flatMap((panel, index) => drawn(panel, TOP + index * (PANEL + GAP), x)),
+    ...panels.flatMap((one, index) => drawn(one, TOP + index * (PANEL + GAP), x)),
     ...ticks.map((hours) => text(x(hours), bottom + 18, `${Math.round(hours * 60)}`, 'text-anchor="middle"')),
     text((LEFT + RIGHT) / 2, bottom + 34, 'minutes', 'text-anchor="middle"'),
   ]);
 }
 
 function drawn({ title, curves }: Panel, top: number, x: (hours: number) => number): string[] {
-  const highest = Math.max(1, ...curves.flatMap(({ points }) => points.map(([, value]) => value))) * 1.05;
-  const y = (value: number) => top + PANEL - (PANEL * value) / highest;
-  const step = stepFor(highest);
-  const grid = Array.from({ length: Math.floor(highest / step) + 1 }, (_, number) => number * step);
-  return [
-    text(LEFT, top - 8, title),
-    ...grid.map(
-      (value) =>
-        `<path d="M${LEFT} ${round(y(value))}H${RIGHT}" stroke="#ddd"/>${text(LEFT - 8, round(y(value) + 4), `${value}`, 'text-anchor="end"')}`,
-    ),
-    ...curves.flatMap(({ title, points, joined = 'median' }, index) => {
-      const colour = COLOURS[(index + (curves.length === 1 ? 1 : 0)) % COLOURS.length];
-      const places = thinned(points, joined).map(([hours, value]) => `${round(x(hours))},${round(y(value))}`);
-      return [
-        `<polyline points="${places.join(' ')}" fill="none" stroke="${colour}" stroke-width="1.5"/>`,
-        `<rect x="${RIGHT + 12}" y="${top + 6 + index * 20}" width="10" height="10" fill="${colour}"/>`,
-        text(RIGHT + 28, top + 15 + index * 20, title),
-      ];
-    }),
-  ];
+  const lines = curves.map(({ title: name, points, joined = 'median' }, index) => ({
+    title: name,
+    points: thinned(points, joined),
+    colour: COLOURS[(index + (curves.length === 1 ? 1 : 0)) % COLOURS.length] as string,
+  }));
+  const place = { left: LEFT, right: RIGHT, top, bottom: top + PANEL };
+  return [text(LEFT, top - 8, title), ...panel({ ...place, x, least: 1, lines })];
 }
 
 function thinned(points: readonly Point[], joined: 'median' | 'most'): readonly Point[] {
@@ -76,11 +64,3 @@ function thinned(points: readonly Point[], joined: 'median' | 'most'): readonly 
     return [some[0]?.[0] ?? 0, joined === 'most' ? Math.max(...values) : medianOf(values)] as const;
   });
 }
-
-/** A round step that gives three to seven lines. */
-function stepFor(highest: number): number {
-  const power = 10 ** Math.floor(Math.log10(highest / 3));
-  return [5, 2, 1].map((times) => times * power).find((step) => highest / step >= 3) ?? power;
-}
-
-const round = (value: number) => Math.round(value * 10) / 10;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServiceUnderFault } from '../faults/stage.ts';
+import type { ServiceUnderFault } from '../lab/stage/stage.ts';
 import type { Held, Settled, watch } from './watched-host.ts';
 
 /** What was held at a moment; sessions are unknown while PostgreSQL does not answer. Hours since the load began. */
@@ -10,7 +10,7 @@ export type Reading = Settled & { readonly hours: number; readonly sessions: num
 
 const HOUR = 3_600_000;
 
-/** Looks every second at what a service holds, and when told to at what is left without garbage. */
+/** Records every second what a service holds, and on request what is left without garbage. */
 export function startRecorder(
   service: ServiceUnderFault,
   watched: ReturnType<typeof watch>,

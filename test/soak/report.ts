@@ -1,4 +1,4 @@
-import type { Stage } from '../faults/stage.ts';
+import type { Stage } from '../lab/stage/stage.ts';
 import { longestAnswer } from './bring-about.ts';
 import { plotOf } from './plot.ts';
 import type { startRecorder } from './recorder.ts';

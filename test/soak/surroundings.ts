@@ -1,5 +1,5 @@
 import type { Surroundings } from '../faults/passing/passing-fault.ts';
-import type { Stage } from '../faults/stage.ts';
+import type { Stage } from '../lab/stage/stage.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { thin } from './thin.ts';

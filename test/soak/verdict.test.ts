@@ -46,7 +46,7 @@ test('What warms up in the first quarter of an hour is no leak.', () => {
   expect(failures((hours) => ({ memory: Math.min(120, 80 + 200 * hours) }))).toEqual([]);
 });
 
-test('A leak on the heap, and one beside it, are told apart.', () => {
+test('A leak on the heap and one beside it are distinguished.', () => {
   const [heap, resident] = [
     'what lives on the heap and beside it grows by less than 2 MB an hour',
     'resident memory without garbage grows by less than 2 MB an hour',

@@ -1,20 +1,20 @@
 import { medianOf } from '../lab/meters/percentile.ts';
+import { leastSquares, slopeOfMedians } from '../lab/meters/slope.ts';
 import type { Reading, Sample } from './recorder.ts';
-import { leastSquares, slopeOfMedians } from './slope.ts';
 
 /** Megabytes an hour. */
 const STEEPEST = 2;
 
 /**
  * In megabytes: what V8 compiles is bounded by the functions that there are, grows for hours as one after the other is used
- * often enough, and is some 9; code that is made anew again and again would pass any bound.
+ * often enough, and is some 9; code that is compiled again and again would pass any bound.
  */
 const MOST_COMPILED = 12;
 
 /** In hours: a slope over less time is that of noise, and is not judged. */
 const LEAST = 1 / 3;
 
-/** Of what is judged, the first and the last part whose medians are compared. */
+/** The share of the judged time at its beginning and at its end whose medians are compared. */
 const PART = 0.2;
 
 /** What a service holds as much of after the load as before it. */

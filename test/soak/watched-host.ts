@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fromNpm } from '../benchmark/targets/install.ts';
-import type { ServiceUnderFault } from '../faults/stage.ts';
+import { fromNpm } from '../lab/stage/packages.ts';
+import type { ServiceUnderFault } from '../lab/stage/stage.ts';
 import { START_OPTIONS } from '../stage/start-command.ts';
 import { until } from '../stage/until.ts';
 import { absentFromArenas } from './arenas.ts';

@@ -22,7 +22,11 @@ const DAY = 24 * 3600;
  * each
  * state of its sources, so that concurrent tests never see an incomplete or old build.
  */
-export async function builtHost(): Promise<string> {
+export const builtHost = (): Promise<string> => (built ??= findOrBuild());
+
+let built: Promise<string> | undefined;
+
+async function findOrBuild(): Promise<string> {
   const folder = join(tmpdir(), PREFIX + fingerprint());
   const main = join(folder, 'dist/host/main.mjs');
   if (!existsSync(main)) {

@@ -5,7 +5,7 @@ import { LEFT_OUT as LEFT_OUT_OF_POOLED } from '../pooled/left-out.ts';
 import { filesReachingPostgres, type LeftOut } from '../stage/reaching-postgres.ts';
 import type { Choice } from '../stage/run-chosen.ts';
 
-type Suite = Omit<Choice, 'command'> & {
+type Suite = Omit<Choice, 'run'> & {
   /** The command before vitest. */
   readonly prepare?: string;
   /** The command that runs vitest. */

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 
 /**
  * What the process has done so far, for callers and PostgreSQL: loaded into the host's process before anything else
- * (`--import`), and told to whoever started it, on request.
+ * (`--import`), and sent to its parent process on request.
  */
 export type Totals = {
   readonly statements: number;
@@ -68,7 +68,7 @@ function countStatements(messages: Buffer): void {
 const bytesOf = (sockets: ReadonlySet<Socket>) =>
   [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
 
-// It must not outlive whoever started it, however that ends.
+// It must not outlive its parent process, however that ends.
 process.on('disconnect', () => process.exit());
 
 process.on('message', (question: Question) => {

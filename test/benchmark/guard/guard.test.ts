@@ -50,7 +50,7 @@ describe('of a service that wastes, the workload and the figure are named', () =
   });
 });
 
-test('a growth is told with the figure before and now; for another Node what V8 counts is left out', () => {
+test('a growth is reported with both figures; for another Node the counts of V8 are left out', () => {
   const before = { get: figures({ statements: 1, promises: 20, bytesToClient: 500 }) };
   const now = { get: figures({ statements: 2, promises: 23, bytesToClient: 550 }) };
 

@@ -1,4 +1,4 @@
-import type { Used, Watched } from '../meters/window.ts';
+import type { Used, Watched } from '../../lab/meters/window.ts';
 
 /** What the load process is asked to do: this workload, against this port. */
 export type Job = {

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { residentMemory } from '../meters/memory.ts';
-import { openWindow } from '../meters/window.ts';
+import { type Connection, openConnection } from '../../lab/load/connection.ts';
+import { startPaced, startUnpaced } from '../../lab/load/pacing.ts';
+import { goBeforeOthers } from '../../lab/load/precedence.ts';
+import { residentMemory } from '../../lab/meters/memory.ts';
+import { percentiles } from '../../lab/meters/percentile.ts';
+import { openWindow } from '../../lab/meters/window.ts';
 import { workloads } from '../workloads/index.ts';
-import { type Connection, openConnection } from './connection.ts';
 import type { Job, Outcome } from './job.ts';
-import { Latencies } from './latencies.ts';
-import { startPaced, startUnpaced } from './pacing.ts';
-import { goBeforeOthers } from './precedence.ts';
 import { wireOf } from './wire.ts';
 
 /** Milliseconds between two looks at the server's memory. */
@@ -32,7 +32,7 @@ export async function runLoad(job: Job): Promise<Outcome> {
   };
   const open = Array.from({ length: job.connections }, () => openConnection(job.port, broken));
   const connections = await Promise.all(open);
-  let latencies = new Latencies();
+  let latencies: number[] = [];
   let [sent, inFlight] = [0, 0];
   let isOver = false;
   const { promise: allAnswered, resolve: endWait } = Promise.withResolvers<void>();
@@ -50,7 +50,7 @@ export async function runLoad(job: Job): Promise<Outcome> {
     connection.send(wireOf(nextRequest()), (status) => {
       inFlight -= 1;
       if (status !== workload?.status) fault(`status ${status}`);
-      latencies.add(performance.now() - due);
+      latencies.push(performance.now() - due);
       if (!isOver) then();
       else if (inFlight === 0) endWait();
     });
@@ -63,20 +63,20 @@ export async function runLoad(job: Job): Promise<Outcome> {
   const looking = setInterval(() => {
     memory = Math.max(memory, residentMemory(job.watched.server));
   }, LOOK_EVERY);
-  latencies = new Latencies();
+  latencies = [];
   const close = openWindow(job.watched);
   await sleep(job.seconds * 1000);
   const used = close();
   const counted = latencies;
-  latencies = new Latencies();
+  latencies = [];
   isOver = true;
   clearInterval(looking);
   clearInterval(pacing);
   if (inFlight > 0 && Object.keys(faults).length === 0) await allAnswered;
   for (const connection of connections) connection.close();
   goBack?.();
-  const [p50 = 0, p99 = 0] = counted.percentiles(0.5, 0.99);
-  return { sent, answered: counted.count, p50, p99, used, memory, faults };
+  const [p50 = 0, p99 = 0] = percentiles(counted, 0.5, 0.99);
+  return { sent, answered: counted.length, p50, p99, used, memory, faults };
 }
 
 function tokensIn(file: string): readonly string[] {

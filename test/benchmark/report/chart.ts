@@ -7,7 +7,7 @@ const BAR = 14;
 const GAP = 6;
 const LONGEST = WIDTH - NAMES - 130;
 
-/** Bars longer than so many times the first one are cut off, or the others could not be told apart. */
+/** Bars longer than so many times the first one are cut off, so that the others can be distinguished. */
 const CUT_OFF = 3;
 
 const COLOURS = { server: '#3b6ea5', postgres: '#b5c7d9', whisker: '#222' };

@@ -19,7 +19,7 @@ const run = (target: string, workload: string, figures: Partial<Run>): Run => ({
   ...figures,
 });
 
-test('of each goal that was measured it is told whether it is reached; of the others nothing', () => {
+test('each measured goal is reached or missed; the others are left out', () => {
   const runs = [
     run('ours', 'get', { server: 1.5, requestsPerSecond: 1200 }),
     run('go', 'get', {}),
@@ -39,7 +39,7 @@ test('of each goal that was measured it is told whether it is reached; of the ot
   ]);
 });
 
-test('a batch is held against creates that come alone; how it stands to many at once is told beside it', () => {
+test('a batch is compared with single creates as a goal, and with simultaneous creates without a limit', () => {
   const runs = [
     run('ours', 'batch', { server: 10, postgres: 30 }),
     run('ours', 'create-alone', { server: 2, postgres: 2 }),

@@ -1,12 +1,12 @@
+import { type Spread, spreadOf } from '../../lab/meters/spread.ts';
+import { aligned } from '../../lab/report/table.ts';
 import type { Results, Run } from '../rounds.ts';
-import { type Spread, spreadOf } from './statistics.ts';
 import type { StartRow } from './summary.ts';
-import { aligned } from './table.ts';
 
 type Figure = (run: Run) => number | null;
 type Place = { readonly target: string; readonly workload: string; readonly figure: Figure };
 
-/** A figure that is at most (or at least) so many times another one of the same round; without a limit it is only told. */
+/** A figure that is at most (or at least) so many times another one of the same round; without a limit it is only reported. */
 type Goal = {
   readonly title: string;
   readonly of: Place;

@@ -1,4 +1,4 @@
-import { aligned } from './table.ts';
+import { tableOf } from '../../lab/report/table.ts';
 
 /** What an operation costs with so many users: the middle of the rounds. */
 export type GrowthPoint = {
@@ -23,35 +23,28 @@ export type GrowthPoint = {
 
 /** An operation's points after one another, for each configuration of PostgreSQL. */
 export function growthTableOf(points: readonly GrowthPoint[], titleOf: (name: string) => string): string {
-  const head = [
-    '',
-    'users',
-    'server s/1,000',
-    'PostgreSQL s/1,000',
-    '× first size',
-    'pages read',
-    'bytes logged',
-    'requests/s',
-    'p50 ms',
-    'p99 ms',
-    'others, cores',
-  ];
-  const lines = [...Map.groupBy(points, lineOf)].flatMap(([, own]) =>
-    own.map((point, index) => [
-      index === 0 ? `${titleOf(point.workload)} (${point.configuration})` : '',
-      point.users.toLocaleString('en'),
-      point.server.toFixed(4),
-      point.postgres.toFixed(4),
-      point.growth.toFixed(2),
-      point.reads.toFixed(2),
-      Math.round(point.wal).toLocaleString('en'),
-      Math.round(point.requestsPerSecond).toLocaleString('en'),
-      point.p50.toFixed(2),
-      point.p99.toFixed(2),
-      point.others.toFixed(1),
-    ]),
+  const rows = [...Map.groupBy(points, lineOf).values()].flatMap((own) =>
+    own.map((point, index) => ({
+      ...point,
+      title: index === 0 ? `${titleOf(point.workload)} (${point.configuration})` : '',
+    })),
   );
-  return aligned([head, ...lines]);
+  return tableOf<(typeof rows)[number]>(
+    {
+      '': ({ title }) => title,
+      users: ({ users }) => users.toLocaleString('en'),
+      'server s/1,000': ({ server }) => server.toFixed(4),
+      'PostgreSQL s/1,000': ({ postgres }) => postgres.toFixed(4),
+      '× first size': ({ growth }) => growth.toFixed(2),
+      'pages read': ({ reads }) => reads.toFixed(2),
+      'bytes logged': ({ wal }) => Math.round(wal).toLocaleString('en'),
+      'requests/s': ({ requestsPerSecond }) => Math.round(requestsPerSecond).toLocaleString('en'),
+      'p50 ms': ({ p50 }) => p50.toFixed(2),
+      'p99 ms': ({ p99 }) => p99.toFixed(2),
+      'others, cores': ({ others }) => others.toFixed(1),
+    },
+    rows,
+  );
 }
 
 /** What points of one line have in common. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { spreadOf } from '../../lab/meters/spread.ts';
 import type { Run } from '../rounds.ts';
-import { spreadOf } from './statistics.ts';
 import { rowsOf, startRowsOf } from './summary.ts';
 
 const run = (round: number, target: string, server: number, memory: number): Run => ({

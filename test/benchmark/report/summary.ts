@@ -1,5 +1,5 @@
+import { type Spread, spreadOf } from '../../lab/meters/spread.ts';
 import type { Results, Run, Start } from '../rounds.ts';
-import { type Spread, spreadOf } from './statistics.ts';
 
 /** The rounds of one workload against one target. */
 export type Row = {

@@ -5,7 +5,7 @@ import { idOf } from './users.ts';
 
 const UNFINISHED = 'filling';
 
-/** Of the users in each page of the table one or two have such a number. */
+/** Each page of the table has one or two users with such a number. */
 const EACH = 50;
 
 /** The database with this many users, filled unless an earlier run has left it: a table that has been in use. */
@@ -16,7 +16,7 @@ export async function databaseOfSize(stage: Stage, progress: Progress): Promise<
   if (found.length === 0) {
     await stage.query('postgres', `DROP DATABASE IF EXISTS ${UNFINISHED}`);
     await stage.createDatabase(UNFINISHED);
-    await fill(stage.urlOf(UNFINISHED), 1, users, progress);
+    await fill(stage.query, UNFINISHED, users, progress);
     await updateEach(stage, UNFINISHED, 1, progress);
     await stage.query('postgres', `ALTER DATABASE ${UNFINISHED} RENAME TO ${name}`);
   }
@@ -25,7 +25,7 @@ export async function databaseOfSize(stage: Stage, progress: Progress): Promise<
 
 /**
  * Brings a table into the state in which each size is measured: what fits into shared buffers is there, and where users are
- * written, each page has room and has been written since the last checkpoint. For COPY leaves no room, so that the first
+ * written, each page has room and has been written since the last checkpoint. For new rows leave no room, so that the first
  * update of a page moves its row to another and writes to all indexes; and a start is a checkpoint, after which the first
  * write of a page logs all of it. Both are over soon in the smallest table, and in the largest within none of the runs.
  */

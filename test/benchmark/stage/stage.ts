@@ -77,7 +77,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, kept, prog
   await promisify(execFile)(process.execPath, [main.replace('main.mjs', 'migrate.mjs')], {
     env: variablesOf(TEMPLATE),
   });
-  await fill(urlOf(TEMPLATE), 1, users, progress);
+  await fill(query, TEMPLATE, users, progress);
   const [version] = await query('postgres', 'SHOW server_version');
 
   return {

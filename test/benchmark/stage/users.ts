@@ -1,6 +1,7 @@
-// The users that are there before a run: each part of one can be worked out from its number, by everybody.
+// The users that are there before a run: everybody can derive each part of one from its number.
 
-const FIRST_CREATED = Date.UTC(2024, 0, 1);
+/** The time of creation of the user before the first one. */
+export const FIRST_CREATED = '2024-01-01T00:00:00Z';
 
 /** The id of the user with this number, from 1 on: in the order of creation, as UUIDs version 7 are. */
 export function idOf(number: number): string {
@@ -12,9 +13,6 @@ export function emailOf(number: number): string {
   return `user-${number}@example.com`;
 }
 
-/** The user with this number as a line of COPY; one in fifty is inactive, and one is created each second. */
-export function copyLineOf(number: number): string {
-  const created = new Date(FIRST_CREATED + number * 1000).toISOString();
-  const isActive = number % 50 === 0 ? 'f' : 't';
-  return `${idOf(number)}\t${emailOf(number)}\tUser ${number}\t${isActive}\t${created}\t${created}\n`;
-}
+/** Both in SQL, where `n` is the expression of the number. */
+export const idInSql = (n: string) => `('${idOf(0).slice(0, -12)}' || lpad(${n}::text, 12, '0'))::uuid`;
+export const emailInSql = (n: string) => `('${emailOf(0).replace('0', `' || ${n} || '`)}')`;

@@ -8,7 +8,7 @@ import type { Program, Target } from './target.ts';
 function programOf(stage: Stage, variables: Variables, options = ''): Program {
   return {
     command: '/bin/sh',
-    // Of a flag that is given twice the later one holds.
+    // If a flag is given twice, the later one applies.
     options: ['-c', START_COMMAND.replace(' dist/host', ` ${options} dist/host`)],
     folder: join(stage.main, '../../..'),
     variables: { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1', ...variables },

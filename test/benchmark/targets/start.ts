@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
-import { residentMemory } from '../meters/memory.ts';
+import { residentMemory } from '../../lab/meters/memory.ts';
 import type { Program } from './target.ts';
 
 /** Seconds that a server may take to its first answer, and to its end. */

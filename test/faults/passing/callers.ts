@@ -1,9 +1,9 @@
 import type { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FIRST_CHANGES } from '../../lab/ledger/changes.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { run } from '../../overload/load.ts';
-import { FIRST_CHANGES } from '../changes.ts';
-import { rawClient, requestText } from '../raw-client.ts';
+import { rawClient, requestText } from '../../stage/raw-client.ts';
 import { SLOW } from '../rows/slow-clients.ts';
 import type { PassingFault } from './passing-fault.ts';
 
@@ -28,12 +28,7 @@ export const callerFaults: readonly PassingFault[] = [
     async bringAbout({ service, token, random }) {
       const Authorization = `Bearer ${await token()}`;
       const body = JSON.stringify({ email: 'cut-off@example.com' });
-      const fields = {
-        Authorization,
-        'Content-Type': 'application/json',
-        'Content-Length': String(body.length),
-      };
-      const text = requestText('POST /api/v1/users/', fields, body);
+      const text = requestText('POST /api/v1/users/', { Authorization }, body);
       await sideBySide(40, 400, async () => {
         const client = await rawClient(service.url);
         client.send(text.slice(0, random.below(text.length)));

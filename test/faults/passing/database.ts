@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stage } from '../../lab/stage/stage.ts';
 import { holdUsers } from '../../stage/locks.ts';
-import type { Stage } from '../stage.ts';
 import type { PassingFault, Surroundings } from './passing-fault.ts';
 
 /** PostgreSQL is away for up to three seconds. */

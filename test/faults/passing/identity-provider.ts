@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCaller } from '../../lab/load/caller.ts';
+import type { Mood } from '../../lab/stage/key-server.ts';
 import { until } from '../../stage/until.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
-import type { Mood } from '../key-server.ts';
 import type { PassingFault } from './passing-fault.ts';
 
 const MOODS: readonly Mood[] = ['slow', 'huge', 'failing', 'garbage', 'empty', 'redirecting', 'cutting'];
 
-/** Longer than the service leaves between two fetches, when it is told to fetch every five seconds; in milliseconds. */
+/** In milliseconds: longer than the time between two fetches of a service that fetches every five seconds. */
 const LASTS = 8000;
 
-/** Who signs tokens and shows the keys, and who forges them. */
+/** The identity provider and its keys, and forged tokens. */
 export const identityProviderFaults: readonly PassingFault[] = [
   {
     name: 'key-server-unwell',

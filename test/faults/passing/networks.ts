@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorResponse, isCreated, messagesThrough } from '../postgres-messages.ts';
+import { errorResponse, isCreated, messagesThrough } from '../../stage/postgres-messages.ts';
 import { TROUBLES } from '../rows/networks.ts';
 import type { PassingFault } from './passing-fault.ts';
 

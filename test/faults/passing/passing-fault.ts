@@ -1,7 +1,7 @@
 import type { Random } from '../../lab/load/random.ts';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import type { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
 import type { TcpProxy } from '../../stage/proxy.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 /** What a fault may break while a load goes on, all of it around the one service. */
 export type Surroundings = Pick<Stage, 'postgres' | 'issuer' | 'claim' | 'token'> & {

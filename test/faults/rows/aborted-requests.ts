@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
-import { rawClient, requestText } from '../raw-client.ts';
+import { rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 export const abortedRequests: Row = {
@@ -9,19 +8,14 @@ export const abortedRequests: Row = {
     'Callers cut off or half-close at every stage of a create: no 500, nothing stored by halves, count zero.',
   trials: 3000,
   brief: 400,
-  async run({ startService, trials, claim, tried, random, token, postgres }) {
+  async run({ startService, claim, random, token, postgres, trySideBySide }) {
     const service = await startService();
     const whole = new Set<string>();
     const Authorization = `Bearer ${await token()}`;
-    await sideBySide(20, trials, async (n) => {
+    await trySideBySide(20, async (n) => {
       const email = `aborted-${n}@example.com`;
       const body = JSON.stringify({ email });
-      const fields = {
-        Authorization,
-        'Content-Type': 'application/json',
-        'Content-Length': String(body.length),
-      };
-      const text = requestText('POST /api/v1/users/', fields, body);
+      const text = requestText('POST /api/v1/users/', { Authorization }, body);
       const client = await rawClient(service.url);
       const stage = random.chance(0.3) ? text.length : random.below(text.length);
       if (stage === text.length) whole.add(email);
@@ -35,7 +29,6 @@ export const abortedRequests: Row = {
         claim('no answer is a 500', !client.statuses().includes(500), client.received);
         client.abort();
       }
-      tried();
     });
     const rows = await postgres.query('SELECT email FROM users');
     const halves = rows.filter(({ email }) => !whole.has(String(email)));

@@ -9,10 +9,10 @@ export const callerLeaves: Row = {
     'Callers leave during an update: the user is wholly old or wholly new, and nothing stays in flight.',
   trials: 500,
   brief: 60,
-  async run({ startService, trials, claim, tried, random, postgres }) {
+  async run({ startService, tries, claim, random, postgres }) {
     const service = await startService();
     const callers = service.caller(10);
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       const created = await callers.create({ email: `left-${trial}@example.com`, full_name: 'old' });
       const { id } = JSON.parse(created.body);
       // Every other update waits for the user when its caller leaves.
@@ -21,7 +21,6 @@ export const callerLeaves: Row = {
       const fields = { full_name: 'new', is_active: false };
       await callers.send({ operation: 'update', userId: id, fields }, leave);
       await lock?.release();
-      tried();
     }
     await sleep(1000);
     const rows = await postgres.query(

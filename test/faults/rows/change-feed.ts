@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
+import { createFeedBooks, startReader } from '../../lab/ledger/feed.ts';
 import { isInDoubt, isKeyInUse } from '../../lab/ledger/ledger.ts';
+import { startMirror } from '../../lab/ledger/mirror.ts';
 import { storedUsers } from '../../lab/ledger/stored-users.ts';
 import type { Caller } from '../../lab/load/caller.ts';
 import { createCaller } from '../../lab/load/caller.ts';
 import type { Random } from '../../lab/load/random.ts';
 import { until } from '../../stage/until.ts';
-import { createFeedBooks, startReader } from '../feed.ts';
-import { startMirror } from '../mirror.ts';
 import type { Row } from '../run-row.ts';
 
 const WRITERS = 64;

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Stage, Totals } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage, Totals } from '../stage.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
 /** What a command prints last, as JSON. */
-type Told = Totals & {
+type Printed = Totals & {
   /** The number of differences between what was acknowledged and the table. */
   readonly table_faults?: number;
 };
@@ -38,7 +38,7 @@ async function command({ claim, tried, counted }: Stage, name: string): Promise<
 }
 
 /** Undefined when the command did not get as far. */
-function lastLineOf(printed: string): Told | undefined {
+function lastLineOf(printed: string): Printed | undefined {
   const line = printed.trimEnd().split('\n').at(-1) ?? '';
   return line.startsWith('{') ? JSON.parse(line) : undefined;
 }

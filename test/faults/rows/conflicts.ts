@@ -1,8 +1,7 @@
 import { type Entry, Ledger, userIn } from '../../lab/ledger/ledger.ts';
 import { createCaller } from '../../lab/load/caller.ts';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
+import type { Stage } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 const WRITERS = 32;
 
@@ -15,7 +14,7 @@ export const serializationFailures: Row = {
   trials: 20_000,
   brief: 1000,
   postgres: { settings: { default_transaction_isolation: 'serializable' } },
-  async run({ startService, trials, claim, tried, random }: Stage) {
+  async run({ startService, trials, claim, random, trySideBySide }: Stage) {
     const service = await startService();
     const callers = service.caller(WRITERS);
     for (const [size, share] of Object.entries(SHARES)) {
@@ -24,10 +23,9 @@ export const serializationFailures: Row = {
         users.push(JSON.parse((await callers.create({ email: `of-${size}-${n}@example.com` })).body).id);
       }
       let refused = 0;
-      await sideBySide(WRITERS, trials, async (n) => {
+      await trySideBySide(WRITERS, async (n) => {
         const { status } = await callers.update(random.pick(users), { full_name: `${n}` });
         if (status !== 200) refused += 1;
-        tried();
       });
       claim(
         `of ${trials} on ${size} rows at most ${share * 100} % are refused`,

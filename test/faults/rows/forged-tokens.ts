@@ -1,7 +1,6 @@
 import { createCaller } from '../../lab/load/caller.ts';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
+import { startKeyServer } from '../../lab/stage/key-server.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
-import { startKeyServer } from '../key-server.ts';
 import type { Row } from '../run-row.ts';
 
 const CALLERS = 32;
@@ -15,7 +14,7 @@ export const forgedTokens: Row = {
     'Of forged tokens of every published class none is accepted, none has keys fetched from where it says, and beside each class the good one is accepted.',
   trials: 20_000,
   brief: 2000,
-  async run({ startService, issuer, trials, claim, tried, random, defer }) {
+  async run({ startService, issuer, trials, claim, random, defer, trySideBySide }) {
     const service = await startService();
     const elsewhere = await startKeyServer();
     defer(elsewhere.stop);
@@ -26,13 +25,13 @@ export const forgedTokens: Row = {
     for (const [name, forge] of classes) {
       let token = '';
       const forger = createCaller({ ...service, token: async () => token, connections: CALLERS });
-      await sideBySide(CALLERS, Math.ceil(trials / classes.length), async () => {
+      const attempt = async () => {
         const tampered = forge(parts, random);
         token = tampered;
         const { status } = await forger.read('?limit=1');
         claim(`${name} is refused`, status === 401 || status === 431, { status, tampered });
-        tried();
-      });
+      };
+      await trySideBySide(CALLERS, attempt, Math.ceil(trials / classes.length));
       forger.close();
       const good = service.caller();
       claim(`beside ${name} a good token is accepted`, (await good.read('?limit=1')).status === 200);
@@ -49,15 +48,14 @@ export const badTokensFirst: Row = {
   promise: 'Bad tokens with bad bodies are 401, and take no connection to PostgreSQL.',
   trials: 10_000,
   brief: 1000,
-  async run({ startService, postgres, trials, claim, tried }) {
+  async run({ startService, postgres, claim, trySideBySide }) {
     const service = await startService();
     const caller = createCaller({ ...service, token: async () => 'no.such.token', connections: CALLERS });
     const before = await postgres.countSessions();
-    await sideBySide(CALLERS, trials, async () => {
+    await trySideBySide(CALLERS, async () => {
       const fields = { email: 17, full_name: [] } as never;
       const { status } = await caller.create(fields, { 'content-type': 'text/plain' });
       claim('it is 401', status === 401, status);
-      tried();
     });
     caller.close();
     // Maintenance may have begun meanwhile: it takes connections of its own, and asks for no users.

@@ -1,7 +1,6 @@
 import type { Random } from '../../lab/load/random.ts';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
+import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import { FRONT_PROXIES } from '../front-proxies.ts';
-import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 /** What a request says of its length, one way or the other; `#` stands for the length of its body. */
@@ -49,15 +48,7 @@ const ENDS = [
 /** Sends requests whose lengths can be read in two ways, with a create inside that nobody sent. */
 async function attack(url: string, n: number, random: Random, authorization: string): Promise<RawClient> {
   const smuggled = JSON.stringify({ email: `smuggled-${n}@example.com` });
-  const inner = requestText(
-    'POST /api/v1/users/',
-    {
-      Authorization: authorization,
-      'Content-Type': 'application/json',
-      'Content-Length': String(smuggled.length),
-    },
-    smuggled,
-  );
+  const inner = requestText('POST /api/v1/users/', { Authorization: authorization }, smuggled);
   const body = random.pick([
     random.pick(ENDS) + inner,
     `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`,
@@ -80,10 +71,10 @@ export const framing: Row = {
     'Requests whose length can be read in two ways: one answer at most, and none executed that was not sent.',
   trials: 7000,
   brief: 800,
-  async run({ startService, trials, claim, tried, random, token, postgres }) {
+  async run({ startService, claim, random, token, postgres, trySideBySide }) {
     const service = await startService();
     const authorization = `Bearer ${await token()}`;
-    await sideBySide(40, trials, async (n) => {
+    await trySideBySide(40, async (n) => {
       const client = await attack(service.url, n, random, authorization);
       const statuses = client.statuses();
       claim('there is one answer at most', statuses.length <= 1, client.received);
@@ -92,7 +83,6 @@ export const framing: Row = {
         statuses.every((status) => status < 500),
         client.received,
       );
-      tried();
     });
     const [row] = await postgres.query("SELECT count(*)::int FROM users WHERE email LIKE 'smuggled%'");
     claim('nothing was smuggled', row?.count === 0, row);
@@ -103,17 +93,17 @@ export const framingBehindProxies: Row = {
   name: 'framing-behind-proxies',
   promise: 'The same behind haproxy, strict and lenient, and nginx, buffered and not: nothing is smuggled.',
   trials: 4000,
-  async run({ startService, trials, claim, tried, random, token, postgres }) {
+  async run({ startService, trials, claim, random, token, postgres, trySideBySide }) {
     const service = await startService();
     const authorization = `Bearer ${await token()}`;
     const kinds = Object.entries(FRONT_PROXIES);
     for (const [name, kind] of kinds) {
       const proxy = await kind(new URL(service.url).host);
-      await sideBySide(40, Math.ceil(trials / kinds.length), async (n) => {
+      const attempt = async (n: number) => {
         const client = await attack(proxy.url, n, random, authorization);
         claim(`${name}: there is one answer at most`, client.statuses().length <= 1, client.received);
-        tried();
-      });
+      };
+      await trySideBySide(40, attempt, Math.ceil(trials / kinds.length));
       await proxy.stop();
       const [row] = await postgres.query("SELECT count(*)::int FROM users WHERE email LIKE 'smuggled%'");
       claim(`${name}: nothing was smuggled`, row?.count === 0, row);

@@ -1,8 +1,8 @@
 import type { Entry } from '../../lab/ledger/ledger.ts';
+import type { Stage } from '../../lab/stage/stage.ts';
 import { through } from '../../stage/proxy.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 const CALLERS = 30;
 /** Three on each of the three connections that writes share. */
@@ -53,7 +53,7 @@ export const deadConnections: Row = {
   brief: 1,
   async run(stage) {
     const { service, callers, id, lose, fill, bury } = await withDeadConnections(stage);
-    for (let trial = 0; trial < stage.trials; trial += 1) {
+    for (const trial of stage.tries()) {
       lose();
       const reads = await Promise.all(Array.from({ length: CALLERS }, () => callers.read(id)));
       stage.claim('no read is refused', refused(reads) === 0, refused(reads));
@@ -70,7 +70,6 @@ export const deadConnections: Row = {
       );
       stage.claim('every write is answered in time', longest(writes) <= LONGEST, longest(writes));
       await fill();
-      stage.tried();
     }
     bury();
     await service.checkBooks();
@@ -83,7 +82,7 @@ export const deadConnectionsOneCaller: Row = {
   trials: 2,
   async run(stage) {
     const { service, callers, id, lose, fill, bury } = await withDeadConnections(stage);
-    for (let trial = 0; trial < stage.trials; trial += 1) {
+    for (const trial of stage.tries()) {
       lose();
       const writes: Entry[] = [];
       for (let write = 0; write < 12; write += 1) {
@@ -93,7 +92,6 @@ export const deadConnectionsOneCaller: Row = {
       const slow = writes.filter(({ sent, answered }) => answered - sent > 1000).length;
       stage.claim('one write is slow at most', slow <= 1, slow);
       await fill();
-      stage.tried();
     }
     bury();
     await service.checkBooks();
@@ -106,8 +104,8 @@ export const migrationHalfOpen: Row = {
     'The connection of the first migration dies after it has the lock: ready within 15 seconds all the same.',
   trials: 3,
   brief: 1,
-  async run({ startService, proxyPostgres, postgres, trials, claim, tried, recovered }) {
-    for (let trial = 0; trial < trials; trial += 1) {
+  async run({ startService, proxyPostgres, postgres, tries, claim, recovered }) {
+    for (const trial of tries()) {
       await postgres.query(`CREATE DATABASE fresh_${trial} TEMPLATE template0 STRATEGY FILE_COPY`);
       const proxy = await proxyPostgres();
       let isLocked = false;
@@ -131,7 +129,6 @@ export const migrationHalfOpen: Row = {
       claim('the connection was lost', isLocked);
       claim('it is ready within 15 seconds', inTime && seconds <= 15, seconds);
       recovered(seconds);
-      tried();
     }
   },
 };

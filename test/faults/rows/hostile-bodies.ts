@@ -1,6 +1,5 @@
 import type { Random } from '../../lab/load/random.ts';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
-import { rawClient } from '../raw-client.ts';
+import { rawClient } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
@@ -45,11 +44,11 @@ export const hostileBodies: Row = {
     'Hostile bodies, with true, lying and no lengths: 4xx, never 5xx; what is accepted reads back as it was sent.',
   trials: 10_000,
   brief: 1000,
-  async run({ startService, trials, claim, tried, random, token, postgres }) {
+  async run({ startService, claim, random, token, postgres, trySideBySide }) {
     const service = await startService();
     const authorization = `Bearer ${await token()}`;
     const accepted: string[] = [];
-    await sideBySide(20, trials, async (n) => {
+    await trySideBySide(20, async (n) => {
       const address = `hostile-${n}@example.com`;
       const { text, mayPass = false } = random.pick(BODIES)(address, random);
       const bytes = Buffer.from(text);
@@ -91,7 +90,6 @@ export const hostileBodies: Row = {
         text: String(text).slice(0, 100),
       });
       if (status === 201) accepted.push(address);
-      tried();
     });
     const rows = await postgres.query('SELECT email, full_name, is_active FROM users');
     const stored = new Set(rows.map(({ email }) => email));

@@ -12,12 +12,12 @@ export const keyRotation: Row = {
     'The keys change: a new one is accepted within two seconds, a removed one refused after the next refresh.',
   trials: 10,
   brief: 1,
-  async run({ startService, issuer, trials, claim, tried, recovered, random }) {
+  async run({ startService, issuer, tries, claim, recovered, random }) {
     const service = await startService({ SVC_OAUTH_JWKS_REFRESH: String(REFRESH) });
     const as = (token: string) => createCaller({ ...service, token: async () => token });
     let old = as(await issuer.sign());
     claim('the first key is accepted', (await old.read('?limit=1')).status === 200);
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const _ of tries()) {
       await sleep(random.below(3000));
       // First both are there, then the old one goes.
       await issuer.addKey();
@@ -39,7 +39,6 @@ export const keyRotation: Row = {
       }
       old = as(await issuer.sign());
       claim('the key that is left is accepted', (await old.read('?limit=1')).status === 200);
-      tried();
     }
     old.close();
   },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Mood } from '../../lab/stage/key-server.ts';
 import { until } from '../../stage/until.ts';
-import type { Mood } from '../key-server.ts';
 import type { Row } from '../run-row.ts';
 
 /** How long a mood lasts, in seconds: more than two refreshes. */
@@ -14,8 +14,8 @@ export const keysAwayAtStart: Row = {
   promise:
     'The identity provider is away at the start: 503 with Retry-After, fetches with growing pauses, recovery.',
   trials: 3,
-  async run({ startService, issuer, trials, claim, tried, recovered }) {
-    for (let trial = 0; trial < trials; trial += 1) {
+  async run({ startService, issuer, tries, claim, recovered }) {
+    for (const trial of tries()) {
       issuer.feel(MOODS[trial % MOODS.length] ?? 'slow');
       const fetchesBefore = issuer.fetches;
       const service = await startService();
@@ -38,7 +38,6 @@ export const keysAwayAtStart: Row = {
       });
       recovered((performance.now() - well) / 1000);
       callers.close();
-      tried();
     }
   },
 };
@@ -64,8 +63,8 @@ export const keysAwayLater: Row = {
         issuer.fetches > fetches,
         issuer.fetches - fetches,
       );
-      const told = service.events('jwks_refresh_failed').length - warnings;
-      claim(`one warning tells that it is ${mood}`, told === 1, told);
+      const warned = service.events('jwks_refresh_failed').length - warnings;
+      claim(`there is one warning while it is ${mood}`, warned === 1, warned);
       issuer.feel('well');
       const before = issuer.fetches;
       // Pauses after failures grow to ten seconds.

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Ledger } from '../../lab/ledger/ledger.ts';
-import { createCaller } from '../../lab/load/caller.ts';
-import { percentile } from '../../lab/meters/percentile.ts';
+import { readSteadily } from '../../lab/load/steady.ts';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
 import { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 const DRAIN = 1;
 const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
@@ -141,13 +139,13 @@ export const badSettings: Row = {
       const host = await startHostWith(settings);
       const { code } = await host.exited;
       const seconds = (performance.now() - begun) / 1000;
-      const told = host.errors();
+      const message = host.errors();
       const [name = ''] = Object.keys(settings).slice(-1);
       figures.exits += 1;
       claim(`${name}: exit code 1`, code === 1, code);
       claim(`${name}: within two seconds`, seconds <= 2, seconds);
-      claim(`${name}: the message names it`, told.includes(name), told);
-      claim(`${name}: and no secret`, !(told + host.printed()).includes('hunter2'), told);
+      claim(`${name}: the message names it`, message.includes(name), message);
+      claim(`${name}: and no secret`, !(message + host.printed()).includes('hunter2'), message);
       tried();
     }
   },
@@ -198,8 +196,8 @@ export const collectorAway: Row = {
       await service.checkBooks();
       const ratios: number[] = [];
       for (let turn = 0; turn < TURNS; turn += 1) {
-        const p99 = await p99Of(service);
-        ratios.push(p99 / (await p99Of(well)));
+        const { p99 } = await readSteadily(service, { lasts: 500 });
+        ratios.push(p99 / (await readSteadily(well, { lasts: 500 })).p99);
       }
       // One turn is chance on a machine that is shared; that three of four are above it is not.
       const isAbove = ratios.filter((ratio) => ratio > COSTS).length >= 0.75 * TURNS;
@@ -208,19 +206,3 @@ export const collectorAway: Row = {
     }
   },
 };
-
-/** What eight callers see for half a second. */
-async function p99Of({ url, token }: ServiceUnderFault): Promise<number> {
-  const ledger = new Ledger();
-  const callers = createCaller({ url, token, ledger, connections: 8 });
-  const end = performance.now() + 500;
-  const call = async () => {
-    while (performance.now() < end) await callers.read('?limit=1');
-  };
-  await Promise.all(Array.from({ length: 8 }, call));
-  callers.close();
-  return percentile(
-    ledger.entries.map(({ sent, answered }) => answered - sent),
-    0.99,
-  );
-}

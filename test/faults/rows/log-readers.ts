@@ -1,8 +1,8 @@
 import { truncateSync } from 'node:fs';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { createPipe } from '../../stage/pipe.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 const LINES = 1500;
 
@@ -20,7 +20,7 @@ async function logMuch({ claim, tried }: Stage, service: ServiceUnderFault): Pro
   tried();
 }
 
-const isTold = (text: string) => text.includes('log_lines_dropped');
+const hasCount = (text: string) => text.includes('log_lines_dropped');
 
 export const logReaders: Row = {
   name: 'log-readers',
@@ -35,18 +35,18 @@ export const logReaders: Row = {
       defer(() => pipe.remove());
       const piped = await startService({}, { output: pipe, isOnItsOwn: true });
       await logMuch(stage, piped);
-      await until('a reader that stalled is told', () => isTold(pipe.read()));
+      await until('a reader that stalled gets the count', () => hasCount(pipe.read()));
       pipe.die();
       await logMuch(stage, piped);
       pipe.revive();
-      await until('the next reader is told', () => isTold(pipe.read()));
+      await until('the next reader gets the count', () => hasCount(pipe.read()));
       claim('the process lives', piped.isAlive());
 
       const runBy = ['sh', '-c', 'ulimit -f 3072; exec "$@"', 'sh'];
       const full = await startService({}, { runBy, isOnItsOwn: true });
       await logMuch(stage, full);
       truncateSync(full.outputFile);
-      await until('it is told when there is room again', () => isTold(full.printed()));
+      await until('the file gets the count when there is room again', () => hasCount(full.printed()));
       claim('the process lives', full.isAlive());
     }
   },

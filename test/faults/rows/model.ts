@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startModel } from '../model.ts';
+import { startModel } from '../../lab/load/model.ts';
 import type { Row } from '../run-row.ts';
 
 const CALLERS = 32;
@@ -33,10 +33,10 @@ export const modelUnderFaults: Row = {
     'The model while sessions are killed, PostgreSQL crashes and freezes: one order fits all the same.',
   trials: 40,
   brief: 3,
-  async run({ startService, postgres, trials, random, tried }) {
+  async run({ startService, postgres, tries, random }) {
     const service = await startService();
     const callers = startModel(service, CALLERS, random.branch());
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       await sleep(500 + random.below(1000));
       const fault = trial % 3;
       if (fault === 0) await postgres.terminate();
@@ -48,7 +48,6 @@ export const modelUnderFaults: Row = {
         await sleep(random.below(6000));
         postgres.thaw();
       }
-      tried();
     }
     await sleep(1000);
     await callers.stop();

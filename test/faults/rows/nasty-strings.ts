@@ -1,5 +1,4 @@
 import { userIn } from '../../lab/ledger/ledger.ts';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { nastyString } from '../nasty-strings.ts';
 import type { Row } from '../run-row.ts';
 
@@ -9,10 +8,10 @@ export const nastyStrings: Row = {
     'Nasty strings in every field, path and query: 4xx or accepted, never 5xx; what is accepted reads back alike.',
   trials: 25_000,
   brief: 2500,
-  async run({ startService, trials, claim, tried, random }) {
+  async run({ startService, claim, random, trySideBySide }) {
     const service = await startService({}, { isOnItsOwn: true });
     const callers = service.caller(20);
-    await sideBySide(20, trials, async (n) => {
+    await trySideBySide(20, async (n) => {
       const text = nastyString(random);
       const place = n % 4;
       if (place < 2) {
@@ -34,7 +33,6 @@ export const nastyStrings: Row = {
         const isRight = [200, 400, 404, 405, 422, 431].includes(status);
         claim('a place in the address is accepted or refused', isRight, { target, status });
       }
-      tried();
     });
     callers.close();
     const defects = service

@@ -1,4 +1,4 @@
-import { errorResponse, isCreated, messagesThrough } from '../postgres-messages.ts';
+import { errorResponse, isCreated, messagesThrough } from '../../stage/postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const outcomeUnknown: Row = {
@@ -7,7 +7,7 @@ export const outcomeUnknown: Row = {
     'PostgreSQL does not know the outcome (40003): 503, never sent again, and the same Idempotency-Key settles it.',
   trials: 200,
   brief: 50,
-  async run({ proxyPostgres, startService, trials, claim, tried, postgres }) {
+  async run({ proxyPostgres, startService, tries, claim, postgres }) {
     const proxy = await proxyPostgres();
     let isArmed = false;
     let replaced = 0;
@@ -20,7 +20,7 @@ export const outcomeUnknown: Row = {
     );
     const service = await startService(proxy.through);
     const caller = service.caller();
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       const headers = { 'idempotency-key': crypto.randomUUID() };
       const fields = { email: `unknown-${trial}@example.com` };
       isArmed = true;
@@ -32,7 +32,6 @@ export const outcomeUnknown: Row = {
       claim('it had happened', row?.count === 1, row);
       const again = await caller.create(fields, headers);
       claim('the same key settles it', again.status === 201, again.body);
-      tried();
     }
     caller.close();
     await service.checkBooks();

@@ -13,10 +13,10 @@ export const poolExhausted: Row = {
     'The table is locked and 200 requests come: 503 in time; /health within 100 ms, /ready within a second.',
   trials: 5,
   brief: 1,
-  async run({ startService, postgres, trials, claim, tried }) {
+  async run({ startService, postgres, tries, claim }) {
     const service = await startService();
     const callers = service.caller(200);
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const _ of tries()) {
       const lock = await holdUsers(postgres);
       const answers = Promise.all(Array.from({ length: 200 }, () => callers.read('?limit=1')));
       await untilUnderWay(2, postgres);
@@ -28,7 +28,6 @@ export const poolExhausted: Row = {
       const statuses = [...new Set((await answers).map(({ status }) => status))];
       claim('all are 503', statuses.join() === '503', statuses);
       await lock.release();
-      tried();
     }
     const { ledger } = service;
     claim('every answer is in time', ledger.longestAnswer() <= LONGEST, ledger.longestAnswer());

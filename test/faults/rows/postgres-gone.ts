@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stage } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 /** In milliseconds, from the moment in which PostgreSQL accepts again. */
 const FIRST_SUCCESS = 1000;
@@ -8,10 +8,10 @@ const LAST_REFUSAL = 2000;
 
 /** PostgreSQL is taken away under 32 writers, and comes back: again and again. */
 async function interrupted(stage: Stage, leave: () => Promise<void>): Promise<void> {
-  const { startService, postgres, trials, random, claim, tried, recovered } = stage;
+  const { startService, postgres, tries, random, claim, recovered } = stage;
   const service = await startService();
   const load = service.startLoad(32);
-  for (let trial = 0; trial < trials; trial += 1) {
+  for (const _ of tries()) {
     await sleep(500 + random.below(1000));
     await leave();
     const ready = await fetch(`${service.url}/ready`);
@@ -24,7 +24,6 @@ async function interrupted(stage: Stage, leave: () => Promise<void>): Promise<vo
     claim('the first success is within a second', first - accepts <= FIRST_SUCCESS, first - accepts);
     const late = service.ledger.refusedAfter(accepts + LAST_REFUSAL);
     claim('nothing is refused after two seconds', late === 0, late);
-    tried();
   }
   await load.stop();
   await service.checkBooks();

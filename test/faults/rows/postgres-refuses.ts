@@ -1,31 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
-/** Brings a refusal about under a few writers, sees 503 and no end, undoes it, and sees everything well again. */
-async function refused(
-  { claim, tried, recovered }: Stage,
+/** Causes a refusal under a few writers in each trial, expects 503 and no exit, ends it, and expects normal service. */
+async function refuse(
+  { tries, claim, recovered }: Stage,
   service: ServiceUnderFault,
   bringAbout: () => Promise<() => unknown>,
 ): Promise<void> {
-  const load = service.startLoad(8);
-  await sleep(300);
-  const undo = await bringAbout();
-  const caller = service.caller();
-  const isRefused = async () => (await caller.read('?limit=1')).status === 503;
-  await until('operations are 503', isRefused);
-  const [ready, health] = await Promise.all([fetch(`${service.url}/ready`), fetch(`${service.url}/health`)]);
-  claim('/ready is 503 and /health is 200', ready.status === 503 && health.status === 200, ready.status);
-  await undo();
-  const undone = performance.now();
-  await until('operations are 200', async () => (await caller.read('?limit=1')).status === 200);
-  recovered((performance.now() - undone) / 1000);
-  await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok);
-  await load.stop();
-  caller.close();
-  tried();
+  for (const _ of tries()) {
+    const load = service.startLoad(8);
+    await sleep(300);
+    const undo = await bringAbout();
+    const caller = service.caller();
+    const isRefused = async () => (await caller.read('?limit=1')).status === 503;
+    await until('operations are 503', isRefused);
+    const [ready, health] = await Promise.all([
+      fetch(`${service.url}/ready`),
+      fetch(`${service.url}/health`),
+    ]);
+    claim('/ready is 503 and /health is 200', ready.status === 503 && health.status === 200, ready.status);
+    await undo();
+    const undone = performance.now();
+    await until('operations are 200', async () => (await caller.read('?limit=1')).status === 200);
+    recovered((performance.now() - undone) / 1000);
+    await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok);
+    await load.stop();
+    caller.close();
+  }
+  await service.checkBooks();
 }
 
 /** A service whose role is no superuser's, in a database of its own. */
@@ -58,34 +63,31 @@ export const tooManyConnections: Row = {
   async run(stage) {
     const service = await startAsOwner(stage);
     const { postgres } = stage;
-    for (let trial = 0; trial < stage.trials; trial += 1) {
-      await refused(stage, service, async () => {
-        const taken: pg.Client[] = [];
-        const take = async () => {
-          const client = new pg.Client({ ...postgres, ssl: false });
-          client.on('error', () => {});
-          taken.push(await client.connect().then(() => client));
-        };
-        // Whatever the service loses is taken, until there is none for it: those in reserve are not for its role.
-        await until('all are taken', async () => {
-          await postgres.terminate().catch(() => 0);
-          return take().then(
-            () => false,
-            () => true,
-          );
-        });
-        const keep = setInterval(() => void take().catch(() => {}), 5);
-        await taken[0]?.query(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'user-management-service'",
+    await refuse(stage, service, async () => {
+      const taken: pg.Client[] = [];
+      const take = async () => {
+        const client = new pg.Client({ ...postgres, ssl: false });
+        client.on('error', () => {});
+        taken.push(await client.connect().then(() => client));
+      };
+      // Whatever the service loses is taken, until there is none for it: those in reserve are not for its role.
+      await until('all are taken', async () => {
+        await postgres.terminate().catch(() => 0);
+        return take().then(
+          () => false,
+          () => true,
         );
-        return async () => {
-          clearInterval(keep);
-          await sleep(50);
-          await Promise.all(taken.map((client) => client.end()));
-        };
       });
-    }
-    await service.checkBooks();
+      const keep = setInterval(() => void take().catch(() => {}), 5);
+      await taken[0]?.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'user-management-service'",
+      );
+      return async () => {
+        clearInterval(keep);
+        await sleep(50);
+        await Promise.all(taken.map((client) => client.end()));
+      };
+    });
   },
 };
 
@@ -95,13 +97,10 @@ export const accountRefused: Row = {
   trials: 5,
   async run(stage) {
     const service = await startAsOwner(stage);
-    for (let trial = 0; trial < stage.trials; trial += 1) {
-      await refused(stage, service, async () => {
-        await alone(stage, 'ALTER ROLE service NOLOGIN');
-        return () => stage.postgres.query('ALTER ROLE service LOGIN');
-      });
-    }
-    await service.checkBooks();
+    await refuse(stage, service, async () => {
+      await alone(stage, 'ALTER ROLE service NOLOGIN');
+      return () => stage.postgres.query('ALTER ROLE service LOGIN');
+    });
   },
 };
 
@@ -111,18 +110,15 @@ export const databaseMissing: Row = {
   trials: 5,
   async run(stage) {
     const service = await startAsOwner(stage);
-    for (let trial = 0; trial < stage.trials; trial += 1) {
-      await refused(stage, service, async () => {
-        // Else the service is back before the database is renamed, and PostgreSQL waits five seconds for it to go.
-        await stage.postgres.query('ALTER DATABASE owned ALLOW_CONNECTIONS false');
-        await alone(
-          stage,
-          'ALTER DATABASE owned RENAME TO elsewhere',
-          'ALTER DATABASE elsewhere ALLOW_CONNECTIONS true',
-        );
-        return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
-      });
-    }
-    await service.checkBooks();
+    await refuse(stage, service, async () => {
+      // Else the service is back before the database is renamed, and PostgreSQL waits five seconds for it to go.
+      await stage.postgres.query('ALTER DATABASE owned ALLOW_CONNECTIONS false');
+      await alone(
+        stage,
+        'ALTER DATABASE owned RENAME TO elsewhere',
+        'ALTER DATABASE elsewhere ALLOW_CONNECTIONS true',
+      );
+      return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
+    });
   },
 };

@@ -4,35 +4,37 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { accountFor } from '../../../host/development/postgres/account.ts';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault, Stage } from '../stage.ts';
 
 const run = promisify(execFile);
 
-/** While PostgreSQL takes no writes: those are 503, reads 200, and writing resumes by itself. */
-async function readsGoOn(
-  { claim, tried, recovered }: Stage,
+/** In each trial PostgreSQL takes no writes: those are 503, reads 200, and writing resumes by itself. */
+async function refuseWrites(
+  { tries, claim, recovered }: Stage,
   service: ServiceUnderFault,
   bringAbout: () => Promise<() => unknown>,
 ): Promise<void> {
-  const caller = service.caller();
-  const name = () => crypto.randomUUID();
-  const create = () => caller.create({ email: `${name()}@example.com`, full_name: 'x'.repeat(200) });
-  const { id } = JSON.parse((await create()).body);
-  const undo = await bringAbout();
-  await until('writes are 503', async () => (await create()).status === 503, { every: 0 });
-  // A connection that was ended meanwhile may cost one more.
-  await until('reads are 200', async () => (await caller.read(id)).status === 200);
-  const reads = await Promise.all(Array.from({ length: 20 }, () => caller.read(id)));
-  const statuses = [...new Set(reads.map(({ status }) => status))];
-  claim('reads are 200', statuses.join() === '200', statuses);
-  await undo();
-  const undone = performance.now();
-  await until('writes are 201', async () => (await create()).status === 201);
-  recovered((performance.now() - undone) / 1000);
-  caller.close();
-  tried();
+  for (const _ of tries()) {
+    const caller = service.caller();
+    const name = () => crypto.randomUUID();
+    const create = () => caller.create({ email: `${name()}@example.com`, full_name: 'x'.repeat(200) });
+    const { id } = JSON.parse((await create()).body);
+    const undo = await bringAbout();
+    await until('writes are 503', async () => (await create()).status === 503, { every: 0 });
+    // A connection that was ended meanwhile may cost one more.
+    await until('reads are 200', async () => (await caller.read(id)).status === 200);
+    const reads = await Promise.all(Array.from({ length: 20 }, () => caller.read(id)));
+    const statuses = [...new Set(reads.map(({ status }) => status))];
+    claim('reads are 200', statuses.join() === '200', statuses);
+    await undo();
+    const undone = performance.now();
+    await until('writes are 201', async () => (await create()).status === 201);
+    recovered((performance.now() - undone) / 1000);
+    caller.close();
+  }
+  await service.checkBooks();
 }
 
 export const readOnly: Row = {
@@ -43,19 +45,16 @@ export const readOnly: Row = {
   async run(stage) {
     const { postgres } = stage;
     const service = await stage.startService();
-    for (let trial = 0; trial < stage.trials; trial += 1) {
-      await readsGoOn(stage, service, async () => {
-        await postgres.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
-        await postgres.terminate();
-        // Sessions keep what they began with, as those at a server do that is no longer the primary.
-        return () =>
-          postgres.query([
-            'SET default_transaction_read_only = off',
-            'ALTER DATABASE postgres RESET default_transaction_read_only',
-          ]);
-      });
-    }
-    await service.checkBooks();
+    await refuseWrites(stage, service, async () => {
+      await postgres.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
+      await postgres.terminate();
+      // Sessions keep what they began with, as those at a server do that is no longer the primary.
+      return () =>
+        postgres.query([
+          'SET default_transaction_read_only = off',
+          'ALTER DATABASE postgres RESET default_transaction_read_only',
+        ]);
+    });
   },
 };
 
@@ -82,13 +81,10 @@ export const diskFull: Row = {
       'CREATE DATABASE full_of TABLESPACE small',
     ]);
     const service = await stage.startService({ SVC_POSTGRES_DB: 'full_of' });
-    for (let trial = 0; trial < stage.trials; trial += 1) {
-      await readsGoOn(stage, service, async () => {
-        const filling = join(folder, 'filling');
-        await writeFile(filling, Buffer.alloc(64 * 1024 * 1024)).catch(() => {});
-        return () => rm(filling);
-      });
-    }
-    await service.checkBooks();
+    await refuseWrites(stage, service, async () => {
+      const filling = join(folder, 'filling');
+      await writeFile(filling, Buffer.alloc(64 * 1024 * 1024)).catch(() => {});
+      return () => rm(filling);
+    });
   },
 };

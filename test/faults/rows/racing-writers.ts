@@ -7,10 +7,10 @@ export const sameAddress: Row = {
   promise: '100 callers create one address at once: one gets 201, the others 409, in every round.',
   trials: 1000,
   brief: 60,
-  async run({ startService, trials, claim, tried }) {
+  async run({ startService, tries, claim }) {
     const service = await startService();
     const callers = service.caller(100);
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       const email = `same-${trial}@example.com`;
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, n) => callers.create({ email: n % 2 ? email : email.toUpperCase() })),
@@ -18,7 +18,6 @@ export const sameAddress: Row = {
       const created = answers.filter(({ status }) => status === 201).length;
       const refused = answers.filter(({ status }) => status === 409).length;
       claim('one is 201 and 99 are 409', created === 1 && refused === 99, { created, refused });
-      tried();
     }
     callers.close();
     await service.checkBooks();
@@ -30,17 +29,16 @@ export const partialUpdates: Row = {
   promise: 'Callers change different fields of one user at once: no change is lost.',
   trials: 5000,
   brief: 500,
-  async run({ startService, trials, claim, tried }) {
+  async run({ startService, claim, trySideBySide }) {
     const service = await startService();
     const callers = service.caller(30);
-    await sideBySide(10, trials, async (n) => {
+    await trySideBySide(10, async (n) => {
       const { id } = userIn(await callers.create({ email: `partial-${n}@example.com` }));
       const given = { email: `changed-${n}@example.com`, full_name: `name ${n}`, is_active: false };
       await Promise.all(Object.entries(given).map(([name, value]) => callers.update(id, { [name]: value })));
       const user = userIn(await callers.read(id));
       const isWhole = Object.entries(given).every(([name, value]) => user[name as 'email'] === value);
       claim('none is lost', isWhole, user);
-      tried();
     });
     callers.close();
     await service.checkBooks();
@@ -49,11 +47,10 @@ export const partialUpdates: Row = {
 
 export const paging: Row = {
   name: 'paging',
-  promise:
-    'Walks by links while users are created and deleted: whoever is there throughout is seen exactly once.',
+  promise: 'Walks by links while users are created and deleted: each user that stays is seen exactly once.',
   trials: 60,
   brief: 6,
-  async run({ startService, trials, claim, tried, random, token, postgres }) {
+  async run({ startService, tries, claim, random, token, postgres }) {
     const service = await startService();
     await postgres.query(
       `INSERT INTO users (id, email, created_at)
@@ -71,7 +68,7 @@ export const paging: Row = {
       if (victim) await callers.remove(String(victim.id));
       else await callers.create({ email: `new-${n}@example.com` });
     });
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const _ of tries()) {
       const seen = await walk(
         `/api/v1/users/?limit=${50 + random.below(200)}&sort=${random.pick(['created_at', '-created_at'])}`,
       );
@@ -80,7 +77,6 @@ export const paging: Row = {
       const missed = lasting.filter(({ id }) => !counts.has(String(id))).length;
       const repeated = [...counts.values()].filter((count) => count > 1).length;
       claim('none is skipped and none repeated', missed === 0 && repeated === 0, { missed, repeated });
-      tried();
     }
     isOver = true;
     await writing;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import { until } from '../../stage/until.ts';
-import { type RawClient, rawClient, requestText } from '../raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 /** A heap of 128 MB, besides the options of `npm start`. */
@@ -24,25 +24,20 @@ export const largeBodies: Row = {
     '512 bodies of 64 KiB at once, three times in a row, cost 100 MB at most, refused or accepted, and a heap of 128 MB survives them.',
   trials: 3,
   brief: 1,
-  async run({ startService, trials, claim, tried, token, figures }) {
+  async run({ startService, tries, claim, token, figures }) {
     const authorization = `Bearer ${await token()}`;
     let sent = 0;
     for (const variables of [{}, HEAP_OF_128]) {
       for (const bodyOf of BODIES) {
         const service = await startService(variables);
         const atRest = await service.memoryAtRest();
-        for (let trial = 0; trial < trials; trial += 1) {
+        for (const _ of tries()) {
           // Everything is sent before anything is received.
           const clients = await Promise.all(Array.from({ length: CALLERS }, () => rawClient(service.url)));
           for (const client of clients) {
             sent += 1;
             const body = JSON.stringify(bodyOf(sent));
-            const fields = {
-              Authorization: authorization,
-              Connection: 'close',
-              'Content-Type': 'application/json',
-              'Content-Length': String(body.length),
-            };
+            const fields = { Authorization: authorization, Connection: 'close' };
             client.send(requestText('POST /api/v1/users/', fields, body));
           }
           await Promise.all(clients.map((client) => client.untilOver(20_000)));
@@ -50,7 +45,6 @@ export const largeBodies: Row = {
           const odd = statuses.filter((status) => ![201, 422, 503].includes(status));
           claim('each is answered, or refused at admission', odd.length === 0, odd);
           for (const client of clients) client.abort();
-          tried();
         }
         const growth = Math.round(service.mostMemory() - atRest);
         figures.memoryChange = Math.max(figures.memoryChange, growth);
@@ -68,11 +62,11 @@ export const steadyLoad: Row = {
   promise: 'In a heap of 128 MB, 64 callers that create, update and read cost 160 MB at most, in all.',
   trials: 30,
   brief: 5,
-  async run({ startService, trials, claim, tried, figures }) {
+  async run({ startService, tries, claim, figures }) {
     const service = await startService(HEAP_OF_128);
     const atRest = await service.memoryAtRest();
     const load = service.startLoad(64);
-    for (let second = 0; second < trials; second += 1, tried()) await sleep(1000);
+    for (const _ of tries()) await sleep(1000);
     await load.stop();
     figures.memoryChange = Math.round(service.mostMemory() - atRest);
     claim('it takes 160 MB at most', service.mostMemory() <= MOST_UNDER_LOAD, service.mostMemory());
@@ -86,10 +80,10 @@ export const fewDescriptors: Row = {
     'The process runs out of file descriptors: no crash, and service at once when there are some again.',
   trials: 10,
   brief: 2,
-  async run({ startService, trials, claim, tried, recovered }) {
+  async run({ startService, tries, claim, recovered }) {
     const runBy = ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh'];
     const service = await startService({}, { runBy });
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const _ of tries()) {
       const held: RawClient[] = [];
       for (let n = 0; n < 200; n += 1) {
         const client = await Promise.race([rawClient(service.url), sleep(50)]);
@@ -103,7 +97,6 @@ export const fewDescriptors: Row = {
       await until('it serves', async () => (await caller.read('?limit=1')).status === 200);
       recovered((performance.now() - begun) / 1000);
       caller.close();
-      tried();
     }
   },
 };

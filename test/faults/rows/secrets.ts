@@ -31,7 +31,7 @@ export const oddSecrets: Row = {
   promise: 'Tokens and addresses in odd places, in odd encodings: in no log line and in no span.',
   trials: 2000,
   brief: 300,
-  async run({ startService, trials, claim, tried, random, issuer, defer }) {
+  async run({ startService, tries, trials, claim, random, issuer, defer }) {
     const service = await startService(
       { SVC_OTEL_ENABLED: 'true', SVC_LOG_LEVEL: 'debug', OTEL_TRACES_EXPORTER: 'console' },
       { isOnItsOwn: true },
@@ -39,7 +39,7 @@ export const oddSecrets: Row = {
     const caller = service.caller(10);
     defer(caller.close);
     const planted: string[] = [];
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       const token = await issuer.sign({ jti: `${trial}` });
       const name = `planted${trial}`;
       const address = `${name}.person@secret.example`;
@@ -48,7 +48,6 @@ export const oddSecrets: Row = {
       const secret = random.pick([token, address]);
       const target = random.pick(PLACES).replace(/[TA]$|T(?=[).])|A(?=%)/, () => encode(secret));
       await caller.read(target, { 'user-agent': random.chance(0.3) ? `client/1.0 ${secret}` : 'client/1.0' });
-      tried();
     }
     service.signal('SIGTERM');
     await service.exited;

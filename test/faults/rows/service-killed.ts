@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { userIn } from '../../lab/ledger/ledger.ts';
-import { isCreated, messagesThrough, READY_FOR_QUERY } from '../postgres-messages.ts';
+import { isCreated, messagesThrough, READY_FOR_QUERY } from '../../stage/postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const killedBeforeAnswer: Row = {
@@ -10,11 +10,11 @@ export const killedBeforeAnswer: Row = {
     'The service is killed between commit and answer, and the request sent again: one user, one 201, never 409.',
   trials: 200,
   brief: 6,
-  async run({ startService, proxyPostgres, openLedger, trials, claim, tried, postgres, figures }) {
+  async run({ startService, proxyPostgres, openLedger, tries, trials, claim, postgres, figures }) {
     const ledger = openLedger();
     const proxy = await proxyPostgres();
     let kill: (() => void) | undefined;
-    // PostgreSQL is ready for the next query when it has committed: that is told to nobody any more.
+    // PostgreSQL is ready for the next query when it has committed: this message is never passed on.
     proxy.answersThrough(() => {
       let isCompleted = false;
       return messagesThrough((type, message) => {
@@ -24,7 +24,7 @@ export const killedBeforeAnswer: Row = {
       });
     });
     let service = await startService(proxy.through, { ledger, isOnItsOwn: true });
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       const fields = { email: `killed-${trial}@example.com`, full_name: 'once' };
       const headers = { 'idempotency-key': `key-${trial}` };
       const { processId, exited } = service;
@@ -46,7 +46,6 @@ export const killedBeforeAnswer: Row = {
         id !== undefined && id === row?.id,
         again,
       );
-      tried();
     }
     const [row] = await postgres.query('SELECT count(*)::int FROM users');
     claim('there is one user a request', row?.count === trials, row);
@@ -60,14 +59,14 @@ export const serviceKilled: Row = {
   trials: 200,
   brief: 6,
   minutes: 15,
-  async run({ startService, openLedger, trials, tried, random, figures, recovered }) {
+  async run({ startService, openLedger, tries, trials, random, figures, recovered }) {
     const ledger = openLedger();
     const variables = { SVC_PORT: String(await freePort()) };
     let service = await startService(variables, { ledger, isOnItsOwn: true });
     const load = service.startLoad(32);
-    // While it starts nothing listens, which writers are told at once.
+    // While it starts, nothing listens, and connections of writers are refused at once.
     load.restFor(60);
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       await sleep(50 + random.below(400));
       service.signal('SIGKILL');
       await service.exited;
@@ -75,7 +74,6 @@ export const serviceKilled: Row = {
       const begun = performance.now();
       service = await startService(variables, { ledger, isOnItsOwn: trial < trials - 1 });
       recovered((performance.now() - begun) / 1000);
-      tried();
     }
     await load.stop();
     await service.checkBooks();

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Ledger } from '../../lab/ledger/ledger.ts';
-import { createCaller } from '../../lab/load/caller.ts';
-import { percentile } from '../../lab/meters/percentile.ts';
-import { type RawClient, rawClient, requestText } from '../raw-client.ts';
+import { readSteadily } from '../../lab/load/steady.ts';
+import type { ServiceUnderFault } from '../../lab/stage/stage.ts';
+import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
-import type { ServiceUnderFault } from '../stage.ts';
 
 const LIST = 'GET /api/v1/users/?limit=1000';
 
@@ -58,30 +56,29 @@ function drip(client: RawClient): void {
 export const slowClients: Row = {
   name: 'slow-clients',
   promise:
-    '1,400 clients are slow with headers (667), bodies (667) or reading (66): gone in 12 seconds, for 60 MB at most; of the requests of others 99.9 % succeed, with a p99 at most doubled or within 50 ms.',
+    '1,400 clients are slow with headers (667), bodies (667) or reading (66): gone in 12 seconds, for 60 MB at most; 99.9 % of the other requests succeed, with a p99 at most doubled or within 50 ms.',
   trials: 1400,
-  async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
+  async run({ startService, tries, trials, claim, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
     await storeLongUsers(postgres);
     const authorization = `Bearer ${await token()}`;
-    const calm = await normalRequests(service, 5);
+    const calm = await readSteadily(service, { lasts: 5000, rest: 10 });
     // What V8 keeps for making lists is no cost of those who do not read them.
     await readLists(service, Math.ceil(trials / READER_AMONG));
     const before = service.memoryGrowth();
     const clients: { readonly kind: Kind; readonly client: RawClient }[] = [];
     defer(() => clients.forEach(({ client }) => void client.abort()));
-    for (let n = 0; n < trials; n += 1) {
+    for (const n of tries()) {
       const kind = kindOf(n);
       // One after the other, so that the lists of those who read slowly do not come all at once.
       clients.push({ kind, client: await SLOW[kind](service.url, authorization) });
-      tried();
     }
     const begun = performance.now();
-    const busy = await normalRequests(service, LASTS);
+    const busy = await readSteadily(service, { lasts: LASTS * 1000, rest: 10 });
     figures.memoryChange = service.memoryGrowth() - before;
     claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
     await sleep(Math.max(0, LASTS * 1000 + 1500 - (performance.now() - begun)));
-    // Whoever does not read sees the end of its connection only when it does.
+    // A client that does not read sees the end of its connection only when it reads.
     for (const { client } of clients) client.socket.resume();
     await sleep(2000);
     for (const kind of Object.keys(SLOW)) {
@@ -101,12 +98,12 @@ export const unreadLists: Row = {
   name: 'unread-lists',
   promise: '30 clients that pipeline lists of 1,000 users and read nothing cost 60 MB at most.',
   trials: READERS,
-  async run({ startService, trials, claim, tried, token, postgres, figures, defer }) {
+  async run({ startService, tries, claim, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
     await storeLongUsers(postgres);
     const authorization = `Bearer ${await token()}`;
     const atRest = await service.memoryAtRest();
-    for (let n = 0; n < trials; n += 1, tried()) {
+    for (const _ of tries()) {
       const client = await SLOW.reading(service.url, authorization);
       defer(() => void client.abort());
     }
@@ -133,24 +130,6 @@ async function readLists({ caller }: ServiceUnderFault, readers: number): Promis
   callers.close();
 }
 
-/** What eight callers see for so many seconds. */
-async function normalRequests({ url, token }: ServiceUnderFault, seconds: number) {
-  const ledger = new Ledger();
-  const callers = createCaller({ url, token, ledger, connections: 8 });
-  const end = performance.now() + seconds * 1000;
-  const call = async () => {
-    while (performance.now() < end) {
-      await callers.read('?limit=1');
-      await sleep(10);
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, call));
-  callers.close();
-  const taken = ledger.entries.map(({ sent, answered }) => answered - sent);
-  const ok = ledger.entries.filter(({ status }) => status === 200).length;
-  return { sent: taken.length, ok, p99: Math.round(percentile(taken, 0.99)) };
-}
-
 export const silentConnections: Row = {
   name: 'silent-connections',
   promise:
@@ -161,7 +140,7 @@ export const silentConnections: Row = {
     const service = await startService();
     const batch = 2500;
     const longest = 8000;
-    let told = 0;
+    let timedOut = 0;
     let served = 0;
     for (let opened = 0; opened < trials; opened += batch) {
       await Promise.all(
@@ -172,16 +151,16 @@ export const silentConnections: Row = {
           if (!client.isOver) client.send(requestText('GET /health', { Connection: 'close' }));
           await client.untilOver(5000);
           const statuses = client.statuses();
-          if (statuses.includes(408)) told += 1;
+          if (statuses.includes(408)) timedOut += 1;
           if (statuses.includes(200)) served += 1;
           client.abort();
           tried();
         }),
       );
     }
-    claim('none is told 408', told === 0, told);
+    claim('none is 408', timedOut === 0, timedOut);
     claim('some are served', served > 0, served);
     const events = service.events('app_error').filter(({ status_code }) => status_code === 408);
-    claim('no event tells of them', events.length === 0, events[0]);
+    claim('no event names them', events.length === 0, events[0]);
   },
 };

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Ledger } from '../../lab/ledger/ledger.ts';
+import { type Known, startModel } from '../../lab/load/model.ts';
 import type { Random } from '../../lab/load/random.ts';
+import type { Stage } from '../../lab/stage/stage.ts';
+import { errorResponse, messagesThrough } from '../../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy } from '../../stage/proxy.ts';
 import { startStandby } from '../../stage/standby.ts';
-import { type Known, startModel } from '../model.ts';
-import { errorResponse, messagesThrough } from '../postgres-messages.ts';
 import type { Row } from '../run-row.ts';
-import type { Stage } from '../stage.ts';
 
 const CALLERS = 12;
 
@@ -56,7 +56,7 @@ export const twoInstances: Row = {
   trials: 60,
   brief: 6,
   async run(stage) {
-    const { startService, postgres, trials, random, tried, defer } = stage;
+    const { startService, postgres, tries, random, defer } = stage;
     const standby = await startStandby(postgres, { recovery_min_apply_delay: LAG });
     defer(() => standby.stop());
     const paths = await Promise.all([postgres, postgres, standby].map(startProxy));
@@ -70,11 +70,10 @@ export const twoInstances: Row = {
     const services = [await over([one, toStandby]), await over([toStandby, another])];
     const known: Known[] = [];
     const models = services.map((service) => startModel(service, CALLERS, random.branch(), { known }));
-    for (let trial = 0; trial < trials; trial += 1) {
+    for (const trial of tries()) {
       await sleep(200 + random.below(500));
       // A change of a table may have to give up: others hold locks.
       await FAULTS[trial % FAULTS.length]?.(stage, [one, another], random).catch(() => {});
-      tried();
     }
     await sleep(1000);
     await Promise.all(models.map((model) => model.stop()));

@@ -9,7 +9,7 @@ export type Asked = {
   readonly operation: Operation;
   readonly userId?: string;
   readonly fields?: Fields;
-  /** Of a batch; a row that sends batches keeps books of its own. */
+  /** The items of a batch. A row that sends batches keeps books of its own. */
   readonly items?: readonly Fields[];
   readonly headers?: Readonly<Record<string, string>>;
 };

@@ -33,7 +33,7 @@ export function faultsInTable(ledger: Ledger, stored: readonly StoredUser[]): st
   const doubtful = creates.filter((attempt) => attempt.some(isInDoubt));
   if (unknown.length > doubtful.length) {
     faults.push(
-      `${unknown.length} users that nobody was told of, and only ${doubtful.length} creates in doubt`,
+      `${unknown.length} users without an acknowledgement, and only ${doubtful.length} creates in doubt`,
     );
   }
   return faults;

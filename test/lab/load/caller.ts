@@ -12,16 +12,16 @@ const METHODS = {
   read: 'GET',
 } as const satisfies Record<Operation, string>;
 
-/** Where a caller sends to, with which token, and where that is written down. */
+/** Where a caller sends to, with which token, and the ledger of its requests. */
 export type CallerOptions = {
   readonly url: string;
   readonly token: () => Promise<string>;
   readonly ledger: Pick<Ledger, 'enter'>;
-  /** How many connections it has; one unless told otherwise. */
+  /** How many connections it has; 1 by default. */
   readonly connections?: number;
 };
 
-/** Somebody who sends requests over connections of its own, and writes every one of them down. */
+/** Sends requests over connections of its own, and enters each in the ledger. */
 export type Caller = ReturnType<typeof createCaller>;
 
 /** No answer takes longer, or the request counts as lost; in milliseconds. */

@@ -1,0 +1,74 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { openStage, Stage } from './stage/stage.ts';
+
+/** Something that is tried, and the promise that it keeps or breaks. */
+export type Experiment<Options extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
+  /** The name of its file, too. */
+  readonly name: string;
+  /** A sentence. */
+  readonly promise: string;
+  /** How long it takes on two cores. */
+  readonly takes: string;
+  /** What it needs apart from Node 24 and PostgreSQL, which the project brings. */
+  readonly needs?: string;
+  /** The options of its command line. Without them `words` has the command line as it is. */
+  readonly options?: Options;
+  /** Carries it out, and resolves with whether the promise was kept. */
+  run(lab: Lab<Options>): Promise<boolean>;
+};
+
+/** What every experiment is given. */
+export type Lab<Options extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
+  readonly options: ReturnType<typeof parseArgs<{ options: Options }>>['values'];
+  readonly words: readonly string[];
+  /** Prints a line on standard output. */
+  print(line: string): void;
+  /** Undoes something at the end, after a failure and after a signal, too; the latest first. */
+  defer(undo: () => unknown): void;
+  /** Opens a stage, which is closed at the end. */
+  openStage(options: Parameters<typeof openStage>[0]): Promise<Stage>;
+};
+
+/** Gives `run` the types of the options. */
+export function defineExperiment<const Options extends ParseArgsOptionsConfig>(
+  experiment: Experiment<Options>,
+): Experiment<Options> {
+  return experiment;
+}
+
+/** Carries an experiment out and ends this process: with 0 if the promise was kept, otherwise with 1. */
+export async function carryOut({ options, run }: Experiment, words: readonly string[]): Promise<never> {
+  const undoing: (() => unknown)[] = [];
+  const undoAll = async () => {
+    for (let undo = undoing.pop(); undo; undo = undoing.pop()) await undo();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void undoAll().finally(() => process.exit(1)));
+  }
+  const defer = (undo: () => unknown) => void undoing.push(undo);
+  let isKept = false;
+  try {
+    isKept = await run({
+      options: options ? parseArgs({ args: words, options }).values : {},
+      words,
+      print: (line) => void process.stdout.write(`${line}\n`),
+      defer,
+      async openStage(given) {
+        const { openStage } = await import('./stage/stage.ts');
+        const stage = await openStage(given);
+        defer(stage.close);
+        return stage;
+      },
+    });
+  } finally {
+    await undoAll();
+  }
+  process.exit(isKept ? 0 : 1);
+}
+
+/** A number that an option has; throws for a text that is not one. */
+export function numberIn(option: string, text: string): number {
+  const number = Number(text);
+  if (Number.isFinite(number)) return number;
+  throw new Error(`--${option} takes a number`);
+}

@@ -1,0 +1,171 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { abandonClusters, type Cluster, startCluster } from '../../failover/cluster.ts';
+import { type ClusterFault, clusterFaults } from '../../failover/faults.ts';
+import type { Replication } from '../../failover/node.ts';
+import { startWays, type Way } from '../../failover/ways.ts';
+import { defineExperiment, numberIn } from '../experiment.ts';
+import { summed } from '../ledger/oracle.ts';
+import { type Random, seededRandom } from '../load/random.ts';
+import { tableOf } from '../report/table.ts';
+import { startKeyServer } from '../stage/key-server.ts';
+
+const REPLICATIONS: readonly Replication[] = ['synchronous', 'asynchronous'];
+
+/** In seconds: until another has to take writes, the time to live of the leader's lock included. */
+const TAKEN_OVER = 60;
+
+/** In milliseconds. */
+const FIRST_WRITE = 1000;
+const LONGEST_ANSWER = 5000;
+const BEFORE = 2000;
+const AFTER = 4000;
+
+/**
+ * Three nodes of PostgreSQL with Patroni lose their primary in every way, with synchronous and with asynchronous
+ * replication, under a service that reaches them by way of haproxy and one that has a list of hosts. Prints a line of
+ * JSON for each, then a table, and at last `N passed, N failed`. `--rounds <n>` does all of it n times.
+ */
+export const experiment = defineExperiment({
+  name: 'failover',
+  promise: 'A failover of PostgreSQL loses no acknowledged write.',
+  takes: '8 minutes',
+  needs: 'Debian, its postgresql, and haproxy',
+  options: {
+    rounds: { type: 'string', default: '1' },
+    seed: { type: 'string', default: String(randomInt(1_000_000)) },
+    fault: { type: 'string', multiple: true },
+    replication: { type: 'string', multiple: true },
+  },
+  async run({ options, print, defer }) {
+    const [rounds, seed] = [numberIn('rounds', options.rounds), numberIn('seed', options.seed)];
+    const faults = clusterFaults.filter(({ name }) => options.fault?.includes(name) ?? true);
+    const replications = REPLICATIONS.filter((name) => options.replication?.includes(name) ?? true);
+    const random = seededRandom(seed);
+    const outcomes: Outcome[] = [];
+    const failures: string[] = [];
+    defer(abandonClusters);
+    print(JSON.stringify({ seed, rounds, faults: faults.length, replications }));
+    for (const replication of replications) await runAll(replication);
+    print(`\n${tableOf(COLUMNS, outcomes)}`);
+    for (const failure of failures) print(`failed: ${failure}`);
+    const passed = outcomes.filter((outcome) => outcome.faults.length === 0).length;
+    const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
+    print(`seed ${seed}`);
+    print(`${passed} passed, ${failed} failed`);
+    return failed === 0 && passed > 0;
+
+    async function runAll(replication: Replication): Promise<void> {
+      const cluster = await startCluster(replication);
+      const issuer = await startKeyServer();
+      defer(issuer.stop);
+      await cluster.untilHealthy();
+      const ways = await startWays(cluster, issuer);
+      for (let round = 0; round < rounds; round += 1) {
+        for (const fault of faults) {
+          try {
+            for (const outcome of await outcomesOf(replication, fault, cluster, ways, random)) {
+              outcomes.push(outcome);
+              print(JSON.stringify(outcome));
+            }
+          } catch (error) {
+            failures.push(`${replication}, ${fault.name}: ${(error as Error).message}`);
+            for (const way of ways) await way.stopLoad();
+          }
+        }
+      }
+      for (const way of ways) {
+        const found = await way.faultsAtLast(replication === 'synchronous');
+        failures.push(...found.map((sentence) => `${replication}, ${way.name}: ${sentence}`));
+        await way.stop();
+      }
+      await cluster.stop();
+    }
+  },
+});
+
+type Outcome = Awaited<ReturnType<typeof outcomeOf>>;
+
+/** One fault, which both services live through. */
+async function outcomesOf(
+  replication: Replication,
+  fault: ClusterFault,
+  cluster: Cluster,
+  ways: readonly Way[],
+  random: Random,
+): Promise<readonly Outcome[]> {
+  await cluster.untilHealthy();
+  const primary = await cluster.primary();
+  for (const way of ways) way.startLoad(random);
+  await sleep(BEFORE);
+  const begun = performance.now();
+  const untilTakenOver = cluster.untilTakenOver(primary, TAKEN_OVER).then(() => performance.now());
+  const [takenOver] = await Promise.all([untilTakenOver, fault.bringAbout(primary, cluster)]);
+  await sleep(AFTER);
+  await fault.undo?.(primary);
+  await cluster.untilHealthy();
+  await sleep(BEFORE);
+  // All of them first: to go through the books takes so long that answers would seem late.
+  for (const way of ways) await way.stopLoad();
+  const outcomes: Outcome[] = [];
+  for (const way of ways) outcomes.push(await outcomeOf(replication, fault, way, { begun, takenOver }));
+  return outcomes;
+}
+
+type Takeover = { readonly begun: number; readonly takenOver: number };
+
+async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, takeover: Takeover) {
+  const { begun, takenOver } = takeover;
+  const mayLose = canLose(replication, fault);
+  const { ledger, restarts, lost, doubtful } = await way.account();
+  const successes = ledger.acknowledged.filter(({ answered }) => answered > takenOver);
+  const first = Math.min(...successes.map(({ answered }) => answered)) - takenOver;
+  const longest = ledger.longestAnswer();
+  // After a restart commits wait until a standby has come back, which is PostgreSQL's affair.
+  const waitsForStandby = replication === 'synchronous' && fault.name === 'restart';
+  const promises = {
+    'the first write comes within a second of the promotion': first <= FIRST_WRITE || waitsForStandby,
+    'every answer comes within 5 seconds': longest <= LONGEST_ANSWER,
+    'the service is not restarted': restarts === 0,
+    'writes were acknowledged': ledger.acknowledged.length > 100,
+    'no acknowledged write is lost': lost.length === 0 || mayLose,
+  };
+  return {
+    replication,
+    fault: fault.name,
+    by: way.name,
+    acknowledged: ledger.acknowledged.length,
+    lost: lost.length,
+    in_doubt: doubtful,
+    refused_by_status: ledger.refusedByStatus(),
+    taken_over_seconds: rounded((takenOver - begun) / 1000, 1),
+    first_write_ms: rounded(first, 0),
+    longest_answer_ms: rounded(longest, 0),
+    restarts,
+    faults: [
+      ...Object.entries(promises).flatMap(([promise, holds]) => (holds ? [] : [promise])),
+      ...(mayLose ? [] : summed(lost)),
+    ],
+  };
+}
+
+/** What a primary has not sent on is lost with it, unless it waits for a standby, or comes back itself. */
+function canLose(replication: Replication, { name }: ClusterFault): boolean {
+  return replication === 'asynchronous' && (name === 'kill' || name === 'freeze');
+}
+
+const COLUMNS: Readonly<Record<string, (outcome: Outcome) => string | number>> = {
+  replication: ({ replication }) => replication,
+  fault: ({ fault }) => fault,
+  by: ({ by }) => by,
+  writes: ({ acknowledged }) => acknowledged,
+  lost: ({ lost }) => lost,
+  'first write': (outcome) => `${outcome.first_write_ms} ms`,
+  longest: (outcome) => `${outcome.longest_answer_ms} ms`,
+  restarts: ({ restarts }) => restarts,
+  '': ({ faults }) => (faults.length > 0 ? 'FAILED' : ''),
+};
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}

@@ -1,0 +1,146 @@
+import { randomInt } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { passingFaults } from '../../faults/passing/index.ts';
+import { bringAbout } from '../../soak/bring-about.ts';
+import { deckOf } from '../../soak/deck.ts';
+import { type Reading, startRecorder } from '../../soak/recorder.ts';
+import { drawn, tableOf } from '../../soak/report.ts';
+import { surround } from '../../soak/surroundings.ts';
+import { type Finding, findingsIn, HELD_AT_REST } from '../../soak/verdict.ts';
+import { until } from '../../stage/until.ts';
+import { defineExperiment, numberIn } from '../experiment.ts';
+import { startMixedLoad } from '../load/mixed.ts';
+
+/** The connections of the pool, and that of /ready. */
+const SESSIONS = 11;
+
+/** In seconds: how long before the next fault is looked. */
+const LOOK_AHEAD = 2;
+
+/**
+ * In seconds: a first use, without rests, opens what stays open, and has V8 compile what is used often, which at the load of a
+ * usual day takes it hours; what it leaves idle is closed after a minute.
+ */
+const FIRST_USE = 30;
+const IDLE = 70;
+
+/** What is left open for a while after the last request: connections kept alive by their callers, idle sessions. */
+const REST = 150;
+
+/** The options are described in test/soak/README.md. */
+export const experiment = defineExperiment({
+  name: 'soak',
+  promise:
+    'After an hour of mixed load with a fault every half minute, nothing is left and memory is as before.',
+  takes: '80 minutes, or 20 more than --minutes 10 names',
+  needs: 'Linux and the npm registry',
+  options: {
+    minutes: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(randomInt(1_000_000)) },
+    /** Seconds from one fault to the next. */
+    every: { type: 'string', default: '30' },
+    /** The file of the plot. */
+    svg: { type: 'string', default: join(tmpdir(), 'user-management-soak.svg') },
+    /** Only these faults. */
+    fault: { type: 'string', multiple: true },
+  },
+  async run({ options, print, openStage }) {
+    const minutes = numberIn('minutes', options.minutes);
+    const seed = numberIn('seed', options.seed);
+    const every = numberIn('every', options.every);
+    const printJson = (line: object) => print(JSON.stringify(line));
+    const stage = await openStage({ seed, trials: 1 });
+    const faults = passingFaults.filter(({ name }) => options.fault?.includes(name) ?? true);
+    const { service, surroundings, watched, flags, keepTidy } = await surround(stage);
+    printJson({ seed, minutes, every, faults: faults.length, flags });
+    const recorder = startRecorder(service, watched, keepTidy);
+    const once = startMixedLoad(service, stage.random.branch(), { isResting: false });
+    await sleep(FIRST_USE * 1000);
+    await once.stop();
+    await sleep(IDLE * 1000);
+    const before = await recorder.read();
+
+    const load = startMixedLoad(service, stage.random.branch());
+    const end = recorder.hours() + minutes / 60;
+    const deal = deckOf(faults, stage.random.branch());
+    // Each fault has been there once by then; or a third of a short run is over.
+    const judgedFrom = Math.min((faults.length * every) / 3600, minutes / 180) + recorder.hours();
+    const moments: number[] = [];
+    for (let next = recorder.hours(); recorder.hours() < end; ) {
+      next = Math.max(next, recorder.hours()) + every / 3600;
+      moments.push(recorder.hours());
+      const report = await bringAbout(deal(), surroundings, recorder.hours());
+      await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000 - LOOK_AHEAD * 1000));
+      const reading = await recorder.read().catch((error) => printJson({ reading: String(error) }));
+      await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000));
+      printJson({ ...report(), ...(reading && held(reading)) });
+    }
+
+    const [, ...readings] = recorder.readings;
+    const samples = [...recorder.samples];
+    const { faults: faultsOfReader, read } = await load.stop();
+    stage.faults.push(...faultsOfReader);
+    const [row] = await stage.postgres.query('SELECT count(*)::int FROM user_changes');
+    stage.claim('the reader has read every change once', read === row?.count, { read, ...row });
+    const after = await untilAtRest(recorder.read, before);
+    recorder.stop();
+    await service.checkBooks();
+    const { lost } = stage.figures;
+    await stage.judge();
+
+    const findings: Finding[] = [
+      ...findingsIn({
+        samples,
+        readings,
+        before,
+        after,
+        judgedFrom,
+        pool: SESSIONS,
+        faults: moments.length,
+      }),
+      {
+        sentence: 'nothing acknowledged is missing, doubled, altered or risen',
+        seen: `${lost}`,
+        holds: lost === 0,
+      },
+      {
+        sentence: 'everything that was claimed held',
+        seen: stage.faults.join('\n'),
+        holds: stage.faults.length === 0,
+      },
+    ];
+    await stage.close();
+
+    await writeFile(options.svg, drawn(recorder, moments, judgedFrom));
+    print(`\n${tableOf(stage, findings, moments.length)}\n\nThe plot is in ${options.svg}.`);
+    for (const { sentence, seen, holds } of findings) if (!holds) print(`failed: ${sentence}: ${seen}`);
+    const passed = findings.filter(({ holds }) => holds).length;
+    print(`seed ${seed}`);
+    print(`${passed} passed, ${findings.length - passed} failed`);
+    return passed === findings.length;
+  },
+});
+
+/** The last reading, once as little is held as before, or when that does not come about. */
+async function untilAtRest(read: () => Promise<Reading>, before: Reading): Promise<Reading> {
+  let last = await read();
+  const isAtRest = async () => {
+    last = await read();
+    return HELD_AT_REST.every((name) => last[name] <= before[name]);
+  };
+  await until('all is at rest', isAtRest, { seconds: REST, every: 5000 }).catch(() => {});
+  return last;
+}
+
+const held = ({ memory, live, compiled, kept, descriptors, timers, sessions }: Reading) => ({
+  memory_mb: Number(memory.toFixed(1)),
+  heap_mb: Number(live.toFixed(2)),
+  compiled_mb: Number(compiled.toFixed(2)),
+  kept_mb: Number(kept.toFixed(1)),
+  descriptors,
+  timers,
+  sessions,
+});

@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startReader } from '../ledger/feed.ts';
+import { userIn } from '../ledger/ledger.ts';
+import type { ServiceUnderFault } from '../stage/stage.ts';
+import { startModel } from './model.ts';
+import type { Random } from './random.ts';
+
+/** Callers of each kind, and how long each of them rests on average, in milliseconds: 100 requests a second in all. */
+const WRITERS = { callers: 8, rest: 100, addresses: 10_000 };
+const LISTERS = { callers: 2, rest: 100 };
+
+/**
+ * Starts what is asked of a service all day: callers that create, read, update and delete the same users, with and without
+ * conditions and keys (the model), lists by all filters, and a reader that waits for changes, and is restarted now and
+ * then. Without rests it is as much as they can ask.
+ */
+export function startMixedLoad(service: ServiceUnderFault, random: Random, { isResting = true } = {}) {
+  let isStopped = false;
+  const rest = (milliseconds: number) => (isResting ? milliseconds : 0);
+  const writers = { ...WRITERS, rest: rest(WRITERS.rest) };
+  const model = startModel(service, WRITERS.callers, random.branch(), writers);
+  const reader = startReader(service, random.branch(), 0.02);
+  const listing = Array.from({ length: LISTERS.callers }, () => list(random.branch()));
+
+  async function list(chance: Random): Promise<void> {
+    const caller = service.caller();
+    while (!isStopped) {
+      await caller.read(chance.pick(QUERIES)(chance, service));
+      await sleep(rest(chance.below(2 * LISTERS.rest)));
+    }
+    caller.close();
+  }
+
+  return {
+    /** Ends it in order; resolves with what the reader found wrong, and how many changes it has read. */
+    async stop() {
+      isStopped = true;
+      await Promise.all([model.stop(), ...listing]);
+      return reader.finish();
+    },
+  };
+}
+
+type Query = (chance: Random, service: ServiceUnderFault) => string;
+
+const QUERIES: readonly Query[] = [
+  () => '?limit=10',
+  (chance) => `?limit=10&skip=${chance.below(50)}`,
+  () => '?limit=10&sort=-created_at',
+  (chance) => `?email=model-${chance.below(WRITERS.addresses)}@example.com`,
+  (chance) => `?is_active=${chance.chance(0.5)}&limit=10`,
+  (_, { ledger }) => {
+    const last = ledger.entries.findLast(({ operation, status }) => operation === 'create' && status === 201);
+    return last ? `?ids=${userIn(last).id}` : '?limit=10';
+  },
+];

@@ -1,0 +1,54 @@
+import { text } from './svg.ts';
+
+/** A line of a panel, through these points. */
+export type Line = {
+  readonly title: string;
+  readonly points: readonly (readonly [x: number, y: number])[];
+  readonly colour: string;
+  /** As in `stroke-dasharray`. */
+  readonly dashes?: string | undefined;
+};
+
+type Panel = {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+  /** The place of a value of x. */
+  readonly x: (value: number) => number;
+  /** The largest value of y has at least this height. */
+  readonly least: number;
+  readonly lines: readonly Line[];
+};
+
+/** Lines over a grid with the values of y, which begin at 0. Their titles are to the right, below one another. */
+export function panel({ left, right, top, bottom, x, least, lines }: Panel): string[] {
+  const highest = Math.max(least, ...lines.flatMap(({ points }) => points.map(([, value]) => value))) * 1.05;
+  const y = (value: number) => round(bottom - ((bottom - top) * value) / highest);
+  const step = stepFor(highest);
+  const values = Array.from({ length: Math.floor(highest / step) + 1 }, (_, number) => number * step);
+  return [
+    ...values.flatMap((value) => [
+      `<path d="M${left} ${y(value)}H${right}" stroke="#ddd"/>`,
+      text(left - 8, y(value) + 4, String(Number(value.toPrecision(6))), 'text-anchor="end"'),
+    ]),
+    ...lines.flatMap(({ title, points, colour, dashes = 'none' }, index) => {
+      const places = points.map(([value, height]) => `${round(x(value))},${y(height)}`);
+      const line = top + 6 + index * 20;
+      return [
+        `<polyline points="${places.join(' ')}" fill="none" stroke="${colour}" stroke-width="1.5" stroke-dasharray="${dashes}"/>`,
+        `<rect x="${right + 12}" y="${line}" width="10" height="10" fill="${colour}"/>`,
+        text(right + 28, line + 9, title),
+      ];
+    }),
+  ];
+}
+
+/** A round step that gives three to seven lines. */
+function stepFor(highest: number): number {
+  const power = 10 ** Math.floor(Math.log10(highest / 3));
+  return [5, 2, 1].map((times) => times * power).find((step) => highest / step >= 3) ?? power;
+}
+
+/** One digit after the point is enough for a place. */
+export const round = (value: number) => Math.round(value * 10) / 10;

@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Kept for the next run, which otherwise takes a minute more. */
+const CACHE = join(import.meta.dirname, '../../../.data/bench/peers');
+
+/** Creates a folder with these packages from npm. None of their scripts are run. */
+export function fromNpm(packages: readonly string[]): Promise<string> {
+  return installed(packages, async (folder) => {
+    await writeFile(join(folder, 'package.json'), '{"private": true}');
+    const options = ['install', '--save-exact', '--ignore-scripts', '--no-audit', '--no-fund', ...packages];
+    if (packages.length > 0) await run('npm', options, { cwd: folder });
+  });
+}
+
+/**
+ * Creates a folder with these packages of Debian, and what they depend on, in its folder `root`. They are unpacked, not
+ * installed: nothing of the system changes, and nobody must be root.
+ */
+export function fromDebian(packages: readonly string[]): Promise<string> {
+  return installed(packages, async (folder) => {
+    const options = ['install', '--simulate', '-qq', '--no-install-recommends', ...packages];
+    const { stdout } = await run('apt-get', options, { maxBuffer: 1 << 24 }).catch((error) => {
+      throw new Error(`${error.stderr || error.message} ("apt-get update" may help)`);
+    });
+    const names = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, name = '']) => name);
+    await run('apt-get', ['download', '-qq', ...names], { cwd: folder });
+    await mkdir(join(folder, 'root'));
+    for (const archive of (await readdir(folder)).filter((name) => name.endsWith('.deb'))) {
+      await run('dpkg', ['--extract', archive, 'root'], { cwd: folder });
+      await rm(join(folder, archive));
+    }
+  });
+}
+
+async function installed(
+  packages: readonly string[],
+  fetchInto: (folder: string) => Promise<void>,
+): Promise<string> {
+  const digest = createHash('sha256').update(packages.join()).digest('hex').slice(0, 8);
+  const name = `${(packages[0] ?? 'node').replaceAll(/[^\w.-]/g, '')}-${digest}`;
+  const folder = join(CACHE, name);
+  if (!existsSync(folder)) {
+    // Under its final name a folder is complete, whenever an installation was cut off.
+    const draft = `${folder}.${process.pid}`;
+    await mkdir(draft, { recursive: true });
+    await fetchInto(draft).catch(async (error) => {
+      await rm(draft, { recursive: true });
+      // What npm and apt-get say first is the reason; the rest is where it happened.
+      throw new Error(String(error.message).split('\n').slice(0, 5).join(' '));
+    });
+    await run('mv', ['-T', draft, folder]);
+  }
+  return folder;
+}

@@ -1,0 +1,229 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Variables } from '../../../lib/settings/settings.ts';
+import { faultsInRegisters } from '../../model/linearizability.ts';
+import type { FeedHistory } from '../../model/windows.ts';
+import { type HostOptions, startBuiltHost } from '../../stage/built-host.ts';
+import { untilReady } from '../../stage/built-service.ts';
+import { startDisposablePostgres } from '../../stage/disposable-postgres.ts';
+import { startProxy } from '../../stage/proxy.ts';
+import { environmentOf } from '../../stage/service.ts';
+import { allChanges } from '../ledger/changes.ts';
+import { feedHistoryOf } from '../ledger/feed.ts';
+import { faultsInHistory } from '../ledger/history.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { faultsAfterwards, summed } from '../ledger/oracle.ts';
+import { faultsInTable, storedUsers } from '../ledger/stored-users.ts';
+import { type CallerOptions, createCaller } from '../load/caller.ts';
+import { type Random, seededRandom } from '../load/random.ts';
+import { sideBySide } from '../load/side-by-side.ts';
+import { settle, startLoad } from '../load/writers.ts';
+import { mostMemory, residentMemory } from '../meters/memory.ts';
+import { startKeyServer } from './key-server.ts';
+
+/** All that a row stands on, and the record of what it found. */
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+/** A service under test. */
+export type ServiceUnderFault = Awaited<ReturnType<Stage['startService']>>;
+
+/** What was counted without a ledger, as it is printed for a row. */
+export type Totals = {
+  readonly sent: number;
+  readonly ok: number;
+  /** 0 is no answer. */
+  readonly refused_by_status: Readonly<Record<string, number>>;
+  /** Undefined if nothing looked for losses. */
+  readonly lost?: number;
+  readonly longest_answer_ms: number;
+};
+
+type Options = {
+  readonly seed: number;
+  readonly trials: number;
+  readonly postgres?: Parameters<typeof startDisposablePostgres>[0];
+  /** Another judge of the feed, which returns a sentence for each fault. */
+  readonly judgeFeed?: (history: FeedHistory) => Promise<readonly string[]>;
+};
+
+type ServiceOptions = HostOptions & {
+  /** Whether to wait until it is ready; true by default. */
+  readonly untilReady?: boolean;
+  /** Whether the row looks after it by itself: it may end, and answer what it likes. */
+  readonly isOnItsOwn?: boolean;
+  /** The ledger of an earlier service, which this one goes on with. */
+  readonly ledger?: Ledger;
+};
+
+/** Starts a PostgreSQL and a key server for one row. */
+export async function openStage({ seed, trials, postgres: options, judgeFeed }: Options) {
+  const random: Random = seededRandom(seed);
+  const [postgres, issuer] = await Promise.all([startDisposablePostgres(options), startKeyServer()]);
+  const ownEnvironment = environmentOf({ ...postgres, drop: async () => [] }, issuer);
+  const faults: string[] = [];
+  const suspects: (() => Promise<string[]>)[] = [];
+  const cleanUps: (() => unknown)[] = [];
+  const ledgers: Ledger[] = [];
+  const totals: Totals[] = [];
+  const pools: (() => number)[] = [];
+  const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
+  let closed: Promise<readonly string[]> | undefined;
+  let signed: { readonly token: Promise<string>; readonly at: number; readonly keys: unknown } | undefined;
+
+  /** A token with both roles, the same for a minute unless the keys change. */
+  function token(): Promise<string> {
+    const { keys } = issuer;
+    if (signed?.keys !== keys || performance.now() - signed.at > 60_000) {
+      const exp = Math.floor(Date.now() / 1000) + 3600;
+      signed = { token: issuer.sign({ exp }), at: performance.now(), keys };
+    }
+    return signed.token;
+  }
+
+  /** Enters the sentence as a fault if it does not hold, with what was seen. */
+  function claim(sentence: string, holds: boolean, seen?: unknown): void {
+    if (!holds)
+      faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
+  }
+
+  function tried(): void {
+    figures.trials += 1;
+  }
+
+  /** The most sessions that the services may have together: their pools, and one each for /ready. */
+  const sessions = () => pools.reduce((sum, pool) => sum + pool(), 0);
+
+  function found(sentences: readonly string[]): void {
+    figures.lost += sentences.length;
+    faults.push(...summed(sentences));
+  }
+
+  /** Asks the other judge about a history of the feed, if there is one. */
+  async function checkFeed(history: FeedHistory): Promise<void> {
+    found((await judgeFeed?.(history)) ?? []);
+  }
+
+  function openLedger(): Ledger {
+    const ledger = new Ledger();
+    ledgers.push(ledger);
+    return ledger;
+  }
+
+  async function startService(variables: Variables = {}, options: ServiceOptions = {}) {
+    const ledger = options.ledger ?? openLedger();
+    const environment = { ...ownEnvironment, ...variables };
+    const host = await startBuiltHost(environment, options);
+    cleanUps.push(host.remove);
+    const url = await host.untilListening();
+    if (options.untilReady !== false) await untilReady(url);
+    const pool = Number(variables.SVC_POSTGRES_POOL_SIZE ?? 10);
+    pools.push(() => (host.isAlive() ? pool + 1 : 0));
+    const caller = { url, token, ledger } satisfies CallerOptions;
+    const suspect = { host, url, ledger, token, postgres, sessions };
+    if (!options.isOnItsOwn) suspects.push(() => faultsAfterwards(suspect));
+    const begunWith = residentMemory(host.processId);
+
+    return {
+      ...host,
+      ...suspect,
+      environment,
+      /** A caller of this service, over so many connections. */
+      caller: (connections = 1) => createCaller({ ...caller, connections }),
+      startLoad: (writers: number) => startLoad({ ...caller, writers, random: random.branch() }),
+      /** Sends creates in doubt again, then holds its ledger, or that of all, against its table and its changes. */
+      async checkBooks(books = ledger): Promise<void> {
+        figures.settled += await settle({ ...caller, ledger: books });
+        const stored = await storedUsers({
+          query: (sql) => postgres.query(sql, environment.SVC_POSTGRES_DB),
+        });
+        const changes = await allChanges(caller);
+        found([
+          ...faultsInTable(books, stored),
+          ...faultsInHistory(books, changes, stored),
+          ...faultsInRegisters(books),
+        ]);
+        await checkFeed(feedHistoryOf(books, changes));
+      },
+      /** How many megabytes it has grown by since it was ready. */
+      memoryGrowth: () => residentMemory(host.processId) - begunWith,
+      /** The most resident memory that it has had, in megabytes. */
+      mostMemory: () => mostMemory(host.processId),
+      /** Its resident memory, in megabytes, a second after it was ready: the identity provider's keys are there. */
+      async memoryAtRest(): Promise<number> {
+        await sleep(1000);
+        return residentMemory(host.processId);
+      },
+    };
+  }
+
+  /** Undoes everything, whatever of it fails; resolves with a sentence for each failure. */
+  async function close(): Promise<readonly string[]> {
+    const failures: string[] = [];
+    for (const cleanUp of [() => issuer.stop(), () => postgres.stop(), ...cleanUps].reverse()) {
+      try {
+        await cleanUp();
+      } catch (error) {
+        failures.push(`not undone: ${error}`);
+      }
+    }
+    return failures;
+  }
+
+  return {
+    seed,
+    trials,
+    random,
+    postgres,
+    issuer,
+    token,
+    claim,
+    figures,
+    faults,
+    ledgers,
+    totals,
+    /** The settings of a service on this stage. */
+    environment: ownEnvironment,
+    startService,
+    checkFeed,
+    /** Books of their own, for callers or services that are counted apart. */
+    openLedger,
+    /** Starts a host that will not come to listen; a setting of undefined is missing. */
+    async startHostWith(settings: Variables) {
+      const host = await startBuiltHost({ ...ownEnvironment, ...settings });
+      cleanUps.push(host.remove);
+      return host;
+    },
+    /** A proxy in front of PostgreSQL, and the settings that lead through it. */
+    async proxyPostgres() {
+      const proxy = await startProxy(postgres);
+      cleanUps.push(() => proxy.stop());
+      const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
+      return Object.assign(proxy, { through });
+    },
+    /** Undoes something at the end, the latest first. */
+    defer(cleanUp: () => unknown): void {
+      cleanUps.push(cleanUp);
+    },
+    /** What a command with callers of its own has counted. */
+    counted(counts: Totals): void {
+      totals.push(counts);
+    },
+    /** One more trial has been made. */
+    tried,
+    /** The numbers of the trials, each of which counts when the next one begins. */
+    *tries(): Generator<number> {
+      for (let trial = 0; trial < trials; trial += 1, tried()) yield trial;
+    },
+    /** Makes the trials, or so many, by so many workers at once. */
+    trySideBySide: (workers: number, trial: (number: number) => Promise<unknown>, times = trials) =>
+      sideBySide(workers, times, (number) => trial(number).then(tried)),
+    /** The longest recovery counts. */
+    recovered(seconds: number): void {
+      figures.recoverySeconds = Math.max(figures.recoverySeconds, seconds);
+    },
+    /** Asks the oracle about every service that was started. */
+    async judge(): Promise<void> {
+      for (const suspect of suspects) faults.push(...summed(await suspect()));
+    },
+    close: () => (closed ??= close()),
+  };
+}

@@ -1,0 +1,45 @@
+import type { Transform } from 'node:stream';
+import { through } from './proxy.ts';
+
+/** Types of PostgreSQL's messages: a statement is complete, it failed, and the next one may follow. */
+const COMMAND_COMPLETE = 'C';
+export const ERROR_RESPONSE = 'E';
+export const READY_FOR_QUERY = 'Z';
+
+const HEAD = 5;
+
+/** AuthenticationOk, and AuthenticationCleartextPassword. */
+export const AUTHENTICATION_OK = Buffer.from('R\0\0\0\x08\0\0\0\0');
+export const ASKS_FOR_PASSWORD = Buffer.from('R\0\0\0\x08\0\0\0\x03');
+
+/**
+ * Takes what PostgreSQL sends apart into its messages; each is passed on as `pass` returns it, or not at all.
+ *
+ * @see PostgreSQL, "Frontend/Backend Protocol", message formats
+ */
+export function messagesThrough(pass: (type: string, message: Buffer) => Buffer | undefined): Transform {
+  let bytes = Buffer.alloc(0);
+  return through(async (chunk, push) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    while (bytes.length >= HEAD && bytes.length > bytes.readInt32BE(1)) {
+      const message = bytes.subarray(0, 1 + bytes.readInt32BE(1));
+      bytes = bytes.subarray(message.length);
+      const passed = pass(message.toString('latin1', 0, 1), message);
+      if (passed) push(passed);
+    }
+  });
+}
+
+/** Whether a create tells that it is complete: its user was selected from what it wrote. */
+export function isCreated(type: string, message: Buffer): boolean {
+  return type === COMMAND_COMPLETE && message.toString('latin1', HEAD) === 'SELECT 1\0';
+}
+
+/** An ErrorResponse with this SQLSTATE, as PostgreSQL sends it in place of a completed command. */
+export function errorResponse(sqlState: string): Buffer {
+  const fields = Buffer.from(`SERROR\0VERROR\0C${sqlState}\0Mfault\0\0`);
+  const head = Buffer.alloc(HEAD);
+  head.write(ERROR_RESPONSE);
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
