@@ -10,7 +10,7 @@ import type { QueuedRequest } from '../../host/admission/turns.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { until } from '../stage/until.ts';
 
-/** As in admission-queue.ts; in milliseconds. */
+/** As in limits.ts; in milliseconds. */
 const MOST = 8;
 const LONGEST = 20;
 
