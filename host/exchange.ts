@@ -1,9 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { findBearerToken } from '../lib/auth/bearer-token.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { StatementKind } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
-import type { Admission, Admissions, OverloadResponse, QueuedRequest } from './admission/index.ts';
+import type {
+  Admission,
+  Admissions,
+  Caller,
+  Callers,
+  OverloadResponse,
+  QueuedRequest,
+} from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
 import type { ResponseWriter } from './response-writer.ts';
@@ -20,6 +28,7 @@ export type ExchangeParts = {
   readonly currentRequests: CurrentRequests;
   readonly requestOrder: RequestOrder;
   readonly admissions: Admissions<StatementKind>;
+  readonly callers: Callers;
   readonly overloadResponse: OverloadResponse;
   readonly responses: ResponseWriter;
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
@@ -32,6 +41,7 @@ export type ExchangeParts = {
 export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  caller: Caller;
   readonly #event: RequestEvent;
   readonly #match: Match;
   readonly #handler: Handler;
@@ -67,6 +77,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
     if (!this.#match.isProbe) {
       this.#event.inFlight = inFlight;
       inFlight.enter(this.#event);
+      this.#identifyCaller();
     }
     if (requestOrder.isBehind(previous)) {
       this.#event.inFlight?.waitBehind(this.#event);
@@ -96,6 +107,16 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
     this.#event.refuseBody(reason);
   }
 
+  /** The only look into the cache of verified tokens if it finds the token. */
+  #identifyCaller(): void {
+    const { service, callers } = this.#parts;
+    const { authorization } = this.#event.headers;
+    const token = authorization === undefined ? undefined : findBearerToken(authorization);
+    const verified = token === undefined ? undefined : service.tokenVerifier.recall(token);
+    this.#event.verifiedToken = verified;
+    this.caller = callers.identify(this.request.socket, token, verified);
+  }
+
   #admit(): void {
     if (!this.#event.inFlight || this.#admission.admits(this)) this.serve();
     else this.#admission.queue(this);
@@ -109,7 +130,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
       // The body is not needed while the response is sent.
       event.body = undefined;
       this.#write(result);
-      if (event.inFlight) this.#admission.onAnswered(this.response);
+      if (event.inFlight) this.#admission.onAnswered(this);
     } catch {
       this.#leave();
       // A handler never rejects. A failure here means that the connection cannot be written to.

@@ -10,7 +10,7 @@ import { warnAboutSettings } from '../lib/observability/settings-warnings.ts';
 import { composeService, type Service } from '../lib/service.ts';
 import type { Settings } from '../lib/settings/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
-import { Admissions, OverloadResponse } from './admission/index.ts';
+import { Admissions, Callers, OverloadResponse } from './admission/index.ts';
 import { startCleanupLoop } from './cleanup-loop.ts';
 import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
@@ -74,6 +74,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     currentRequests: new CurrentRequests(),
     requestOrder: new RequestOrder(),
     admissions,
+    callers: new Callers(),
     overloadResponse: new OverloadResponse(settings),
     responses,
     shutdown,

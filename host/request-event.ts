@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import { waitUncounted as waitWithoutHost } from '../lib/http/long-poll-wait.ts';
+import type { RecalledEvent } from '../lib/http/middleware/authenticate.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { refuseHostHeader } from '../lib/http/refusals.ts';
@@ -12,7 +14,7 @@ import { onceClientDisconnected } from './sockets/client-disconnect.ts';
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
  * object with methods. A closure for each method would be most of the memory that the host allocates for a request.
  */
-export class RequestEvent implements GatewayEvent, CountedRequest {
+export class RequestEvent implements RecalledEvent, CountedRequest {
   readonly rawPath: string;
   readonly rawQueryString: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,6 +22,7 @@ export class RequestEvent implements GatewayEvent, CountedRequest {
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
   isBase64Encoded = false;
+  verifiedToken: VerifiedToken | undefined;
   /** Where the request is counted; undefined for a probe. */
   inFlight: RequestsInFlight | undefined;
   readonly #request: IncomingMessage;

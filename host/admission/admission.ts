@@ -1,18 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { EventLog } from '../../lib/observability/event-log.ts';
-import { AdmissionQueue } from './admission-queue.ts';
-import { PausedSockets, ResumePolicy } from './paused-sockets.ts';
-import { RefusalBudget, RefusalCounts, type RefusalReason } from './refusals.ts';
-
-/** A request that is not admitted at once. */
-export type QueuedRequest = {
-  readonly response: ServerResponse;
-  /** Whether it needs many times the memory of its body. Few such requests are served at once. */
-  readonly isMemoryIntensive: boolean;
-  serve(): void;
-  /** Responds with 503, before token and stack. */
-  refuse(): void;
-};
+import type { Caller } from './callers.ts';
+import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
+import { RefusalCounts, type RefusalReason } from './refusals.ts';
+import { type QueuedRequest, Turns } from './turns.ts';
 
 /** The requests in flight, with those that are queued for any executor. */
 type ActiveRequests = { readonly activeCount: number };
@@ -60,10 +51,9 @@ export class Admissions<Kind extends string = string, Executor extends object = 
   constructor({ executors, isCrowded, inFlight, log }: AdmissionsOptions<Kind, Executor>) {
     this.#executors = executors;
     this.#counts = new RefusalCounts(log);
-    const budget = new RefusalBudget();
     for (const executor of new Set(Object.values<Executor>(executors))) {
       const isDatabaseCrowded = () => isCrowded(executor);
-      const admission = new Admission({ inFlight, isDatabaseCrowded, budget, counts: this.#counts });
+      const admission = new Admission({ inFlight, isDatabaseCrowded, counts: this.#counts });
       this.#admissions.set(executor, admission);
     }
   }
@@ -78,9 +68,9 @@ export class Admissions<Kind extends string = string, Executor extends object = 
     for (const admission of this.#admissions.values()) admission.resumeAll();
   }
 
-  /** Number of refusals by reason. */
-  get refusals(): RefusalCounts['byReason'] {
-    return this.#counts.byReason;
+  /** Number of refusals by caller and reason. */
+  get refusals(): RefusalCounts['byCaller'] {
+    return this.#counts.byCaller;
   }
 
   /** Logs the refusals that have not been logged yet. */
@@ -92,141 +82,135 @@ export class Admissions<Kind extends string = string, Executor extends object = 
 type AdmissionOptions = {
   readonly inFlight: ActiveRequests;
   readonly isDatabaseCrowded: () => boolean;
-  readonly budget: RefusalBudget;
   readonly counts: RefusalCounts;
-  readonly paused?: PausedSockets;
 };
 
 /** Decides which requests for one executor are served, and when. */
 export class Admission {
   readonly #inFlight: ActiveRequests;
   readonly #isDatabaseCrowded: () => boolean;
-  readonly #budget: RefusalBudget;
   readonly #counts: RefusalCounts;
-  readonly #paused: PausedSockets;
-  readonly #queue: AdmissionQueue<QueuedRequest>;
-  readonly #reading: ResumePolicy;
+  readonly #turns = new Turns();
+  readonly #pace = new AdmissionPace();
+  readonly #memoryIntensive = new MemoryIntensiveLimit(() => this.#wake());
   #isTurnScheduled = false;
   #isReadingAll = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ inFlight, isDatabaseCrowded, budget, counts, paused }: AdmissionOptions) {
+  constructor({ inFlight, isDatabaseCrowded, counts }: AdmissionOptions) {
     this.#inFlight = inFlight;
     this.#isDatabaseCrowded = isDatabaseCrowded;
-    this.#budget = budget;
     this.#counts = counts;
-    this.#paused = paused ?? new PausedSockets();
-    this.#queue = new AdmissionQueue(() => this.#wake());
-    this.#reading = new ResumePolicy(this.#paused, this.#queue, budget);
   }
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */
   admits({ response, isMemoryIntensive }: QueuedRequest): boolean {
-    const { memoryIntensive } = this.#queue;
-    if (this.#queue.hasNext || this.#servedCount >= MAX_IN_FLIGHT || this.#isDatabaseCrowded()) return false;
+    if (this.#hasNext || this.#servedCount >= MAX_IN_FLIGHT || this.#isDatabaseCrowded()) return false;
     if (!isMemoryIntensive) return true;
-    if (!memoryIntensive.isFree) return false;
-    memoryIntensive.begin(response);
+    if (!this.#memoryIntensive.isFree) return false;
+    this.#memoryIntensive.begin(response);
     return true;
   }
 
-  /** Queues a request until it can be served, or refuses it if that would be too late. */
+  /** Queues a request until it can be served. Refuses the last request of the longest turn if it would be too late. */
   queue(request: QueuedRequest): void {
     this.#timer ??= setInterval(() => this.#supervise(), PERIOD_MS).unref();
-    if (this.#queue.hasRoom) this.#queue.add(request);
-    else this.#refuse(request, 'no_room');
+    this.#turns.add(request);
+    if (this.#turns.queued > this.#pace.servableInTime)
+      this.#refuse(this.#turns.takeLastOfLongest(), 'no_room');
     this.#scheduleTurn();
   }
 
-  /** Must be called after each response: its connection is not read at once while other requests are queued. */
-  onAnswered(response: ServerResponse): void {
-    if (this.#reading.isPauseDue()) this.#pauseAfter(response);
+  /** Must be called after each response: its connection is not read at once while its caller has others queued. */
+  onAnswered({ response, caller }: QueuedRequest): void {
+    if (this.#turns.find(caller)?.isPauseDue()) this.#pauseAfter(response, caller);
     this.#wake();
   }
 
   /** Reads every connection, now and from now on. */
   resumeAll(): void {
     this.#isReadingAll = true;
-    this.#paused.resumeFirst(this.#paused.size);
+    this.#turns.resumeAll();
   }
 
-  /** Number of requests in flight that are not in this queue. */
+  get #hasNext(): boolean {
+    return this.#turns.hasNext(this.#memoryIntensive.isFree);
+  }
+
+  /** Number of requests in flight that are not queued. */
   get #servedCount(): number {
-    return this.#inFlight.activeCount - this.#queue.length;
+    return this.#inFlight.activeCount - this.#turns.queued;
   }
 
   #wake(): void {
-    if (this.#queue.length > 0 || this.#paused.size > 0) this.#scheduleTurn();
+    if (!this.#turns.isEmpty) this.#scheduleTurn();
   }
 
   #scheduleTurn(): void {
     if (this.#isTurnScheduled) return;
     this.#isTurnScheduled = true;
-    setImmediate(() => this.#runTurn());
+    setImmediate(() => this.#admitInTurns());
   }
 
-  #runTurn(): void {
+  #admitInTurns(): void {
     this.#isTurnScheduled = false;
     const limit = Math.max(MIN_PER_TURN, MAX_IN_FLIGHT - this.#servedCount);
     let admitted = 0;
-    while (admitted < limit && this.#queue.hasNext && !this.#isDatabaseCrowded()) {
-      this.#admitFirst();
-      admitted += 1;
-    }
-    this.#queue.pace.count(admitted);
-    this.#reading.resume(admitted);
+    while (admitted < limit && !this.#isDatabaseCrowded() && this.#admitNext()) admitted += 1;
+    this.#pace.count(admitted);
+    const isReading = this.#turns.readAhead();
     // Otherwise the next response, or the timer, continues.
-    if ((admitted > 0 && this.#queue.hasNext) || this.#reading.isResuming) this.#scheduleTurn();
+    if (isReading || (admitted > 0 && this.#hasNext)) this.#scheduleTurn();
   }
 
   /**
-   * First in, first out. Newest first would refuse the older requests, or let their callers give up, after a long wait.
+   * One request of the next caller, first in, first out. Newest first would refuse the older requests, or let their
+   * callers give up, after a long wait.
    */
-  #admitFirst(): void {
-    const request = this.#queue.takeNext();
-    if (!request) return;
+  #admitNext(): boolean {
+    const request = this.#turns.takeNext(this.#memoryIntensive.isFree);
+    if (!request) return false;
     if (isDisconnected(request)) this.#refuse(request, 'caller_left');
     else {
-      if (request.isMemoryIntensive) this.#queue.memoryIntensive.begin(request.response);
+      if (request.isMemoryIntensive) this.#memoryIntensive.begin(request.response);
       request.serve();
     }
+    return true;
   }
 
-  #refuse(request: QueuedRequest, reason: RefusalReason): void {
-    this.#budget.pay(request);
-    this.#counts.add(reason);
-    if (this.#budget.affordable() >= 1) return;
-    this.#reading.isOverloaded = true;
-    this.#pauseAfter(request.response);
+  /** Its connection then has its turn again, so that refusals do not take all of the process's time. */
+  #refuse(request: QueuedRequest | undefined, reason: RefusalReason): void {
+    if (!request) return;
+    request.refuse();
+    this.#counts.add(reason, request.caller);
+    this.#pauseAfter(request.response, request.caller);
   }
 
   /** Until the response is sent, Node itself continues to read the rest of the request. */
-  #pauseAfter(response: ServerResponse): void {
+  #pauseAfter(response: ServerResponse, caller: Caller): void {
     response.once('close', () => {
       // Without the timer nothing would read the connection again.
-      if (this.#timer && !this.#isReadingAll) this.#paused.pause(response.req.socket);
+      if (!this.#timer || this.#isReadingAll) return;
+      this.#turns.for(caller).pause(response.req.socket);
+      this.#scheduleTurn();
     });
   }
 
   #supervise(): void {
-    const queue = this.#queue;
     const now = performance.now();
-    queue.pace.measure(now);
-    for (const late of queue.takeAllBefore(now - MAX_WAIT_MS))
+    this.#pace.measure(now);
+    for (const late of this.#turns.takeAllBefore(now - MAX_WAIT_MS))
       this.#refuse(late, isDisconnected(late) ? 'caller_left' : 'waited_too_long');
-    if (queue.length === 0) this.#paused.resumeFirst(queue.limit);
-    else this.#paused.resumeOld(LONG_PAUSE_MS);
-    this.#reading.isOverloaded = queue.length + this.#paused.size > queue.limit;
-    this.#scheduleTurn();
-    if (queue.length === 0 && this.#paused.size === 0) this.#stopTimer();
+    this.#turns.resumeOld(LONG_PAUSE_MS);
+    if (this.#turns.isEmpty) this.#stopTimer();
+    else this.#scheduleTurn();
   }
 
   /** Nothing is left to do until a request is queued again. */
   #stopTimer(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#reading.isOverloaded = false;
-    this.#queue.pace.reset();
+    this.#pace.reset();
   }
 }
 

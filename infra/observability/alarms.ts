@@ -87,6 +87,13 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
       summary: 'An instance has more to do than it can, and refuses requests.',
     },
     {
+      name: 'UserManagementKnownCallersRefused',
+      severity: 'critical',
+      expr: `sum by (instance) (rate(${series('requests.refused', 'caller="known"')}[${window}])) > 0`,
+      for: '0s',
+      summary: 'An instance refuses requests of callers that it knows by a verified token.',
+    },
+    {
       name: 'UserManagementKeysStale',
       severity: 'critical',
       expr: `${series('jwks.age')} > ${keysAge}`,

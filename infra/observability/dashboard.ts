@@ -83,9 +83,12 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
       },
       {
         title: 'Requests refused by overloaded instances',
-        description: 'Requests per second that an overloaded instance refused with 503, by reason.',
+        description:
+          'Requests per second that an overloaded instance refused with 503, by caller and reason.',
         unit: 'reqps',
-        targets: [['{{instance}} {{reason}}', rate('instance, reason', 'requests.refused')]],
+        targets: [
+          ['{{instance}} {{caller}} {{reason}}', rate('instance, caller, reason', 'requests.refused')],
+        ],
       },
       {
         title: 'Delay of the event loop, p99',

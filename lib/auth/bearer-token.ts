@@ -13,11 +13,16 @@ const USUAL_SCHEME = 'Bearer ';
  */
 export function readBearerToken(authorization: string | undefined): string {
   if (authorization === undefined) throw unauthorized('there is no Authorization header');
-  const token = isUsual(authorization)
-    ? authorization.slice(USUAL_SCHEME.length)
-    : CREDENTIALS.exec(authorization)?.[1];
+  const token = findBearerToken(authorization);
   if (token === undefined) throw unauthorized('the Authorization header holds no bearer token');
   return token;
+}
+
+/** The token of an `Authorization` header, if there is one. */
+export function findBearerToken(authorization: string): string | undefined {
+  return isUsual(authorization)
+    ? authorization.slice(USUAL_SCHEME.length)
+    : CREDENTIALS.exec(authorization)?.[1];
 }
 
 function isUsual(authorization: string): boolean {

@@ -13,7 +13,12 @@ import {
   type UsableKey,
 } from './token-rules.ts';
 
-type VerifiedToken = { readonly principal: ServicePrincipal; readonly exp: number };
+/** A token that was verified with the key set of this generation. */
+export type VerifiedToken = {
+  readonly principal: ServicePrincipal;
+  readonly exp: number;
+  readonly generation: number;
+};
 
 /** Maximum total length of the remembered tokens in characters: about five thousand tokens of common size. */
 const CACHE_SIZE = 4 * 1024 * 1024;
@@ -29,7 +34,7 @@ const CACHE_ENTRIES = 5000;
  * expires.
  */
 export class TokenVerifier {
-  /** How often a token was, and was not, in the cache. */
+  /** How often a token to verify was, and was not, in the cache. */
   readonly counts = { hits: 0, misses: 0 };
   readonly #settings: Settings['oauth'];
   readonly #keySet: KeySet;
@@ -38,43 +43,41 @@ export class TokenVerifier {
     maxSize: CACHE_SIZE,
     sizeCalculation: (_, token) => token.length,
   });
-  #generation: number;
 
   constructor(settings: Settings['oauth'], keySet: KeySet) {
     this.#settings = settings;
     this.#keySet = keySet;
-    this.#generation = keySet.generation;
   }
 
   /**
-   * The principal of a token, without a promise for a remembered token.
+   * The principal of a token, without a promise for a remembered token, because most requests have a token that was
+   * seen before. `known` is what `recall` returned for this token, if it was called before.
    *
    * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
    */
-  verify(token: string): ServicePrincipal | Promise<ServicePrincipal> {
+  verify(token: string, known?: VerifiedToken): ServicePrincipal | Promise<ServicePrincipal> {
     const refreshed = this.#keySet.refreshIfOverdue();
-    return refreshed ? refreshed.then(() => this.#recallOrProve(token)) : this.#recallOrProve(token);
+    return refreshed
+      ? refreshed.then(() => this.#acceptOrProve(token, known))
+      : this.#acceptOrProve(token, known);
   }
 
-  /** A remembered token costs no promise, because most requests have a token that was seen before. */
-  #recallOrProve(token: string): ServicePrincipal | Promise<ServicePrincipal> {
-    const known = this.#recall(token);
-    if (known) this.counts.hits += 1;
-    else this.counts.misses += 1;
-    return known ?? this.#prove(token);
-  }
-
-  #recall(token: string): ServicePrincipal | undefined {
-    this.#forgetTokensOfOldKeys();
+  /** A token that was verified before, and that would be accepted again. */
+  recall(token: string): VerifiedToken | undefined {
     const known = this.#verified.get(token);
-    return known && this.#keySet.isUsable && !this.#hasExpired(known.exp) ? known.principal : undefined;
+    return known && this.#isAccepted(known) ? known : undefined;
+  }
+
+  #acceptOrProve(token: string, known?: VerifiedToken): ServicePrincipal | Promise<ServicePrincipal> {
+    const accepted = known && this.#isAccepted(known) ? known : this.recall(token);
+    if (accepted) this.counts.hits += 1;
+    else this.counts.misses += 1;
+    return accepted?.principal ?? this.#prove(token);
   }
 
   /** A token that was verified by a removed key must be refused. */
-  #forgetTokensOfOldKeys(): void {
-    if (this.#generation === this.#keySet.generation) return;
-    this.#verified.clear();
-    this.#generation = this.#keySet.generation;
+  #isAccepted({ generation, exp }: VerifiedToken): boolean {
+    return generation === this.#keySet.generation && this.#keySet.isUsable && !this.#hasExpired(exp);
   }
 
   #hasExpired(exp: number): boolean {
@@ -87,9 +90,7 @@ export class TokenVerifier {
     const { keys, generation } = await this.#keySet.findKeys(header);
     const claims = demandClaims(await this.#verifyByOne(keys, token));
     const principal = readPrincipal(claims, this.#settings.rolesClaim);
-    this.#forgetTokensOfOldKeys();
-    // jose takes its time, in which another key set may have come.
-    if (generation === this.#generation) this.#verified.set(token, { principal, exp: claims.exp });
+    this.#verified.set(token, { principal, exp: claims.exp, generation });
     return principal;
   }
 

@@ -25,7 +25,7 @@ export const METRICS = {
   'requests.refused': {
     kind: 'counter',
     unit: '{request}',
-    attributes: '`reason`: `no_room`, `waited_too_long`, `caller_left`',
+    attributes: '`reason`: `no_room`, `waited_too_long`, `caller_left`; `caller`: `known`, `unverified`',
     meaning: 'Requests that an overloaded instance refused.',
   },
   'db.client.connection.count': {

@@ -6,8 +6,10 @@ import { type RequestHead, requestAttributes } from './request-attributes.ts';
 /** The sources of the metrics, which are read at each export. */
 export type Readings = {
   readonly requestsInFlight: () => Iterable<RequestHead>;
-  /** Number of requests that an overloaded instance refused before all checks, by reason. */
-  readonly requestsRefused: Readonly<Record<(typeof REASONS)[number], number>>;
+  /** Number of requests that an overloaded instance refused before all checks, by caller and reason. */
+  readonly requestsRefused: Readonly<
+    Record<(typeof CALLERS)[number], Readonly<Record<(typeof REASONS)[number], number>>>
+  >;
   readonly connections: () => { readonly idle: number; readonly used: number; readonly waitedFor: number };
   readonly tokenCache: { readonly hits: number; readonly misses: number };
   /** Number of replayed requests with an idempotency key. */
@@ -26,6 +28,9 @@ export type Readings = {
 
 /** The reasons for which an overloaded instance refuses a request. */
 const REASONS = ['no_room', 'waited_too_long', 'caller_left'] as const;
+
+/** Whether the caller of a refused request was known by a verified token. */
+const CALLERS = ['known', 'unverified'] as const;
 
 /** The reasons for which a statement is sent again. */
 const RETRIES = ['connection_lost', 'deadlock', 'serialization_failure'] as const;
@@ -73,8 +78,9 @@ export function observe({
   counter('jwks.refreshes', () => jwksRefreshes.failed, { outcome: 'failed' });
   gauge('jwks.age', jwksAge);
   counter('idempotency.replays', () => idempotency.replays);
-  for (const reason of REASONS) {
-    counter('requests.refused', () => requestsRefused[reason], { reason });
+  for (const caller of CALLERS) {
+    for (const reason of REASONS)
+      counter('requests.refused', () => requestsRefused[caller][reason], { reason, caller });
   }
   gauge('drain.age', drainAge);
   counter('log.lines.dropped', linesDropped);

@@ -1,62 +1,19 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
-import { AdmissionPace } from '../../host/admission/admission-queue.ts';
-import { PausedSockets } from '../../host/admission/paused-sockets.ts';
-import { RefusalBudget, RefusalCounts } from '../../host/admission/refusals.ts';
+import { Callers } from '../../host/admission/callers.ts';
+import { AdmissionPace } from '../../host/admission/limits.ts';
+import { RefusalCounts } from '../../host/admission/refusals.ts';
+import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
+import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { until } from '../stage/until.ts';
 
 /** Admission judges by the time that the machine gives: a busy one takes other decisions than those expected here. */
 const BY_TIME = { retry: 2 };
-
-describe('the budget of refusals', () => {
-  /** A budget, and a clock of its own in milliseconds. */
-  function start() {
-    let time = 0;
-    const budget = new RefusalBudget(() => time);
-    return {
-      budget,
-      pass(milliseconds: number) {
-        time += milliseconds;
-      },
-      /** Refuses with so much work. */
-      refuse: (milliseconds: number) =>
-        budget.pay({
-          refuse() {
-            time += milliseconds;
-          },
-        }),
-    };
-  }
-
-  test('is a fifth of the time, whatever they cost', () => {
-    const { budget, pass, refuse } = start();
-    let spent = 0;
-    while (budget.affordable() >= 1) refuse(0.02);
-    for (let millisecond = 0; millisecond < 10_000; millisecond += 1) {
-      while (budget.affordable() >= 1) {
-        refuse(0.02);
-        // The same again has gone into receiving it.
-        pass(0.02);
-        spent += 0.04;
-      }
-      pass(1);
-    }
-    expect(spent / (10_000 + spent)).toBeCloseTo(0.2, 2);
-  });
-
-  test('pays off a debt before it pays for more', () => {
-    const { budget, pass, refuse } = start();
-    for (let count = 0; count < 100; count += 1) refuse(0.2);
-    pass(70);
-    expect(budget.affordable()).toBeLessThan(1);
-    pass(20);
-    expect(budget.affordable()).toBeGreaterThan(1);
-  });
-});
 
 describe('the limit of the queue', () => {
   test('follows the pace, so that the last queued request is admitted within 0.6 seconds', () => {
@@ -111,83 +68,133 @@ async function untilReceived(url: string): Promise<void> {
   }
 }
 
-describe('from a connection left unread nothing is received until it is read again', () => {
-  /** Three connections, of which two are left unread, the one to `/1` first, with a request each. */
-  async function start(context: { onTestFinished(fn: () => unknown): void }) {
-    const paused = new PausedSockets();
-    const received: string[] = [];
-    const server = createServer(({ url = '', socket }, response) => {
-      if (url !== '/probe') received.push(url);
-      response.setHeader('Content-Length', 2).end('ok');
-      if (url.startsWith('/leave')) response.once('close', () => paused.pause(socket));
-    });
-    const url = await listen(server, context);
-    const [first, second] = [await connectTo(url), await connectTo(url)];
-    await ask(first, '/leave/1');
-    await ask(second, '/leave/2');
-    await untilReceived(url);
-    expect(paused.size).toBe(2);
-    send(first, '/1');
-    send(second, '/2');
-    await untilReceived(url);
-    expect(received.splice(0)).toEqual(['/leave/1', '/leave/2']);
-    return { paused, received, first, second };
-  }
+type Turn = Pick<QueuedRequest, 'caller' | 'isMemoryIntensive'> & { readonly name: string };
 
-  test('the last one first, where whoever has waited least is to be served', async (context) => {
-    const { paused, received, first, second } = await start(context);
-    paused.resumeLast(1);
-    expect((await second.answer()).body).toBe('ok');
-    paused.resumeLast(1);
-    expect((await first.answer()).body).toBe('ok');
-    expect(received).toEqual(['/2', '/1']);
-    expect(paused.size).toBe(0);
+describe('the turns', () => {
+  const light = (caller: string | undefined, name: string): Turn => ({
+    caller,
+    name,
+    isMemoryIntensive: false,
+  });
+  const heavy = (caller: string | undefined, name: string): Turn => ({
+    caller,
+    name,
+    isMemoryIntensive: true,
   });
 
-  test('the first one first, where all are', async (context) => {
-    const { paused, received, first, second } = await start(context);
-    paused.resumeFirst(1);
-    expect((await first.answer()).body).toBe('ok');
-    paused.resumeFirst(1);
-    expect((await second.answer()).body).toBe('ok');
-    expect(received).toEqual(['/1', '/2']);
-    expect(paused.size).toBe(0);
+  function start(requests: readonly Turn[]) {
+    const turns = new Turns();
+    for (const request of requests) {
+      const response = new ServerResponse(new IncomingMessage(new Socket()));
+      turns.add({ ...request, response, serve() {}, refuse() {} });
+    }
+    const nameOf = (request: QueuedRequest | undefined) => (request as Turn | undefined)?.name;
+    return {
+      turns,
+      next: (isMemoryIntensiveFree = true) => nameOf(turns.takeNext(isMemoryIntensiveFree)),
+      last: () => nameOf(turns.takeLastOfLongest()),
+    };
+  }
+
+  test('serve one request of each caller in turn, in the order in which they came', () => {
+    const { turns, next } = start([
+      ...[1, 2, 3].map((count) => light('a', `a${count}`)),
+      light(undefined, 'unverified 1'),
+      light('b', 'b1'),
+      light(undefined, 'unverified 2'),
+    ]);
+    expect([next(), next(), next(), next(), next(), next(), next()]).toEqual([
+      'a1',
+      'unverified 1',
+      'b1',
+      'a2',
+      'unverified 2',
+      'a3',
+      undefined,
+    ]);
+    expect(turns.queued).toBe(0);
+  });
+
+  test('serve a memory-intensive request only within its limit, and the others before it', () => {
+    const { turns, next } = start([heavy('a', 'heavy'), light('a', 'light'), heavy('b', 'other')]);
+    expect([next(false), next(false), turns.hasNext(false), turns.hasNext(true)]).toEqual([
+      'light',
+      undefined,
+      false,
+      true,
+    ]);
+    expect([next(), next()]).toEqual(['other', 'heavy']);
+  });
+
+  test('give up the last request of the caller that has most', () => {
+    const { last } = start([light('a', 'a1'), light('b', 'b1'), light('b', 'b2'), light('c', 'c1')]);
+    expect(last()).toBe('b2');
+  });
+
+  test('give up all requests that came before a time, of every caller', async () => {
+    const { turns } = start([light('a', 'a1'), heavy('b', 'b1')]);
+    await sleep(5);
+    expect(turns.takeAllBefore(performance.now() - 1000)).toEqual([]);
+    expect(turns.takeAllBefore(performance.now())).toHaveLength(2);
+    expect([turns.queued, turns.readAhead(), turns.isEmpty]).toEqual([0, false, true]);
+  });
+
+  test('are bounded: callers beyond 256 share one', () => {
+    const callers = Array.from({ length: 256 }, (_, index) => light(`${index}`, `${index}`));
+    const { last } = start([...callers, light('x', 'x1'), light('y', 'y1'), light('z', 'z1')]);
+    expect([last(), last()]).toEqual(['z1', 'y1']);
   });
 });
 
-test('a connection with several answers is left once', async (context) => {
-  const paused = new PausedSockets();
-  const server = createServer((request, response) => {
-    response.setHeader('Content-Length', 2).end('ok');
-    if (request.url !== '/probe') response.once('close', () => paused.pause(request.socket));
+describe('the caller of a request', () => {
+  const verified = (subject: string): VerifiedToken => ({
+    principal: { subject, roles: [], claims: {} },
+    exp: 0,
+    generation: 0,
   });
-  const url = await listen(server, context);
-  const connection = await connectTo(url);
-  send(connection, '/1');
-  send(connection, '/2');
-  await connection.answer();
-  await connection.answer();
-  await untilReceived(url);
-  expect(paused.size).toBe(1);
+
+  test('is the sub of its token, or unverified', () => {
+    const callers = new Callers();
+    expect(callers.identify(new Socket(), 'token', verified('a'))).toBe('a');
+    expect(callers.identify(new Socket(), 'token', undefined)).toBeUndefined();
+    expect(callers.identify(new Socket(), undefined, undefined)).toBeUndefined();
+  });
+
+  test('with a token that is not verified yet is once the caller last verified on the connection', () => {
+    const callers = new Callers();
+    const socket = new Socket();
+    const identify = (token: string | undefined, known?: VerifiedToken) =>
+      callers.identify(socket, token, known);
+    expect([identify('first', verified('a')), identify('second'), identify('second')]).toEqual([
+      'a',
+      'a',
+      undefined,
+    ]);
+    expect([identify(undefined), identify('second', verified('a')), identify('third')]).toEqual([
+      undefined,
+      'a',
+      'a',
+    ]);
+    expect([identify('other', verified('b')), identify('fourth')]).toEqual(['b', 'b']);
+  });
 });
 
 describe('admission', () => {
-  /** As in paused-sockets.ts. */
+  /** As in turns.ts. */
   const FEW = 16;
   /** So many are let in by the database of this test. */
   const INSIDE = 64;
   /** So often so many are answered while many wait, and their connections left. */
   const TURNS = 5;
   const CALLERS = (TURNS + 2) * INSIDE + FEW / 2;
-  /** One of so many is left later: 0.9 of the room at first is to be served while the unread connections have their turn. */
-  const EXCHANGE = Math.ceil((0.9 * 4800) / (TURNS * INSIDE));
+  /** As in turns.ts: one of so many is paused later. */
+  const EXCHANGE = 16;
 
   /** A server whose callers have a request each, all of them received; it answers what is let in when it is told to. */
   async function start(context: { onTestFinished(fn: () => unknown): void }) {
-    const admitted: ServerResponse[] = [];
+    const admitted: QueuedRequest[] = [];
     const received: string[] = [];
     let answered = 0;
-    const paused = new PausedSockets();
     const admission = new Admission({
       inFlight: {
         get activeCount() {
@@ -195,8 +202,6 @@ describe('admission', () => {
         },
       },
       isDatabaseCrowded: () => admitted.length >= INSIDE,
-      budget: new RefusalBudget(),
-      paused,
       counts: new RefusalCounts({ warning() {} }),
     });
     const answer = (response: ServerResponse) => {
@@ -207,8 +212,9 @@ describe('admission', () => {
       if (url === '/probe') return void response.setHeader('Content-Length', 2).end('ok');
       const request = {
         response,
+        caller: 'a',
         isMemoryIntensive: false,
-        serve: () => void admitted.push(response),
+        serve: () => void admitted.push(request),
         refuse: () => answer(response),
       };
       const isAdmitted = admission.admits(request);
@@ -231,16 +237,15 @@ describe('admission', () => {
 
     /** Answers what is let in, and waits until what the callers send then would be received. */
     async function answerAll(): Promise<void> {
-      for (const response of admitted.splice(0)) {
-        answer(response);
-        admission.onAnswered(response);
+      for (const request of admitted.splice(0)) {
+        answer(request.response);
+        admission.onAnswered(request);
       }
       await untilReceived(url);
     }
 
     return {
       admission,
-      paused,
       received,
       answerAll,
       /** Resolves once both requests of each caller have been answered. */
@@ -255,13 +260,12 @@ describe('admission', () => {
     'reads few requests ahead: the others in the order of their answers, in exchange for some',
     BY_TIME,
     async (context) => {
-      const { paused, received, answerAll, untilAllAnswered } = await start(context);
+      const { received, answerAll, untilAllAnswered } = await start(context);
       for (let turn = 0; turn < TURNS; turn += 1) await answerAll();
       expect(received).toHaveLength(CALLERS);
-      expect(paused.size).toBe(TURNS * INSIDE);
 
       await answerAll();
-      const read = Array.from({ length: FEW / 2 }, (_, index) => index);
+      const read = Array.from({ length: FEW / 2 + INSIDE / EXCHANGE }, (_, index) => index);
       const staying = Array.from({ length: INSIDE }, (_, index) => TURNS * INSIDE + index);
       const next = [...read, ...staying.filter((_, index) => index % EXCHANGE !== EXCHANGE - 1)];
       await until('they are received', () => received.length >= CALLERS + next.length, { every: 1 });
@@ -271,14 +275,13 @@ describe('admission', () => {
   );
 
   test('leaves nothing unread in a drain', BY_TIME, async (context) => {
-    const { admission, paused, received, answerAll, untilAllAnswered } = await start(context);
+    const { admission, received, answerAll, untilAllAnswered } = await start(context);
     await answerAll();
     await answerAll();
-    expect(paused.size).toBe(2 * INSIDE);
+    expect(received).toHaveLength(CALLERS);
 
     admission.resumeAll();
     await answerAll();
-    expect(paused.size).toBe(0);
     expect(received).toHaveLength(CALLERS + 3 * INSIDE);
     expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
   });

@@ -4,12 +4,13 @@ import { type AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
-import { AdmissionQueue, MemoryIntensiveLimit } from '../../host/admission/admission-queue.ts';
-import { RefusalBudget, RefusalCounts } from '../../host/admission/refusals.ts';
+import { MemoryIntensiveLimit } from '../../host/admission/limits.ts';
+import { RefusalCounts } from '../../host/admission/refusals.ts';
+import type { QueuedRequest } from '../../host/admission/turns.ts';
 import { connectTo, written } from '../stage/connection.ts';
 import { until } from '../stage/until.ts';
 
-/** As in admission-queue.ts; in milliseconds. */
+/** As in limits.ts; in milliseconds. */
 const MOST = 8;
 const LONGEST = 20;
 
@@ -17,42 +18,6 @@ const upTo = (count: number) => Array.from({ length: count }, (_, index) => inde
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 const newResponse = () => new ServerResponse(new IncomingMessage(new Socket()));
-
-describe('the admission queue', () => {
-  const heavy = (name: string) => ({ name, isMemoryIntensive: true });
-  const light = (name: string) => ({ name, isMemoryIntensive: false });
-  const newQueue = () => new AdmissionQueue<{ name: string; isMemoryIntensive: boolean }>(() => {});
-
-  test('is left in the order in which requests came, by memory-intensive ones only within their limit', async () => {
-    const queue = newQueue();
-    for (const request of [heavy('a'), light('b'), heavy('c'), heavy('d'), light('e')]) queue.add(request);
-    const take = () => queue.takeNext()?.name;
-
-    expect([take(), take()]).toEqual(['a', 'b']);
-    queue.memoryIntensive.begin(newResponse());
-    expect([queue.hasNext, take(), queue.hasNext, take(), queue.length]).toEqual([
-      true,
-      'e',
-      false,
-      undefined,
-      2,
-    ]);
-    await nextTurn();
-    expect([take(), take(), take(), queue.length]).toEqual(['c', 'd', undefined, 0]);
-  });
-
-  test('gives up all requests that came before a time', async () => {
-    const queue = newQueue();
-    for (const request of [heavy('a'), light('b')]) queue.add(request);
-    await sleep(5);
-    const time = performance.now();
-    for (const request of [light('c'), heavy('d')]) queue.add(request);
-
-    expect(queue.takeAllBefore(time).map(({ name }) => name)).toEqual(['b', 'a']);
-    expect(queue.takeAllBefore(time)).toEqual([]);
-    expect(queue.length).toBe(2);
-  });
-});
 
 describe('the limit of memory-intensive requests', () => {
   test('is one in each turn of the event loop, and eight in all', async () => {
@@ -78,7 +43,7 @@ describe('the limit of memory-intensive requests', () => {
 
 /** A server that admits `/heavy/…` within their limit and `/light/…` at once. Admitted requests wait for `answer`. */
 async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
-  const admitted = new Map<string, ServerResponse>();
+  const admitted = new Map<string, QueuedRequest>();
   const refused: string[] = [];
   let inFlight = 0;
   const admission = new Admission({
@@ -88,19 +53,18 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
       },
     },
     isDatabaseCrowded: () => false,
-    budget: new RefusalBudget(),
     counts: new RefusalCounts({ warning() {} }),
   });
   const server = createServer(({ url = '' }, response) => {
     inFlight += 1;
     const isMemoryIntensive = url.startsWith('/heavy');
-    const serve = () => void admitted.set(url, response);
+    const serve = () => void admitted.set(url, request);
     const refuse = () => {
       refused.push(url);
       inFlight -= 1;
       response.writeHead(503, { 'Content-Length': 0 }).end();
     };
-    const request = { response, isMemoryIntensive, serve, refuse };
+    const request = { response, caller: 'a', isMemoryIntensive, serve, refuse };
     if (admission.admits(request)) serve();
     else admission.queue(request);
   });
@@ -123,10 +87,10 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
       return connection;
     },
     answer(path: string) {
-      const response = admitted.get(path);
+      const request = admitted.get(path);
       inFlight -= 1;
-      response?.writeHead(200, { 'Content-Length': 0 }).end();
-      if (response) admission.onAnswered(response);
+      request?.response.writeHead(200, { 'Content-Length': 0 }).end();
+      if (request) admission.onAnswered(request);
     },
   };
 }

@@ -81,6 +81,7 @@ test('requests_refused tells how many, at most once a second', BY_TIME, async (c
     level: 'warning',
     timestamp: expect.any(String),
     count: expect.any(Number),
+    caller: 'known',
   });
   expect(lines.length).toBeLessThanOrEqual(Math.ceil((Date.now() - begun) / 1000));
 });

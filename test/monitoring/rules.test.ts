@@ -135,6 +135,20 @@ const CASES: readonly Case[] = [
     30,
     { [`requests_refused_total{${OURS},reason="no_room"}`]: '20+0x30' },
   ],
+  [
+    'UserManagementKnownCallersRefused',
+    'a known caller is refused',
+    true,
+    3,
+    { [`requests_refused_total{${OURS},reason="no_room",caller="known"}`]: '0 0 10 20' },
+  ],
+  [
+    'UserManagementKnownCallersRefused',
+    'only unverified callers are',
+    false,
+    3,
+    { [`requests_refused_total{${OURS},reason="no_room",caller="unverified"}`]: '0 0 10 20' },
+  ],
   ['UserManagementKeysStale', 'the keys are 16 minutes old', true, 16, { [`jwks_age{${OURS}}`]: '0+60x20' }],
   ['UserManagementKeysStale', 'they are 14 minutes old', false, 14, { [`jwks_age{${OURS}}`]: '0+60x20' }],
   [

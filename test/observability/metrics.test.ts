@@ -111,7 +111,7 @@ test('requests in flight are counted by method and scheme, connections by state,
 });
 
 // Admission depends on the CPU time of the service. On a busy machine its decisions differ.
-test('requests that admission refuses are counted by reason, and are not requests in flight', {
+test('requests that admission refuses are counted by reason and caller, and are not requests in flight', {
   retry: 2,
 }, async () => {
   await start({ SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOL_TIMEOUT: '30' });
@@ -123,16 +123,19 @@ test('requests that admission refuses are counted by reason, and are not request
 
   const points = await untilPoints(
     'requests.refused',
-    (found) => valueAt(found, { reason: 'waited_too_long' }) === 23,
+    (found) => valueAt(found, { reason: 'waited_too_long', caller: 'known' }) === 23,
   );
   await untilPoints('http.server.active_requests', ([point]) => point?.value === 17);
   await lock.end();
   await Promise.all(sent);
 
-  expect(points.map(({ attributes: { reason }, value }) => [reason, value])).toEqual([
-    ['no_room', 0],
-    ['waited_too_long', 23],
-    ['caller_left', 0],
+  expect(points.map(({ attributes: { caller, reason }, value }) => [caller, reason, value])).toEqual([
+    ['known', 'no_room', 0],
+    ['known', 'waited_too_long', 23],
+    ['known', 'caller_left', 0],
+    ['unverified', 'no_room', 0],
+    ['unverified', 'waited_too_long', 0],
+    ['unverified', 'caller_left', 0],
   ]);
 });
 

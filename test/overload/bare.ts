@@ -20,6 +20,8 @@ export async function startBare(): Promise<Awaited<ReturnType<typeof startStage>
   return {
     url: `http://127.0.0.1:${server.port}`,
     requests: ['GET /api/v1/users/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+    requestsOf: () => [],
+    sign: async () => '',
     events: () => [],
     isAlive: server.isAlive,
     processId: server.processId,

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { percentiles } from '../lab/meters/percentile.ts';
-import { type Job, type Outcome, PATIENCE } from './load.ts';
+import { type Job, type Outcome, PATIENCE, TOKEN } from './load.ts';
 
 /**
  * A process of its own that loads the service: it sends when a request is due, however many are unanswered, as long as a
@@ -13,16 +13,18 @@ type Caller = { socket: Socket; sentAt: number };
 /** Milliseconds between two looks at what is due. */
 const TICK = 1;
 
-process.once('message', async (job: Job) => {
-  process.send?.(await load(job), () => process.exit(0));
+process.once('message', async (jobs: readonly Job[]) => {
+  process.send?.(await Promise.all(jobs.map(load)), () => process.exit(0));
 });
 
-async function load({ port, requests, connections, rate, seconds }: Job): Promise<Outcome> {
+async function load(job: Job): Promise<Outcome> {
+  const { port, requests, tokens, renewAfter = Number.POSITIVE_INFINITY, connections, rate, seconds } = job;
   const latencies = { answered: [] as number[], refused: [] as number[] };
   const counts = { due: 0, sent: 0, noConnection: 0, givenUp: 0, broken: 0, other: 0 };
   const free: Caller[] = [];
   const busy = new Set<Caller>();
   const perSecond: number[] = [];
+  const bySecond: { due: number; inTime: number }[] = [];
   const payloads = requests.map((request) => Buffer.from(request));
   let started = performance.now();
   let isOver = false;
@@ -63,7 +65,10 @@ async function load({ port, requests, connections, rate, seconds }: Job): Promis
     else if (status >= 200 && status < 300) {
       latencies.answered.push(latency);
       const second = Math.floor((now - started) / 1000);
-      if (latency <= PATIENCE) perSecond[second] = (perSecond[second] ?? 0) + 1;
+      if (latency <= PATIENCE) {
+        perSecond[second] = (perSecond[second] ?? 0) + 1;
+        secondOf(now - latency).inTime += 1;
+      }
     } else counts.other += 1;
     release(caller);
   }
@@ -81,11 +86,26 @@ async function load({ port, requests, connections, rate, seconds }: Job): Promis
   }
 
   function send(caller: Caller): void {
-    const payload = payloads[counts.sent % payloads.length] as Buffer;
+    const payload = nextPayload();
     caller.sentAt = performance.now();
+    if (rate === 0) secondOf(caller.sentAt).due += 1;
     counts.sent += 1;
     busy.add(caller);
     caller.socket.write(payload);
+  }
+
+  function nextPayload(): Buffer | string {
+    const index = counts.sent % payloads.length;
+    if (!tokens) return payloads[index] as Buffer;
+    const passed =
+      renewAfter > 0 ? Math.floor((performance.now() - started) / 1000 / renewAfter) : counts.sent;
+    return (requests[index] as string).replace(TOKEN, tokens[passed % tokens.length] as string);
+  }
+
+  function secondOf(time: number): { due: number; inTime: number } {
+    const second = Math.max(Math.floor((time - started) / 1000), 0);
+    while (bySecond.length <= second) bySecond.push({ due: 0, inTime: 0 });
+    return bySecond[second] as { due: number; inTime: number };
   }
 
   function giveUp(): void {
@@ -116,6 +136,7 @@ async function load({ port, requests, connections, rate, seconds }: Job): Promis
       const due = Math.floor(elapsed * rate);
       while (counts.due < due) {
         counts.due += 1;
+        secondOf(performance.now()).due += 1;
         const caller = free.shift();
         if (caller) send(caller);
         else counts.noConnection += 1;
@@ -136,6 +157,7 @@ async function load({ port, requests, connections, rate, seconds }: Job): Promis
     answered: latencies.answered.filter((latency) => latency <= PATIENCE).length,
     late: latencies.answered.filter((latency) => latency > PATIENCE).length,
     refused: latencies.refused.length,
+    bySecond,
     answerLatency: quantiles(latencies.answered),
     refusalLatency: quantiles(latencies.refused),
     worstSecond: Math.min(

@@ -10,6 +10,10 @@ export type Job = {
   readonly port: number;
   /** Whole requests as HTTP/1.1 writes them, sent one after the other. */
   readonly requests: readonly string[];
+  /** Each stands in turn for `TOKEN` in a request. */
+  readonly tokens?: readonly string[];
+  /** Seconds after which the next token is sent; 0 sends another one with each request. */
+  readonly renewAfter?: number;
   readonly connections: number;
   /** Requests a second, whatever becomes of them; 0 sends the next one when the last one is answered. */
   readonly rate: number;
@@ -34,18 +38,29 @@ export type Outcome = {
   readonly refusalLatency: Quantiles;
   /** The fewest that were answered in time within one second. */
   readonly worstSecond: number;
+  /** By the second in which requests were due: how many, and how many of them succeeded in time. */
+  readonly bySecond: readonly { readonly due: number; readonly inTime: number }[];
 };
+
+/** What stands for the token of a request. */
+export const TOKEN = '{token}';
 
 /** Runs a job in a process of its own. */
 export async function run(job: Job): Promise<Outcome> {
+  const [outcome] = await runAll([job]);
+  return outcome as Outcome;
+}
+
+/** Runs jobs at the same time in one process of their own; gives an outcome for each. */
+export async function runAll(jobs: readonly Job[]): Promise<readonly Outcome[]> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'generator.ts')], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  child.send(job);
-  const [outcome] = await Promise.race([
+  child.send(jobs);
+  const [outcomes] = await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the generator ended with ${code}`))),
   ]);
   await once(child, 'exit');
-  return outcome;
+  return outcomes;
 }

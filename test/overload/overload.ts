@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { cpuOf, totalOf } from '../lab/meters/cpu.ts';
 import { mostMemory } from '../lab/meters/memory.ts';
 import { startBare } from './bare.ts';
+import { isFair } from './fair.ts';
 import { brokenBy, GOAL, LIMITS, verdictOn } from './limits.ts';
 import { run } from './load.ts';
 import { plot } from './plot.ts';
@@ -22,13 +23,16 @@ const { values: options } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     factors: { type: 'string', default: '1,2,5,10' },
-    connections: { type: 'string', default: '300,2000' },
+    /** By default 300 and 2,000; with `--fair` 20, 200 and 2,000. */
+    connections: { type: 'string' },
     /** The file of the plot. */
     plot: { type: 'string', default: join(tmpdir(), 'user-management-overload.svg') },
     /** A command that runs the service, such as `taskset -c 0`. */
     'run-by': { type: 'string', default: '' },
     /** What callers send: `reads-and-updates` or `batches`. */
     load: { type: 'string', default: 'reads-and-updates' },
+    /** Ten callers, nine of which send little, and results per caller. */
+    fair: { type: 'boolean', default: false },
     /** Loads a bare node:http server in place of the service. */
     bare: { type: 'boolean', default: false },
     /** A setting of the service, `SVC_POSTGRES_POOL_SIZE=4`; may be repeated. */
@@ -49,9 +53,15 @@ const port = Number(new URL(url).port);
 const steady = { port, requests, connections: 64, rate: 0 };
 
 try {
-  process.exitCode = (await areLimitsKept()) ? 0 : 1;
+  process.exitCode = (await (options.fair ? areTurnsFair() : areLimitsKept())) ? 0 : 1;
 } finally {
   await stage.stop();
+}
+
+async function areTurnsFair(): Promise<boolean> {
+  await run({ ...steady, seconds: 3 });
+  const { plot: file, connections = '20,200,2000' } = options;
+  return isFair({ stage, connections: numbersOf(connections), seconds, plot: file, measurePeak, print });
 }
 
 async function areLimitsKept(): Promise<boolean> {
@@ -61,7 +71,7 @@ async function areLimitsKept(): Promise<boolean> {
   print(tableHead());
   const rows: Row[] = [];
   let peak = await measurePeak();
-  for (const connections of numbersOf(options.connections)) {
+  for (const connections of numbersOf(options.connections ?? '300,2000')) {
     for (const factor of numbersOf(options.factors)) {
       const loaded = await load(connections, factor, peak);
       // The pace of a machine may change from one minute to the next.

@@ -10,6 +10,7 @@ import { removeDataFolder } from '../stage/data-folder.ts';
 import { hastySettings } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { TOKEN } from './load.ts';
 
 /** What callers send: reads by id and updates, or batches of users that are there already. */
 export type Load = 'reads-and-updates' | 'batches';
@@ -26,11 +27,21 @@ export async function startStage(users: number, load: Load, variables: Variables
   const host = await startBuiltHost({ ...environment, ...variables }, { runBy });
   const url = await host.untilListening();
   await untilReady(url);
-  const token = await issuer.sign({ exp: Math.floor(Date.now() / 1000) + 7200 });
+  const sign = (claims: { sub?: string; jti?: string } = {}) =>
+    issuer.sign({ ...claims, exp: Math.floor(Date.now() / 1000) + 7200 });
+  const token = await sign();
+  const ids = await storeUsers(postgres.url, users);
 
   return {
     url,
-    requests: REQUESTS[load](await storeUsers(postgres.url, users), token),
+    requests: REQUESTS[load](ids, token),
+    /** The same for one of ten callers, each with users of its own. Another token is put in. */
+    requestsOf: (caller: number) =>
+      REQUESTS[load](
+        ids.filter((_, index) => index % 10 === caller),
+        TOKEN,
+      ),
+    sign,
     events: host.events,
     isAlive: host.isAlive,
     processId: host.processId,

@@ -1,0 +1,157 @@
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { plotFairness } from './fair-plot.ts';
+import { type Job, type Outcome, runAll } from './load.ts';
+import { startProbes } from './probes.ts';
+import type { startStage } from './stage.ts';
+import { goodputOf } from './table.ts';
+
+/**
+ * Ten callers, nine of which send 5 % of the peak each at an open rate, each with tokens of its own that it renews. The
+ * tenth sends as much as its connections carry.
+ */
+type FairOptions = {
+  readonly stage: Pick<Awaited<ReturnType<typeof startStage>>, 'url' | 'requestsOf' | 'sign'>;
+  readonly connections: readonly number[];
+  readonly seconds: number;
+  readonly plot: string;
+  readonly measurePeak: () => Promise<number>;
+  readonly print: (line: string) => void;
+};
+
+/** What the tenth sends, and the limits of the rule by its connections. */
+const VARIANTS = {
+  'its own token': { success: [0.99, 0.99], p99: [250, 500], total: [0.8, 0.7] },
+  'made-up tokens': { success: [0.99, 0.95], p99: [250, 1000], total: [0, 0] },
+  'no token': { success: [0.99, 0.95], p99: [250, 1000], total: [0, 0] },
+} as const;
+
+type Variant = keyof typeof VARIANTS;
+
+/** One load. */
+type FairRow = {
+  readonly variant: Variant;
+  readonly connections: number;
+  readonly peak: number;
+  readonly nine: readonly Outcome[];
+  readonly tenth: Outcome;
+};
+
+const NINE = 9;
+const SHARE = 1 / 20;
+const RENEW_AFTER_S = 10;
+/** The nine send before the tenth begins, and after it has ended. */
+const AROUND_S = 2;
+const MADE_UP = 500;
+
+/** Prints a line for each load, and which figures of the rule were kept; returns whether all were. */
+export async function isFair({
+  stage,
+  connections,
+  seconds,
+  plot,
+  measurePeak,
+  print,
+}: FairOptions): Promise<boolean> {
+  const port = Number(new URL(stage.url).port);
+  print(
+    '| the tenth sends | connections | the nine: within 1 s, the worst | p99, the worst | each | the tenth/s | of it 503/s | the peak | all successes | /health, /ready |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
+  );
+  const rows: FairRow[] = [];
+  const faults: string[] = [];
+  let peak = await measurePeak();
+  for (const variant of Object.keys(VARIANTS) as Variant[]) {
+    for (const count of connections) {
+      const probes = startProbes(stage.url);
+      const nine = runAll(await Promise.all(Array.from({ length: NINE }, (_, index) => quiet(index, peak))));
+      await sleep(1000 * AROUND_S);
+      const [tenth] = await runAll([await loud(variant, count)]);
+      const row = { variant, connections: count, nine: await nine, tenth: tenth as Outcome };
+      const { longestHealth, longestReady } = await probes.stop();
+      const next = await measurePeak();
+      const found = { ...row, peak: (peak + next) / 2 };
+      peak = next;
+      rows.push(found);
+      print(`${lineOf(found)} ${longestHealth}, ${longestReady} ms |`);
+      faults.push(...faultsOf(found));
+    }
+  }
+  await writeFile(plot, plotFairness(rows));
+  print(`\nThe plot is in ${plot}.`);
+  for (const fault of faults) print(`FAILED: ${fault}`);
+  if (faults.length === 0) print('kept: every figure of the rule.');
+  return faults.length === 0;
+
+  async function quiet(index: number, ofPeak: number): Promise<Job> {
+    const rate = Math.round(ofPeak * SHARE);
+    const duration = seconds + 2 * AROUND_S;
+    const count = Math.ceil(duration / RENEW_AFTER_S) + 1;
+    const tokens = await Promise.all(
+      Array.from({ length: count }, (_, number) => stage.sign({ sub: `quiet-${index}`, jti: `${number}` })),
+    );
+    const requests = stage.requestsOf(index);
+    return {
+      port,
+      requests,
+      tokens,
+      renewAfter: RENEW_AFTER_S,
+      connections: Math.max(20, Math.round(rate / 4)),
+      rate,
+      seconds: duration,
+    };
+  }
+
+  async function loud(variant: Variant, count: number): Promise<Job> {
+    const job = { port, requests: stage.requestsOf(NINE), connections: count, rate: 0, seconds };
+    if (variant === 'no token') return { ...job, requests: job.requests.map(withoutToken) };
+    if (variant === 'its own token') return { ...job, tokens: [await stage.sign({ sub: 'loud' })] };
+    return { ...job, tokens: makeUpTokens(await stage.sign({ sub: 'loud' })), renewAfter: 0 };
+  }
+}
+
+/** By turns with a signature that is not theirs, and with a key that the identity provider does not have. */
+function makeUpTokens(valid: string): string[] {
+  const [header, , signature] = valid.split('.');
+  const otherKey = encode({ alg: 'RS256', kid: 'unknown', typ: 'JWT' });
+  return Array.from({ length: MADE_UP }, (_, index) => {
+    const payload = encode({ sub: `made up ${index}`, exp: 4e9 });
+    return `${index % 2 === 0 ? header : otherKey}.${payload}.${signature}`;
+  });
+}
+
+const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+
+const withoutToken = (request: string): string => request.replace(/Authorization: .*\r\n/, '');
+
+const shareInTime = ({ answered, due }: Outcome): number => answered / Math.max(due, 1);
+
+const worstShare = ({ nine }: FairRow): number => Math.min(...nine.map(shareInTime));
+
+const worstP99 = ({ nine }: FairRow): number =>
+  Math.max(...nine.map(({ answerLatency }) => answerLatency.p99));
+
+const totalOf = ({ nine, tenth, peak }: FairRow): number =>
+  [...nine, tenth].reduce((sum, outcome) => sum + goodputOf(outcome), 0) / peak;
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+function lineOf(row: FairRow): string {
+  const { variant, connections, nine, tenth, peak } = row;
+  const perSecond = (count: number) => Math.round(count / tenth.seconds);
+  const each = nine.map((outcome) => (100 * shareInTime(outcome)).toFixed(0)).join(' ');
+  return `| ${[variant, connections, percent(worstShare(row)), `${worstP99(row)} ms`, each, perSecond(tenth.sent), perSecond(tenth.refused), Math.round(peak), percent(totalOf(row))].join(' | ')} |`;
+}
+
+function faultsOf(row: FairRow): string[] {
+  const { variant, connections } = row;
+  const column = connections > 200 ? 1 : 0;
+  const { success, p99, total } = VARIANTS[variant];
+  return [
+    worstShare(row) < success[column] &&
+      `${percent(worstShare(row))} of one of the nine's requests succeed within 1 s`,
+    worstP99(row) > p99[column] && `the p99 of one of the nine is ${worstP99(row)} ms`,
+    totalOf(row) < total[column] && `all successes together are ${percent(totalOf(row))} of the peak`,
+  ]
+    .filter((fault) => fault !== false)
+    .map((fault) => `${variant}, ${connections} connections: ${fault}.`);
+}
