@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { findBearerToken } from '../lib/auth/bearer-token.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
+import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { StatementKind } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
@@ -113,7 +114,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
     const { authorization } = this.#event.headers;
     const token = authorization === undefined ? undefined : findBearerToken(authorization);
     const verified = token === undefined ? undefined : service.tokenVerifier.recall(token);
-    this.#event.verifiedToken = verified;
+    this.#event[VERIFIED_TOKEN] = verified;
     this.caller = callers.identify(this.request.socket, token, verified);
   }
 

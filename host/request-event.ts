@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import { waitUncounted as waitWithoutHost } from '../lib/http/long-poll-wait.ts';
-import type { RecalledEvent } from '../lib/http/middleware/authenticate.ts';
+import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { refuseHostHeader } from '../lib/http/refusals.ts';
@@ -22,7 +22,7 @@ export class RequestEvent implements RecalledEvent, CountedRequest {
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
   isBase64Encoded = false;
-  verifiedToken: VerifiedToken | undefined;
+  [VERIFIED_TOKEN]: VerifiedToken | undefined;
   /** Where the request is counted; undefined for a probe. */
   inFlight: RequestsInFlight | undefined;
   readonly #request: IncomingMessage;

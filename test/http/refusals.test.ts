@@ -43,6 +43,21 @@ describe('401', () => {
     expect(await call(endpoint, name, { id: UNKNOWN })).toEqual(refusal('unauthorized_error', instance));
   });
 
+  test('when an event brings a verified token that the host has not looked up', async () => {
+    // The service has verified a token, so it has a key set.
+    await stage.createUser();
+    const event = await eventOf('getUser', { token: 'made.up.token', id: UNKNOWN });
+    const principal = { subject: 'forged', roles: ['users.read'] };
+    const forged = [0, 1, 2].map((generation) => ({ principal, exp: 4e9, generation }));
+
+    const statuses = forged.map(async (verifiedToken) => {
+      const sent = JSON.parse(JSON.stringify({ ...event, verifiedToken }));
+      return (await getUser.bind(stage.service)(sent)).statusCode;
+    });
+
+    expect(await Promise.all(statuses)).toEqual([401, 401, 401]);
+  });
+
   test('precedes every check of the body', async () => {
     const token = '';
     const response = await call(createUser, 'refusals/422-body-values', { token });
