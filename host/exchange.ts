@@ -108,7 +108,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
     this.#event.refuseBody(reason);
   }
 
-  /** The only look into the cache of verified tokens if it finds the token. */
+  /** Looks into the cache of verified tokens. The authentication rule uses what was found, and does not look again. */
   #identifyCaller(): void {
     const { service, callers } = this.#parts;
     const { authorization } = this.#event.headers;
@@ -131,7 +131,11 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
       // The body is not needed while the response is sent.
       event.body = undefined;
       this.#write(result);
-      if (event.inFlight) this.#admission.onAnswered(this);
+      if (event.inFlight) {
+        // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
+        if (this.caller === undefined) this.#identifyCaller();
+        this.#admission.onAnswered(this);
+      }
     } catch {
       this.#leave();
       // A handler never rejects. A failure here means that the connection cannot be written to.

@@ -158,7 +158,7 @@ export class Admission {
     let admitted = 0;
     while (admitted < limit && !this.#isDatabaseCrowded() && this.#admitNext()) admitted += 1;
     this.#pace.count(admitted);
-    const isReading = this.#turns.readAhead();
+    const isReading = this.#turns.readAhead(this.#pace.servableInTime);
     // Otherwise the next response, or the timer, continues.
     if (isReading || (admitted > 0 && this.#hasNext)) this.#scheduleTurn();
   }
@@ -178,12 +178,15 @@ export class Admission {
     return true;
   }
 
-  /** Its connection then has its turn again, so that refusals do not take all of the process's time. */
+  /**
+   * For want of room, its connection has its turn again, so that refusals do not take all of the process's time. Few are
+   * refused because they waited too long, and their connections may need another executor.
+   */
   #refuse(request: QueuedRequest | undefined, reason: RefusalReason): void {
     if (!request) return;
     request.refuse();
     this.#counts.add(reason, request.caller);
-    this.#pauseAfter(request.response, request.caller);
+    if (reason === 'no_room') this.#pauseAfter(request.response, request.caller);
   }
 
   /** Until the response is sent, Node itself continues to read the rest of the request. */

@@ -35,43 +35,47 @@ export class Turns {
 
   /** Whether a request is queued that may be admitted now. */
   hasNext(isMemoryIntensiveFree: boolean): boolean {
-    return this.#turns.some((turn) => turn.findNext(isMemoryIntensiveFree) >= 0);
+    return this.#turns.some((turn) => turn.hasNext(isMemoryIntensiveFree));
   }
 
   add(request: QueuedRequest): void {
-    this.for(request.caller).queue.push({ waiting: request, since: performance.now() });
+    this.for(request.caller).add(request);
     this.#queued += 1;
   }
 
   /** Removes one request of the first caller that has an admissible one. Its next turn is the last. */
   takeNext(isMemoryIntensiveFree: boolean): QueuedRequest | undefined {
-    const index = this.#turns.findIndex((turn) => turn.findNext(isMemoryIntensiveFree) >= 0);
+    const index = this.#turns.findIndex((turn) => turn.hasNext(isMemoryIntensiveFree));
     const [turn] = index < 0 ? [] : this.#turns.splice(index, 1);
     if (!turn) return undefined;
     this.#turns.push(turn);
     this.#queued -= 1;
-    return turn.queue.splice(turn.findNext(isMemoryIntensiveFree), 1)[0]?.waiting;
+    return turn.takeNext(isMemoryIntensiveFree);
   }
 
-  /** Removes the last request of the caller that has most. */
+  /** Removes the last request of the caller that has most; among equals, of the one whose turn is farthest away. */
   takeLastOfLongest(): QueuedRequest | undefined {
-    const longest = this.#turns.reduce((most, turn) => (turn.queue.length > most.queue.length ? turn : most));
+    const longest = this.#turns.reduce((most, turn) => (turn.queued >= most.queued ? turn : most));
     this.#queued -= 1;
-    return longest.queue.pop()?.waiting;
+    return longest.takeLast();
   }
 
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
-    const taken = this.#turns.flatMap(({ queue }) => queue.splice(0, countBefore(time, queue)));
+    const taken = this.#turns.flatMap((turn) => turn.takeAllBefore(time));
     this.#queued -= taken.length;
-    return taken.map(({ waiting }) => waiting);
+    return taken;
   }
 
-  /** Reads further connections of all callers that have few requests queued. Returns whether some remain. */
-  readAhead(): boolean {
-    for (const turn of this.#turns) turn.resume(FEW_QUEUED - turn.queue.length);
-    this.#turns = this.#turns.filter(({ queue, paused }) => queue.length + paused.length > 0);
-    return this.#turns.some(({ queue, paused }) => paused.length > 0 && queue.length < FEW_QUEUED);
+  /**
+   * Reads further connections of all callers that have few requests queued, while fewer than `limit` requests are. With
+   * many callers, the requests that are read beyond that would only be refused. Returns whether more can be read.
+   */
+  readAhead(limit: number): boolean {
+    let room = Math.floor(limit) - this.#queued;
+    for (const turn of this.#turns) room -= turn.resume(Math.min(FEW_QUEUED - turn.queued, room));
+    this.#turns = this.#turns.filter(({ queued, paused }) => queued + paused.length > 0);
+    return room > 0 && this.#turns.some(({ queued, paused }) => paused.length > 0 && queued < FEW_QUEUED);
   }
 
   /** Reads a part of the connections that have not been read for so long, in milliseconds. */
@@ -86,17 +90,22 @@ export class Turns {
 
   /** The turn of a caller, if it has something waiting. */
   find(caller: Caller): Turn | undefined {
-    return this.#turns.find((turn) => turn.caller === caller);
+    const own = this.#turns.find((turn) => turn.caller === caller);
+    return own ?? (this.#isFurther(caller) ? this.find(FURTHER_CALLERS) : undefined);
   }
 
   /** The turn of a caller, with or without something waiting. */
   for(caller: Caller): Turn {
     const found = this.find(caller);
     if (found) return found;
-    if (this.#turns.length >= MAX_TURNS && caller !== FURTHER_CALLERS) return this.for(FURTHER_CALLERS);
-    const turn = new Turn(caller);
+    const turn = new Turn(this.#isFurther(caller) ? FURTHER_CALLERS : caller);
     this.#turns.push(turn);
     return turn;
+  }
+
+  /** Requests without a verified token never share a turn with callers that are known. */
+  #isFurther(caller: Caller): boolean {
+    return caller !== undefined && caller !== FURTHER_CALLERS && this.#turns.length >= MAX_TURNS;
   }
 }
 
@@ -132,24 +141,55 @@ const countBefore = (time: number, entries: readonly Waiting<unknown>[]): number
 /** What one caller has waiting, in the order in which it came. */
 class Turn {
   readonly caller: Caller;
-  readonly queue: Waiting<QueuedRequest>[] = [];
   /** Connections whose next request stays in the kernel, where it costs the process nothing. */
   readonly paused: Waiting<Socket>[] = [];
+  /** Memory-intensive requests are in a list of their own, so that the others are found at once. */
+  readonly #ordinary: Waiting<QueuedRequest>[] = [];
+  readonly #memoryIntensive: Waiting<QueuedRequest>[] = [];
   #answered = 0;
 
   constructor(caller: Caller) {
     this.caller = caller;
   }
 
-  /** The index of the first request that may be admitted now, or -1. */
-  findNext(isMemoryIntensiveFree: boolean): number {
-    if (isMemoryIntensiveFree) return this.queue.length > 0 ? 0 : -1;
-    return this.queue.findIndex(({ waiting }) => !waiting.isMemoryIntensive);
+  /** Number of queued requests. */
+  get queued(): number {
+    return this.#ordinary.length + this.#memoryIntensive.length;
+  }
+
+  add(request: QueuedRequest): void {
+    const list = request.isMemoryIntensive ? this.#memoryIntensive : this.#ordinary;
+    list.push({ waiting: request, since: performance.now() });
+  }
+
+  hasNext(isMemoryIntensiveFree: boolean): boolean {
+    return this.#ordinary.length > 0 || (isMemoryIntensiveFree && this.#memoryIntensive.length > 0);
+  }
+
+  /** Removes the first request that may be admitted now. */
+  takeNext(isMemoryIntensiveFree: boolean): QueuedRequest | undefined {
+    const [first, firstMemoryIntensive] = [this.#ordinary[0], this.#memoryIntensive[0]];
+    const isItsTurn =
+      isMemoryIntensiveFree && firstMemoryIntensive && !(first && first.since <= firstMemoryIntensive.since);
+    return (isItsTurn ? this.#memoryIntensive : this.#ordinary).shift()?.waiting;
+  }
+
+  takeLast(): QueuedRequest | undefined {
+    const [last, lastMemoryIntensive] = [this.#ordinary.at(-1), this.#memoryIntensive.at(-1)];
+    const isOrdinary = last && !(lastMemoryIntensive && lastMemoryIntensive.since > last.since);
+    return (isOrdinary ? this.#ordinary : this.#memoryIntensive).pop()?.waiting;
+  }
+
+  /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
+  takeAllBefore(time: number): QueuedRequest[] {
+    return [this.#ordinary, this.#memoryIntensive].flatMap((list) =>
+      list.splice(0, countBefore(time, list)).map(({ waiting }) => waiting),
+    );
   }
 
   /** Whether the connection of a response is paused, because others of its caller come first. Call it once for each. */
   isPauseDue(): boolean {
-    if (this.queue.length >= MANY_QUEUED) return true;
+    if (this.queued >= MANY_QUEUED) return true;
     const [first] = this.paused;
     if (!first) return false;
     const age = performance.now() - first.since;
@@ -167,8 +207,11 @@ class Turn {
     this.paused.push({ waiting: socket, since: performance.now() });
   }
 
-  /** Reads so many connections, in the order in which they were paused. */
-  resume(count: number): void {
-    for (const { waiting } of this.paused.splice(0, Math.max(count, 0))) waiting.resume();
+  /** Reads so many connections, in the order in which they were paused. Returns how many there were. */
+  resume(count: number): number {
+    if (count <= 0 || this.paused.length === 0) return 0;
+    const read = this.paused.splice(0, count);
+    for (const { waiting } of read) waiting.resume();
+    return read.length;
   }
 }

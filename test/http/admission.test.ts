@@ -131,18 +131,44 @@ describe('the turns', () => {
     expect(last()).toBe('b2');
   });
 
+  test('give up the request whose turn is farthest away if all callers have as many', () => {
+    const { last, next } = start([light('a', 'a1'), light('b', 'b1'), light('c', 'c1')]);
+    expect([last(), next(), last()]).toEqual(['c1', 'a1', 'b1']);
+  });
+
+  test('read connections only for requests that can be queued', () => {
+    const { turns } = start([light('a', 'a1')]);
+    const sockets = Array.from({ length: 9 }, () => new Socket().pause());
+    for (const [index, socket] of sockets.entries()) {
+      socket.resume();
+      turns.for(`${index % 3}`).pause(socket);
+    }
+    expect([turns.readAhead(1), sockets.filter((socket) => socket.isPaused()).length]).toEqual([false, 9]);
+    expect([turns.readAhead(5), sockets.filter((socket) => socket.isPaused()).length]).toEqual([false, 5]);
+    expect([turns.readAhead(128), sockets.filter((socket) => socket.isPaused()).length]).toEqual([false, 0]);
+  });
+
   test('give up all requests that came before a time, of every caller', async () => {
     const { turns } = start([light('a', 'a1'), heavy('b', 'b1')]);
     await sleep(5);
     expect(turns.takeAllBefore(performance.now() - 1000)).toEqual([]);
     expect(turns.takeAllBefore(performance.now())).toHaveLength(2);
-    expect([turns.queued, turns.readAhead(), turns.isEmpty]).toEqual([0, false, true]);
+    expect([turns.queued, turns.readAhead(128), turns.isEmpty]).toEqual([0, false, true]);
   });
 
   test('are bounded: callers beyond 256 share one', () => {
     const callers = Array.from({ length: 256 }, (_, index) => light(`${index}`, `${index}`));
     const { last } = start([...callers, light('x', 'x1'), light('y', 'y1'), light('z', 'z1')]);
     expect([last(), last()]).toEqual(['z1', 'y1']);
+  });
+
+  test('never join a caller that is known with requests without a verified token', () => {
+    const callers = Array.from({ length: 256 }, (_, index) => light(`${index}`, `${index}`));
+    const { turns } = start([...callers, light('x', 'x1'), light(undefined, 'unverified')]);
+    expect([turns.find('x') === turns.find('y'), turns.find('x') === turns.find(undefined)]).toEqual([
+      true,
+      false,
+    ]);
   });
 });
 
@@ -176,6 +202,11 @@ describe('the caller of a request', () => {
       'a',
     ]);
     expect([identify('other', verified('b')), identify('fourth')]).toEqual(['b', 'b']);
+    expect([identify('fifth'), identify('fourth'), identify('fifth')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 });
 
