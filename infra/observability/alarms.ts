@@ -89,7 +89,7 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
     {
       name: 'UserManagementKnownCallersRefused',
       severity: 'critical',
-      expr: `sum by (instance) (rate(${series('requests.refused', 'caller="known"')}[${window}])) > 0`,
+      expr: `sum by (instance) (rate(${series('requests.refused', 'caller="known",reason!="caller_left"')}[${window}])) > 0`,
       for: '0s',
       summary: 'An instance refuses requests of callers that it knows by a verified token.',
     },
