@@ -18,8 +18,7 @@ const LONGEST_BUILD = 90;
 const DAY = 24 * 3600;
 
 /**
- * The path of the main file of the host as `npm run build` makes it. It is built outside of the project, once for
- * each
+ * The path of the main file of the host as `npm run build` makes it. It is built outside of the project, once for each
  * state of its sources, so that concurrent tests never see an incomplete or old build.
  */
 export const builtHost = (): Promise<string> => (built ??= findOrBuild());
