@@ -51,12 +51,13 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
 
   /** Finds the handler. `begin` does the rest. */
   constructor(request: IncomingMessage, response: ServerResponse, parts: ExchangeParts) {
-    const event = new RequestEvent(request, response);
+    const event = new RequestEvent(request, response, parts.inFlight);
     const match = parts.router(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
     const fault = findHostFault(request, event);
-    const { firstStatement } = match;
-    const kind = typeof firstStatement === 'function' ? firstStatement(event.headers) : firstStatement;
+    // A request that needs no statement is admitted as a list is.
+    const first = match.route?.firstStatement ?? 'list';
+    const kind = typeof first === 'function' ? first(event.headers) : first;
     this.request = request;
     this.response = response;
     this.#event = event;
@@ -67,7 +68,12 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   }
 
   get isMemoryIntensive(): boolean {
-    return this.#match.isMemoryIntensive;
+    return this.#match.route?.isMemoryIntensive === true;
+  }
+
+  /** Probes are not counted as requests in flight, and are never queued or refused. */
+  get #isProbe(): boolean {
+    return this.#match.route?.kind === 'probe';
   }
 
   /** Counts the request, and lets it wait for the earlier ones of its connection. */
@@ -75,19 +81,18 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
     const { inFlight, currentRequests, requestOrder } = this.#parts;
     const previous = currentRequests.get(this.request.socket)?.response;
     currentRequests.set(this);
-    if (!this.#match.isProbe) {
-      this.#event.inFlight = inFlight;
+    if (!this.#isProbe) {
       inFlight.enter(this.#event);
       this.#identifyCaller();
     }
     if (requestOrder.isBehind(previous)) {
-      this.#event.inFlight?.waitBehind(this.#event);
+      if (!this.#isProbe) inFlight.waitBehind(this.#event);
       requestOrder.follow(previous, this);
     } else this.#admit();
   }
 
   proceed(): void {
-    this.#event.inFlight?.proceed(this.#event);
+    this.#parts.inFlight.proceed(this.#event);
     this.#admit();
   }
 
@@ -119,7 +124,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   }
 
   #admit(): void {
-    if (!this.#event.inFlight || this.#admission.admits(this)) this.serve();
+    if (this.#isProbe || this.#admission.admits(this)) this.serve();
     else this.#admission.queue(this);
   }
 
@@ -131,7 +136,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
       // The body is not needed while the response is sent.
       event.body = undefined;
       this.#write(result);
-      if (event.inFlight) {
+      if (!this.#isProbe) {
         // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
         if (this.caller === undefined) this.#identifyCaller();
         this.#admission.onAnswered(this);
@@ -144,7 +149,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   }
 
   #leave(): void {
-    this.#event.inFlight?.leave(this.#event);
+    this.#parts.inFlight.leave(this.#event);
   }
 
   #write(result: GatewayResult): void {

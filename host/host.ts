@@ -1,20 +1,16 @@
 import type { AddressInfo } from 'node:net';
 import { endpoints } from '../handlers/index.ts';
-import { askingForUnnumbered } from '../lib/changes/unnumbered.ts';
-import { createEventLog } from '../lib/observability/event-log.ts';
-import { createLineWriter, type LineWriter } from '../lib/observability/line-writer.ts';
-import { loadTelemetry } from '../lib/observability/load-telemetry.ts';
-import type { Readings } from '../lib/observability/metrics.ts';
+import { createLineWriter } from '../lib/observability/line-writer.ts';
 import { redactedCause } from '../lib/observability/redaction.ts';
-import { warnAboutSettings } from '../lib/observability/settings-warnings.ts';
-import { composeService, type Service } from '../lib/service.ts';
+import { startReporting } from '../lib/observability/reporting.ts';
+import { composeService } from '../lib/service.ts';
 import type { Settings } from '../lib/settings/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
 import { Admissions, Callers, OverloadResponse } from './admission/index.ts';
-import { startCleanupLoop } from './cleanup-loop.ts';
+import { startCleanupLoop, startMigrationLoop } from './background-loops.ts';
 import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
-import { startMigrationLoop } from './migration-loop.ts';
+import { observe } from './metrics.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
 import { ResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
@@ -44,12 +40,8 @@ export type Host = {
 export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}): Promise<Host> {
   const onResumed = (count: number) => log.error('log_lines_dropped', { count });
   const lines = createLineWriter({ descriptor: logTo, onResumed });
-  const telemetry = await loadTelemetry(settings, lines.write);
-  const tracing = telemetry?.tracing;
-  const log = createEventLog(settings, lines.write, tracing);
-  warnAboutSettings(settings, log);
-
-  const service = composeService({ settings, log, tracing });
+  const { log, telemetry } = await startReporting(settings, lines.write);
+  const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();
   const { database } = service;
   const admissions = new Admissions({
@@ -59,26 +51,23 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     log,
   });
   const shutdown = new Shutdown();
-  if (settings.otel.exportsMetrics)
-    telemetry?.observe(readingsOf(service, { inFlight, shutdown, admissions, lines }));
+  const responses = new ResponseWriter();
+  const parts = { service, inFlight, admissions, shutdown, responses, telemetry, lines };
+  if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
   const readiness = shutdown.readinessUntilBegun(service.readiness);
   const served =
     settings.environment === 'development'
       ? [...endpoints, ...documentation(endpoints, settings)]
       : endpoints;
-  const responses = new ResponseWriter();
   const server = createHttpServer({
-    service,
+    ...parts,
     router: createRouter(served, { ...service, readiness }),
-    inFlight,
     currentRequests: new CurrentRequests(),
     requestOrder: new RequestOrder(),
-    admissions,
     callers: new Callers(),
     overloadResponse: new OverloadResponse(settings),
-    responses,
-    shutdown,
   });
+  server.on('connection', () => admissions.onConnection());
   server.on('close', () => admissions.logRefusals());
   await listen(server, settings);
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
@@ -97,44 +86,6 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       log.error('process_crashed', { cause: redactedCause(error) });
       return lines.end(LAST_LINES);
     },
-    shutDown: () =>
-      shutdown.run({
-        service,
-        migrations,
-        maintenance,
-        admissions,
-        inFlight,
-        server,
-        responses,
-        telemetry,
-        lines,
-      }),
-  };
-}
-
-type Observed = {
-  readonly inFlight: RequestsInFlight;
-  readonly shutdown: Shutdown;
-  readonly admissions: Pick<Admissions, 'refusals'>;
-  readonly lines: LineWriter;
-};
-
-function readingsOf(
-  { database, tokenVerifier, keySet, changes, idempotency }: Service,
-  { inFlight, shutdown, admissions, lines }: Observed,
-): Readings {
-  return {
-    requestsInFlight: () => inFlight.requests(),
-    requestsRefused: admissions.refusals,
-    connections: () => database.connections(),
-    tokenCache: tokenVerifier.counts,
-    idempotency,
-    jwksRefreshes: keySet.refreshes,
-    jwksAge: () => keySet.age,
-    statementsRetried: database.statements.retried,
-    drainAge: () => shutdown.drainAge,
-    linesDropped: lines.countDropped,
-    changesWaiting: () => changes.waiting,
-    changesUnnumbered: askingForUnnumbered(database.statements),
+    shutDown: () => shutdown.run({ ...parts, migrations, maintenance, server }),
   };
 }

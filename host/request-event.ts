@@ -1,14 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
-import { waitUncounted as waitWithoutHost } from '../lib/http/long-poll-wait.ts';
 import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { refuseHostHeader } from '../lib/http/refusals.ts';
 import { BodyReader } from './body-reader.ts';
 import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
-import { onceClientDisconnected } from './sockets/client-disconnect.ts';
 
 /**
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
@@ -23,13 +21,12 @@ export class RequestEvent implements RecalledEvent, CountedRequest {
   body: string | undefined;
   isBase64Encoded = false;
   [VERIFIED_TOKEN]: VerifiedToken | undefined;
-  /** Where the request is counted; undefined for a probe. */
-  inFlight: RequestsInFlight | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  #bodyReader: BodyReader | undefined;
+  readonly #inFlight: RequestsInFlight;
+  readonly #body: BodyReader;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, inFlight: RequestsInFlight) {
     const [path, query] = splitTarget(request.url ?? '/');
     this.rawPath = encodePath(path);
     this.rawQueryString = query;
@@ -37,39 +34,46 @@ export class RequestEvent implements RecalledEvent, CountedRequest {
     this.requestContext = { http: { method: request.method ?? 'GET' } };
     this.#request = request;
     this.#response = response;
+    this.#inFlight = inFlight;
+    this.#body = new BodyReader(request, response);
   }
 
   receiveBody(limit: number): Promise<Buffer> {
-    return this.#body().read(limit);
+    return this.#body.read(limit);
   }
 
   /** Whether the client may still be sending the body. */
   get isBodyToCome(): boolean {
-    return !this.#request.complete && this.#body().isToCome;
+    return this.#body.isToCome;
   }
 
   /** Ends the wait for a body that will not arrive. */
   refuseBody(reason: Error): void {
-    this.#body().refuse(reason);
+    this.#body.refuse(reason);
   }
 
   cancel(): void {
     this.refuseBody(unavailable('the request was cancelled by the shutdown'));
   }
 
+  /**
+   * The server serves half-open connections, so a client that disconnects closes nothing by itself. Only the end of its
+   * data shows it.
+   */
   onceDisconnected(onDisconnected: () => void): () => void {
-    return onceClientDisconnected(this.#response, onDisconnected);
+    const response = this.#response;
+    const { socket } = this.#request;
+    if (socket.readableEnded || response.destroyed) queueMicrotask(onDisconnected);
+    socket.on('end', onDisconnected);
+    response.on('close', onDisconnected);
+    return () => {
+      socket.off('end', onDisconnected);
+      response.off('close', onDisconnected);
+    };
   }
 
   waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
-    return this.inFlight
-      ? this.inFlight.waitUncounted(this, milliseconds, wait)
-      : waitWithoutHost(milliseconds, wait);
-  }
-
-  #body(): BodyReader {
-    this.#bodyReader ??= new BodyReader(this.#request, this.#response);
-    return this.#bodyReader;
+    return this.#inFlight.waitUncounted(this, milliseconds, wait);
   }
 }
 

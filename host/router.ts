@@ -1,7 +1,7 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import type { Endpoint } from '../lib/http/endpoint.ts';
 import type { Handler } from '../lib/http/gateway.ts';
-import type { FirstStatement, Route } from '../lib/http/route.ts';
+import type { Route } from '../lib/http/route.ts';
 import { unmatched } from '../lib/http/unmatched.ts';
 import type { Service } from '../lib/service.ts';
 
@@ -9,12 +9,8 @@ import type { Service } from '../lib/service.ts';
 export type Match = {
   readonly handler: Handler;
   readonly params: Readonly<Record<string, string | undefined>>;
-  /** Probes are not counted as requests in flight. */
-  readonly isProbe: boolean;
-  /** Few memory-intensive requests are served at once. */
-  readonly isMemoryIntensive: boolean;
-  /** A request that needs no statement is admitted as a list is. */
-  readonly firstStatement: FirstStatement;
+  /** Undefined if no endpoint serves the request. */
+  readonly route?: Route;
 };
 
 /** Finds the handler. There always is one. */
@@ -29,23 +25,15 @@ const MAX_PARAMETER_LENGTH = 65_536;
  */
 export function createRouter(endpoints: readonly Endpoint[], service: Service): Router {
   const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: MAX_PARAMETER_LENGTH });
-  const noMatch = {
+  const noMatch: Match = {
     handler: unmatched(endpoints.map(({ route }) => route)).bind(service),
     params: {},
-    isProbe: false,
-    isMemoryIntensive: false,
-    firstStatement: 'list',
-  } as const;
+  };
   const known = new Set(endpoints.flatMap(({ route }) => methodsOf(route)));
   for (const [path, group] of Map.groupBy(endpoints, ({ route }) => route.path)) {
     const lacking = new Set(known);
     for (const { route, bind } of group) {
-      const store = {
-        handler: bind(service),
-        isProbe: route.kind === 'probe',
-        isMemoryIntensive: route.isMemoryIntensive ?? false,
-        firstStatement: route.firstStatement ?? noMatch.firstStatement,
-      };
+      const store = { handler: bind(service), route };
       for (const method of methodsOf(route)) lacking.delete(method);
       router.on(methodsOf(route), patternOf(path), () => {}, store);
     }
@@ -55,8 +43,7 @@ export function createRouter(endpoints: readonly Endpoint[], service: Service): 
   return (method, path) => {
     const found = router.find(method as 'GET', path);
     if (!found || hasEmptySegment(found.params)) return noMatch;
-    const { handler, isProbe, isMemoryIntensive, firstStatement } = found.store as Omit<Match, 'params'>;
-    return { handler, isProbe, isMemoryIntensive, firstStatement, params: found.params };
+    return { ...(found.store as Omit<Match, 'params'>), params: found.params };
   };
 }
 

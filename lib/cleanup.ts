@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expiringChanges } from './changes/expiry.ts';
-import { numberingChanges } from './changes/numbering.ts';
-import { settlingSequence } from './changes/settling.ts';
-import { expiringKeys } from './idempotency/expiry.ts';
+import { numberingChanges, settlingSequence } from './changes/numbering.ts';
+import { expiringKeys } from './idempotency/key-table.ts';
 import { openDatabase, type Statements } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 

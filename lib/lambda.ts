@@ -1,20 +1,11 @@
 import type { GatewayResult, Handler, Invocation } from './http/gateway.ts';
 import { type InvocationEvent, toGatewayEvent } from './http/lambda-event.ts';
-import { createEventLog, type EventLog } from './observability/event-log.ts';
-import { createLineWriter, type LineWriter } from './observability/line-writer.ts';
-import { loadTelemetry } from './observability/load-telemetry.ts';
+import type { EventLog } from './observability/event-log.ts';
+import { createLineWriter } from './observability/line-writer.ts';
 import { redactedMessage } from './observability/redaction.ts';
-import { warnAboutSettings } from './observability/settings-warnings.ts';
-import type { Telemetry } from './observability/telemetry.ts';
+import { startReporting } from './observability/reporting.ts';
 import type { BaseService } from './service.ts';
 import { forgetVariables, readSettings } from './settings/settings.ts';
-
-/** A composed function. */
-type Composed = {
-  readonly handler: Handler;
-  readonly lines: LineWriter;
-  readonly telemetry?: Telemetry | undefined;
-};
 
 /** An endpoint, or a substitute for one. */
 type Bindable<Needs> = {
@@ -37,7 +28,7 @@ const RETURN = 100;
  * @throws {SettingsError} at every call, if settings are missing or not valid
  */
 export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: Compose<Needs>) {
-  let composing: Promise<Composed> | undefined;
+  let composing: ReturnType<typeof compose> | undefined;
   return async (event?: InvocationEvent | null, context?: Invocation): Promise<GatewayResult> => {
     composing ??= compose(route.operationId, (base) => bind(composeNeeds(base)));
     const { handler, lines, telemetry } = await composing.catch((fault) => {
@@ -58,14 +49,11 @@ function remainingTime(context: Invocation | undefined): number {
   return Math.max(context.getRemainingTimeInMillis() - RETURN, 0);
 }
 
-async function compose(operationId: string, bound: Compose<Handler>): Promise<Composed> {
+async function compose(operationId: string, bound: Compose<Handler>) {
   const settings = readSettings(undefined, FUNCTION_DEFAULTS);
   const lines = createLineWriter();
-  const telemetry = await loadTelemetry(settings, lines.write);
-  const tracing = telemetry?.tracing;
-  const log = createEventLog(settings, lines.write, tracing);
-  warnAboutSettings(settings, log);
-  const handler = bound({ settings, log, tracing });
+  const { log, telemetry } = await startReporting(settings, lines.write);
+  const handler = bound({ settings, log, tracing: telemetry?.tracing });
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler, log) : handler, lines, telemetry };
 }

@@ -1,21 +1,9 @@
 import { unavailable } from './http/problem.ts';
 
-type Semaphore = {
-  /**
-   * Runs the task if fewer than `most` are running. Further tasks wait for at most `milliseconds`. Those of the
-   * lowest rank start first.
-   *
-   * @throws {Problem} service_unavailable_error if the task did not start in time; also whatever the task throws
-   */
-  run<Result>(milliseconds: number, task: () => Promise<Result>, rank?: number): Promise<Result>;
-  /** Number of tasks that wait. */
-  readonly waitingCount: number;
-};
-
 type Waiting = { readonly rank: number; readonly begin: () => void };
 
 /** Creates a semaphore for `most` tasks. `reason` is the cause in the log if a task did not start in time. */
-export function createSemaphore(most: number, reason: string): Semaphore {
+export function createSemaphore(most: number, reason: string) {
   const line = new Set<Waiting>();
   let running = 0;
 
@@ -45,7 +33,13 @@ export function createSemaphore(most: number, reason: string): Semaphore {
   }
 
   return {
-    async run(milliseconds, task, rank = 0) {
+    /**
+     * Runs the task if fewer than `most` are running. Further tasks wait for at most `milliseconds`. Those of the
+     * lowest rank start first.
+     *
+     * @throws {Problem} service_unavailable_error if the task did not start in time; also whatever the task throws
+     */
+    async run<Result>(milliseconds: number, task: () => Promise<Result>, rank = 0): Promise<Result> {
       if (running === most) await turn(milliseconds, rank);
       else running += 1;
       try {
@@ -56,7 +50,8 @@ export function createSemaphore(most: number, reason: string): Semaphore {
         else running -= 1;
       }
     },
-    get waitingCount() {
+    /** Number of tasks that wait. */
+    get waitingCount(): number {
       return line.size;
     },
   };

@@ -42,6 +42,16 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
+/** An optional query parameter whose text `isAllowed` accepts. `meta` is for the documentation. */
+export function textParameter(
+  isAllowed: (text: string) => boolean,
+  rule: string | ((issue: { readonly input: unknown }) => string),
+  meta: z.GlobalMeta,
+) {
+  const error = typeof rule === 'string' ? rule : { error: rule };
+  return z.string().refine(isAllowed, error).optional().meta(meta);
+}
+
 /** A query parameter with an integer in decimal digits. If it is absent, the value is `fallback`. */
 export function integerParameter(min: number, max: number, fallback: number) {
   return z
@@ -52,6 +62,15 @@ export function integerParameter(min: number, max: number, fallback: number) {
     .transform(Number)
     .default(fallback)
     .meta({ override: { type: 'integer', format: 'int32', minimum: min, maximum: max, default: fallback } });
+}
+
+/** The query of a link, with these values. Undefined ones are left out. */
+export function queryWith(values: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined) query.set(name, String(value));
+  }
+  return String(query);
 }
 
 /** A text never has fewer code units than code points, so most texts need no counting. */

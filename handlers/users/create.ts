@@ -1,12 +1,12 @@
 import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/http/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
-import { createdAndGone, keyInUse, keyReused } from '../../lib/idempotency/refusals.ts';
+import { KEY_REFUSALS } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
+import { logCreated } from '../../lib/users/create-user.ts';
 import { emailTaken, valuesTaken } from '../../lib/users/refusals.ts';
 import { UserCreate } from '../../lib/users/user.ts';
-import { logCreated } from '../../lib/users/user-events.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 
 /** Stores a user with a new id. The user is active. */
@@ -25,7 +25,7 @@ export const createUser = endpoint(
     body: UserCreate,
     success: 201,
     reply: createdUserReply,
-    problems: [emailTaken, () => valuesTaken(['external_id']), keyInUse, createdAndGone, keyReused],
+    problems: [emailTaken, () => valuesTaken(['external_id']), ...KEY_REFUSALS],
   },
   async ({ body, headers, principal }, { users, log }) => {
     const outcome = await users.create(body, authorOf(principal), headers['Idempotency-Key']);

@@ -2,7 +2,6 @@ import type { Endpoint } from '../../lib/http/endpoint.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
 import { VERSION } from '../../lib/version.ts';
-import { policy } from './policy.ts';
 import { asset, page, served } from './served.ts';
 import { originOf, tokenUrlOf } from './token-url.ts';
 
@@ -37,7 +36,7 @@ export function documentation(
 
   return [
     served('/openapi.json', 'openapi.json', openApiText),
-    page('/docs', 'swagger-ui.html', async () => policy({ mayAsk: originOf(await findTokenUrl()) })),
+    page('/docs', 'swagger-ui.html', async () => policy({ origin: originOf(await findTokenUrl()) })),
     asset('/docs', 'swagger-ui.css'),
     asset('/docs', 'swagger-ui-bundle.js'),
     asset('/docs', 'swagger-ui-start.js'),
@@ -47,4 +46,27 @@ export function documentation(
     asset('/redoc', 'redoc.standalone.js'),
     asset('/redoc', 'redoc-start.js'),
   ];
+}
+
+/**
+ * The Content-Security-Policy of a page: nothing from elsewhere, and nothing inline except these styles. The page may send
+ * requests to `origin`.
+ */
+function policy({
+  origin = '',
+  styles = [],
+}: {
+  origin?: string | undefined;
+  styles?: readonly string[];
+}): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    ["style-src 'self'", ...styles.map((hash) => `'${hash}'`)].join(' '),
+    "img-src 'self' data:",
+    `connect-src 'self' ${origin}`.trim(),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
 }

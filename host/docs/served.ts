@@ -17,14 +17,12 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 /** Serves an asset below `folder`. Clients may cache it for an hour, because an update of the package changes it. */
 export function asset(folder: `/${string}`, name: AssetName): Endpoint {
-  const text = readOnce(name);
-  return served(`${folder}/${name}`, name, async () => ({ text: await text() }), 'max-age=3600');
+  return served(`${folder}/${name}`, name, async () => ({ text: await readAsset(name) }), 'max-age=3600');
 }
 
 /** Serves a page with a Content-Security-Policy. */
 export function page(path: `/${string}`, name: AssetName, policy: () => string | Promise<string>): Endpoint {
-  const text = readOnce(name);
-  return served(path, name, async () => ({ text: await text(), policy: await policy() }));
+  return served(path, name, async () => ({ text: await readAsset(name), policy: await policy() }));
 }
 
 /** Serves the text that `read` returns, to every caller, with its digest as `ETag`. The extension of `name` determines its media type. */
@@ -65,13 +63,4 @@ export function served(
     },
     read,
   );
-}
-
-/** A failure is not cached: the next request tries again. */
-function readOnce(name: AssetName): () => Promise<string> {
-  let text: string | undefined;
-  return async () => {
-    text ??= await readAsset(name);
-    return text;
-  };
 }

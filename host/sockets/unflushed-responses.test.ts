@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { ResponseWriter } from '../response-writer.ts';
 import { UnflushedResponses } from './unflushed-responses.ts';
 
@@ -21,9 +21,8 @@ let port: number;
 beforeAll(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   port = (server.address() as AddressInfo).port;
+  return () => void server.close().closeAllConnections();
 });
-
-afterAll(() => void server.close().closeAllConnections());
 
 /** A client that has sent its request and does not read, and the response to it. */
 async function ask(requests = REQUEST): Promise<readonly [Socket, ServerResponse]> {

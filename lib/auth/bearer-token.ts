@@ -1,10 +1,7 @@
 import { unauthorized } from '../http/problem.ts';
 
-/** RFC 6750 section 2.1, with the scheme in any case and nothing after the token. */
-const CREDENTIALS = /^bearer +([^ ]+)$/i;
-
-/** The usual form. Finding its one space takes a twentieth of the time of the regular expression. */
-const USUAL_SCHEME = 'Bearer ';
+/** The scheme, in any case, and the spaces before the token (RFC 6750 section 2.1). */
+const SCHEME = /^bearer +/i;
 
 /**
  * The token of an `Authorization` header. Repeated headers arrive joined by a comma, and are therefore refused.
@@ -18,18 +15,9 @@ export function readBearerToken(authorization: string | undefined): string {
   return token;
 }
 
-/** The token of an `Authorization` header, if there is one. */
+/** The token of an `Authorization` header, if there is one. Nothing may follow it. */
 export function findBearerToken(authorization: string): string | undefined {
-  return isUsual(authorization)
-    ? authorization.slice(USUAL_SCHEME.length)
-    : CREDENTIALS.exec(authorization)?.[1];
-}
-
-function isUsual(authorization: string): boolean {
-  const { length } = USUAL_SCHEME;
-  return (
-    authorization.length > length &&
-    authorization.startsWith(USUAL_SCHEME) &&
-    !authorization.includes(' ', length)
-  );
+  const [scheme] = SCHEME.exec(authorization) ?? [];
+  const token = scheme && authorization.slice(scheme.length);
+  return token && !token.includes(' ') ? token : undefined;
 }

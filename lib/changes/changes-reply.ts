@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
-import { Change, MAX_PAGE_SIZE } from './change.ts';
-import { changeJson } from './change-json.ts';
+import { Change, changeJson, MAX_PAGE_SIZE } from './change.ts';
 import type { ChangesPage } from './changes.ts';
 
 /** A page of changes, as a plain list or as a batch of CloudEvents, and the link to the next page. */

@@ -1,6 +1,7 @@
-import type { WaitUncounted } from '../http/long-poll-wait.ts';
+import type { WaitUncounted } from '../http/gateway.ts';
 import type { Statements } from '../postgres/index.ts';
 import { createSemaphore } from '../semaphore.ts';
+import { queryWith } from '../text.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';
@@ -9,25 +10,6 @@ import { createLongPoll } from './long-poll.ts';
 
 /** A page of changes, and the link to the next page, which always exists. */
 export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
-
-/** The changes of users. */
-export type Changes = {
-  /**
-   * The changes of all users. With `waitUncounted`, it waits for a change for as long as the query says, without being a
-   * request in flight.
-   *
-   * @throws {Problem} cursor_expired_error
-   */
-  ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage>;
-  /**
-   * The changes of one user, also after its deletion. The cursor must belong to this user.
-   *
-   * @throws {Problem} cursor_expired_error, not_found_error
-   */
-  ofUser(id: string, query: UserChangesQuery): Promise<ChangesPage>;
-  /** Number of requests that wait for changes. */
-  readonly waiting: number;
-};
 
 /** The meaning of `now`: a position after every change. */
 const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;
@@ -40,8 +22,8 @@ const READING_AT_ONCE = 4;
 /** In milliseconds, added to the `wait` of the query: time for which a request waits for such a read. */
 const MAX_TURN_MS = 5000;
 
-/** Creates the changes over these statements. */
-export function changesOver(statements: Statements): Changes {
+/** The changes of users, over these statements. */
+export function changesOver(statements: Statements) {
   const feed = changeFeed(statements);
   const longPoll = createLongPoll(feed);
   const turns = createSemaphore(READING_AT_ONCE, 'too many read the changes at once');
@@ -68,7 +50,13 @@ export function changesOver(statements: Statements): Changes {
   }
 
   return {
-    async ofAll(query, waitUncounted) {
+    /**
+     * The changes of all users. With `waitUncounted`, it waits for a change for as long as the query says, without being
+     * a request in flight.
+     *
+     * @throws {Problem} cursor_expired_error
+     */
+    async ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage> {
       const { cursor, limit, wait, exclude_actor } = query;
       const after = cursor === undefined || cursor === 'now' ? undefined : placeFor(cursor, undefined);
       const mayWait = waitUncounted && wait > 0 && limit > 0;
@@ -79,30 +67,23 @@ export function changesOver(statements: Statements): Changes {
         exclude_actor,
         wait: wait || undefined,
       };
-      return { changes, next: linkTo('/api/v1/users/changes', next) };
+      return { changes, next: `/api/v1/users/changes?${queryWith(next)}` };
     },
-    async ofUser(id, { cursor, limit }) {
+    /**
+     * The changes of one user, also after its deletion. The cursor must belong to this user.
+     *
+     * @throws {Problem} cursor_expired_error, not_found_error
+     */
+    async ofUser(id: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
       const userId = id.toLowerCase();
       const after = cursor === undefined ? undefined : placeFor(cursor, userId);
       const { changes, end } = await feed.read({ after, limit, userId });
-      return {
-        changes,
-        next: linkTo(`/api/v1/users/${userId}/changes`, {
-          cursor: changeCursor({ ...end, userId }),
-          limit,
-        }),
-      };
+      const next = { cursor: changeCursor({ ...end, userId }), limit };
+      return { changes, next: `/api/v1/users/${userId}/changes?${queryWith(next)}` };
     },
-    get waiting() {
+    /** Number of requests that wait for changes. */
+    get waiting(): number {
       return longPoll.waiting;
     },
   };
-}
-
-function linkTo(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) given.set(name, String(value));
-  }
-  return `${path}?${given}`;
 }

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { unavailable } from '../http/problem.ts';
-import type { Statements } from '../postgres/index.ts';
-import { isMissingColumn, isReadOnly } from '../postgres/index.ts';
+import { isMissingColumn, isReadOnly, type Statements } from '../postgres/index.ts';
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';
@@ -10,38 +9,17 @@ import { numberingChanges } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 import { LOOKED_AT, type Reading, type ReadRow, selectingChanges } from './select-changes.ts';
 
-/** A page of changes, and the place up to which the feed has been read for it. */
-export type Page = { readonly changes: readonly ChangeRow[]; readonly end: Place };
-
 /** A page, and the state of the feed. */
-export type FeedPage = Page & {
-  /** The latest position. */
-  readonly head: number;
-  /** The place after the change at a position. */
-  placeAt(position: number): Place;
-  /** Whether every change after a place is kept, as far as this page shows. */
-  holds(place: Place): boolean;
-};
+export type FeedPage = ReturnType<typeof feedPageOf>;
+
+/** A page of changes, and the place up to which the feed has been read for it. */
+export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
 /** The feed of changes. */
-export type Feed = {
-  /**
-   * Reads a page, also after a position that has expired. The page includes every change whose write was answered
-   * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
-   */
-  look(reading: Reading): Promise<FeedPage>;
-  /**
-   * Reads a page after a place, or from the oldest change that is kept.
-   *
-   * @throws {Problem} cursor_expired_error; not_found_error if neither the user nor a change of it exists
-   */
-  read(reading: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<FeedPage>;
-};
-
-type Rows = readonly [ReadRow, ...ReadRow[]];
+export type Feed = ReturnType<typeof changeFeed>;
 
 /** The feed in PostgreSQL. */
-export function changeFeed(statements: Statements): Feed {
+export function changeFeed(statements: Statements) {
   const select = selectingChanges(statements);
   const number = numberingChanges(statements);
   const resume = statements.single<{ identity: string }, unknown>(
@@ -52,36 +30,48 @@ export function changeFeed(statements: Statements): Feed {
       where is_interrupted and ${isHead}`,
   );
 
-  /** Reads until every change that could be on the page has a position. */
-  async function lookAt(reading: Reading): Promise<FeedPage & { readonly isKnown: boolean }> {
+  /**
+   * Reads a page, also after a position that has expired. The page includes every change whose write was answered
+   * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
+   */
+  async function look(reading: Reading): Promise<FeedPage> {
     let isNumbered = false;
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const [row, ...more] = await select(reading).catch(refuseUnmigrated);
-      if (!row) return refuseUnmigrated();
-      const look = { ...feedPageOf([row, ...more], reading), isKnown: row.is_known };
+      const rows = await select(reading).catch(refuseUnmigrated);
+      const [state] = rows;
+      if (!state) return refuseUnmigrated();
+      const page = feedPageOf(state, rows, reading);
       const isComplete =
-        isNumbered || !row.has_unnumbered || isFull(look, reading) || look.end.position < look.head;
-      if (!row.takes_writes || (isComplete && !row.is_interrupted)) return look;
+        isNumbered || !state.has_unnumbered || isFull(page.changes, reading) || page.end.position < page.head;
+      if (!state.takes_writes || (isComplete && !state.is_interrupted)) return page;
       try {
-        if (row.is_interrupted) await resume({ identity: randomBytes(4).toString('hex') });
+        if (state.is_interrupted) await resume({ identity: randomBytes(4).toString('hex') });
         else isNumbered = await number();
       } catch (fault) {
         // PostgreSQL has become read-only since the read.
-        if (isReadOnly(fault)) return look;
+        if (isReadOnly(fault)) return page;
         throw fault;
       }
     }
   }
 
   return {
-    look: lookAt,
-    async read({ after, ...reading }) {
-      const look = await lookAt({ ...reading, after: after?.position });
+    look,
+    /**
+     * Reads a page after a place, or from the oldest change that is kept.
+     *
+     * @throws {Problem} cursor_expired_error; not_found_error if neither the user nor a change of it exists
+     */
+    async read({
+      after,
+      ...reading
+    }: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<FeedPage> {
+      const page = await look({ ...reading, after: after?.position });
       // An expired cursor is refused first, whatever user it belongs to.
-      if (after && !look.holds(after)) throw cursorExpired();
-      if (!look.isKnown) throw noSuchUserOrChange();
-      return after && after.position > look.head ? { ...look, end: after } : look;
+      if (after && !page.holds(after)) throw cursorExpired();
+      if (!page.isKnown) throw noSuchUserOrChange();
+      return after && after.position > page.head ? { ...page, end: after } : page;
     },
   };
 }
@@ -92,18 +82,19 @@ function refuseUnmigrated(fault?: unknown): never {
   throw unavailable('the feed of changes has not been migrated', fault);
 }
 
-function feedPageOf(rows: Rows, reading: Reading): FeedPage {
-  const [head, expired] = [Number(rows[0].head), Number(rows[0].expired)];
+function feedPageOf(state: ReadRow, rows: readonly ReadRow[], reading: Reading) {
+  const [head, expired] = [Number(state.head), Number(state.expired)];
   const start = Math.min(reading.after ?? expired, head);
   const seen = new Map<number, ChangeRow>();
   for (const row of rows) if (row.position !== null) seen.set(Number(row.position), row);
   const wanted = [...seen].filter(([position, row]) => position > start && isWanted(row, reading));
   const changes = wanted.slice(0, reading.limit).map(([, row]) => row);
   const lookedAt = reading.userId === undefined ? Math.min(start + LOOKED_AT, head) : head;
-  const end = isFull({ changes }, reading) ? Number(changes.at(-1)?.position) : lookedAt;
+  const end = isFull(changes, reading) ? Number(changes.at(-1)?.position) : lookedAt;
 
+  /** The place after the change at a position. */
   function placeAt(position: number): Place {
-    if (position === expired) return { position, identity: identityOfExpired(rows[0]) };
+    if (position === expired) return { position, identity: identityOfExpired(state) };
     const change = seen.get(position);
     return { position, identity: change && identityOf(change) };
   }
@@ -111,13 +102,17 @@ function feedPageOf(rows: Rows, reading: Reading): FeedPage {
   return {
     changes,
     end: placeAt(end),
+    /** The latest position. */
     head,
+    /** For the changes of one user: whether the user or a change of it exists. */
+    isKnown: state.is_known,
     placeAt,
-    holds(place) {
+    /** Whether every change after a place is kept, as far as this page shows. */
+    holds(place: Place): boolean {
       const { position } = place;
       if (position < expired) return false;
       // A standby may not have that change yet. Only a server that accepts writes shows that it is lost.
-      if (position > head) return !rows[0].takes_writes;
+      if (position > head) return !state.takes_writes;
       const { identity } = placeAt(position);
       // It is unknown whether the change is in the history if an earlier version deleted it, or if it is not on this
       // page.
@@ -132,7 +127,7 @@ function isWanted(row: ChangeRow, { userId, excludeActor }: Reading): boolean {
   return (userId === undefined || row.user_id === userId) && row.actor !== excludeActor;
 }
 
-function isFull({ changes }: Pick<Page, 'changes'>, { limit }: Reading): boolean {
+function isFull(changes: readonly ChangeRow[], { limit }: Reading): boolean {
   return limit > 0 && changes.length === limit;
 }
 

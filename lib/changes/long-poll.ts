@@ -5,24 +5,10 @@ import type { Feed, FeedPage, Page } from './feed.ts';
 import { cursorExpired } from './refusals.ts';
 
 /** The changes that a reader waits for: those after a place, except those of an actor. */
-export type WaitRequest = {
+type WaitRequest = {
   readonly after: Place;
   readonly limit: number;
   readonly excludeActor?: string | undefined;
-};
-
-/** The waiting readers of an instance. One poll serves all of them. There is no poll while no reader waits. */
-export type LongPoll = {
-  /** Number of waiting readers. */
-  readonly waiting: number;
-  /**
-   * Waits until `over`. Resolves with the first page that is not empty, otherwise with an empty page. The empty page
-   * comes from a look that began after this call, however early the wait is over, unless PostgreSQL is unavailable.
-   * Undefined if too many readers wait, or if the reader is far behind.
-   *
-   * @throws {Problem} cursor_expired_error
-   */
-  wait(wish: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined;
 };
 
 type Reader = {
@@ -41,8 +27,11 @@ const PAGE = 1000;
 /** Milliseconds between two polls: if a reader is new or behind, otherwise (`idle`), and after a failed poll. */
 const PAUSES = { behind: 10, idle: 50, failed: 500 };
 
-/** Creates the long poll of an instance. A poll has neither the scope nor the time limit of a request. */
-export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
+/**
+ * Creates the long poll of an instance. One poll serves all waiting readers, and there is none while no reader waits. A
+ * poll has neither the scope nor the time limit of a request.
+ */
+export function createLongPoll(feed: Pick<Feed, 'look'>) {
   const readers = new Set<Reader>();
   /** The latest position at the last look; 0 before the first look. */
   let head = 0;
@@ -107,10 +96,18 @@ export function createLongPoll(feed: Pick<Feed, 'look'>): LongPoll {
   }
 
   return {
-    get waiting() {
+    /** Number of waiting readers. */
+    get waiting(): number {
       return readers.size;
     },
-    wait(wish, over) {
+    /**
+     * Waits until `over`. Resolves with the first page that is not empty, otherwise with an empty page. The empty page
+     * comes from a look that began after this call, however early the wait is over, unless PostgreSQL is unavailable.
+     * Undefined if too many readers wait, or if the reader is far behind.
+     *
+     * @throws {Problem} cursor_expired_error
+     */
+    wait(wish: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined {
       if (readers.size >= MAX_WAITING || isFar(wish.after)) return undefined;
       return new Promise((resolve) => {
         const { after } = wish;

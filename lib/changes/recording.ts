@@ -22,28 +22,17 @@ export const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
 
 /**
  * The common table expression that records a change for each row of `written` (`id`, `version`, `changed`, `moment`),
- * in the same statement. It draws a number from a sequence, in whose order positions are given later (`numbering.ts`).
- * The rows are locked at this moment, so the numbers of one user's changes are in the order of its versions.
+ * in the same statement. Without an `author`, each row has one of its own, which `given` contains by the `id` of the row.
+ * It draws a number from a sequence, in whose order positions are given later (`numbering.ts`). The rows are locked at
+ * this moment, so the numbers of one user's changes are in the order of its versions.
  */
-export function recorded(
-  type: keyof typeof CHANGE_TYPES,
-  { actor, request_id }: Author,
-): RawBuilder<unknown> {
-  return recordedFrom(sql`written`, type, sql`${actor}::text, ${request_id}::text`);
-}
-
-/** The same if each row has an author of its own, which `given` contains by the `id` of the row. */
-export function recordedByEach(type: keyof typeof CHANGE_TYPES): RawBuilder<unknown> {
-  return recordedFrom(sql`written join given using (id)`, type, sql`given.actor, given.request_id`);
-}
-
-function recordedFrom(
-  rows: RawBuilder<unknown>,
-  type: keyof typeof CHANGE_TYPES,
-  author: RawBuilder<unknown>,
-): RawBuilder<unknown> {
+export function recorded(type: keyof typeof CHANGE_TYPES, author?: Author): RawBuilder<unknown> {
+  const rows = author ? sql`written` : sql`written join given using (id)`;
+  const values = author
+    ? sql`${author.actor}::text, ${author.request_id}::text`
+    : sql`given.actor, given.request_id`;
   return sql`recorded as (
     insert into user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
-    select id, written.version, ${sql.lit(CHANGE_TYPES[type])}, changed, ${author}, moment from ${rows} order by id
+    select id, written.version, ${sql.lit(CHANGE_TYPES[type])}, changed, ${values}, moment from ${rows} order by id
   )`;
 }

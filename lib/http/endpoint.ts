@@ -1,13 +1,12 @@
 import type * as z from 'zod';
 import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
-import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
-import { type WaitUncounted, waitUncounted as waitWithoutHost } from './long-poll-wait.ts';
+import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from './gateway.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { getTimeUntilDeadline } from './middleware/deadline.ts';
 import { demandPrecondition } from './middleware/demand-precondition.ts';
 import { demandJson } from './middleware/media-type.ts';
-import type { Middleware, RequestContext } from './middleware/middleware.ts';
+import type { Check, RequestContext } from './middleware/middleware.ts';
 import { findPathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { validateValues } from './middleware/validate.ts';
@@ -75,7 +74,7 @@ export function endpoint<const R extends Route>(
  * path (404) and method (405). After them, the database checks an expired cursor (410), existence (404), preconditions
  * (412) and conflicts (409).
  */
-function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService): Middleware[] {
+function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService): Check[] {
   const { role, method, path } = route;
   const { deleteRole, rolesClaim } = settings.oauth;
   const isProtected = role !== 'public';
@@ -83,7 +82,7 @@ function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService)
   return [
     findPathParameters(path), // 400
     ...(isProtected ? [authenticate(tokenVerifier, requiredRole(role, deleteRole), rolesClaim)] : []), // 401, 403
-    ...(needsIfMatch ? [demandPrecondition()] : []), // 428
+    ...(needsIfMatch ? [demandPrecondition] : []), // 428
     ...(route.body ? [demandJson(method), receiveBody(settings.bodyLimit)] : []), // 415, 413
     validateValues(route), // 422
   ];
@@ -98,10 +97,7 @@ function readRequest<R extends Route>(
   const isHead = event.requestContext.http.method === 'HEAD';
   return {
     path: event.rawPath,
-    headers: values?.headers,
-    params: values?.params,
-    query: values?.query,
-    body: values?.body,
+    ...values,
     waitUncounted: waits && !isHead ? createWait(event, context) : undefined,
     preconditions: conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS,
     principal,
@@ -119,6 +115,17 @@ function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted
     return event.waitUncounted ? event.waitUncounted(limit, wait) : waitWithoutHost(limit, wait);
   };
 }
+
+/** The wait without a host, which could end it earlier. */
+const waitWithoutHost: WaitUncounted = async (milliseconds, wait) => {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), milliseconds);
+  try {
+    return await wait(over.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 /** Creates a function that turns the value of an endpoint into its result. */
 function createResultWriter({ success, reply, conditional }: Route) {

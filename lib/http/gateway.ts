@@ -1,5 +1,3 @@
-import type { WaitUncounted } from './long-poll-wait.ts';
-
 /**
  * The input of an endpoint: those members of an API Gateway HTTP API event (payload format 2.0) that the service reads.
  * Header names are in lower case. Repeated headers are joined by a comma.
@@ -23,6 +21,15 @@ export type GatewayEvent = {
   /** Only in the container: lets a request wait for changes without being in flight. */
   readonly waitUncounted?: WaitUncounted | undefined;
 };
+
+/**
+ * Waits without being a request in flight, for at most `milliseconds`. `over` is aborted then, and earlier if the
+ * client disconnects, the drain begins, or a function's time is nearly up.
+ */
+export type WaitUncounted = <Result>(
+  milliseconds: number,
+  wait: (over: AbortSignal) => Promise<Result>,
+) => Promise<Result>;
 
 /** The output of an endpoint: an API Gateway HTTP API result (payload format 2.0). */
 export type GatewayResult = {

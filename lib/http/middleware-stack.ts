@@ -1,6 +1,6 @@
 import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
-import { logServed } from '../observability/request-served.ts';
+import { logServed } from '../observability/request-log.ts';
 import type { BaseService } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
 import {
@@ -10,29 +10,23 @@ import {
   refuseAtDeadline,
 } from './middleware/deadline.ts';
 import { respondToHead } from './middleware/head.ts';
-import type { Middleware, RequestContext } from './middleware/middleware.ts';
+import type { Check, Completion, RequestContext } from './middleware/middleware.ts';
 import { forbidSniffing } from './middleware/no-sniffing.ts';
 import { writeProblems } from './middleware/problems.ts';
 import { addRequestId, chooseRequestId } from './middleware/request-id.ts';
 import type { Problem } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
-
-/** Responds to a request that has passed all checks. */
-export type Respond = (
-  event: GatewayEvent,
-  context: RequestContext,
-) => GatewayResult | Promise<GatewayResult>;
+import type { Route } from './route.ts';
 
 /** The parts of a handler. */
 export type Pipeline = {
   /** The endpoint's route; absent if no endpoint serves the request. */
-  readonly route?: ServedRoute;
+  readonly route?: Route;
   /** In the order in which a request is refused. */
-  readonly checks?: readonly Middleware[];
-  readonly respond: Respond;
+  readonly checks?: readonly Check[];
+  /** Responds to a request that has passed all checks. */
+  readonly respond: (event: GatewayEvent, context: RequestContext) => GatewayResult | Promise<GatewayResult>;
 };
-
-type ServedRoute = { readonly path: string; readonly kind: 'operation' | 'probe' };
 
 type Serve = (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
 
@@ -61,23 +55,21 @@ function createStack({ settings, log }: BaseService, { checks = [], respond }: P
     timeoutEarlyInMillis: DEADLINE_MARGIN_MS,
     timeoutEarlyResponse: refuseAtDeadline,
   });
+  const onEveryResponse = (complete: Completion) => ({ after: complete, onError: complete });
+  // On the way out, middy runs the last one first.
   stack.use([
-    respondToHead(),
-    addRequestId(settings.requestIdHeader),
-    forbidSniffing(),
+    onEveryResponse(respondToHead),
+    onEveryResponse(addRequestId(settings.requestIdHeader)),
+    onEveryResponse(forbidSniffing),
     httpErrorHandler({ logger: false }),
-    writeProblems(log),
-    ...checks.map(endAtDeadline),
+    { onError: writeProblems(log) },
+    ...checks.map((check) => ({ before: endAtDeadline(check) })),
   ] as never);
   return stack as unknown as Serve;
 }
 
 /** Adds the span and, at level `debug`, the log line of a request. A probe has neither. */
-function observe(
-  { settings, log, tracing }: BaseService,
-  route: ServedRoute | undefined,
-  serve: Serve,
-): Serve {
+function observe({ settings, log, tracing }: BaseService, route: Route | undefined, serve: Serve): Serve {
   if (route?.kind === 'probe') return serve;
   const withinServerSpan = tracing?.withinServerSpan;
   const logged: Serve =

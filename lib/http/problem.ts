@@ -24,14 +24,14 @@ const PROBLEMS = {
 /** A problem code: the last part of the URN in `type`. */
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/**
- * A fault of a body member (`pointer`, RFC 6901 in a URI fragment), of a path or query parameter, or of a header field.
- */
-export type ValueFault = { readonly detail: string } & (
+/** A body member (`pointer`, RFC 6901 in a URI fragment), a path or query parameter, or a header field. */
+export type ValuePlace =
   | { readonly pointer: string }
   | { readonly parameter: string }
-  | { readonly header: string }
-);
+  | { readonly header: string };
+
+/** A fault of a value. */
+export type ValueFault = { readonly detail: string } & ValuePlace;
 
 /** RFC 9457 problem document. `errors` names the invalid values, if there are any. */
 export type ProblemDocument = {
@@ -82,12 +82,12 @@ export function unauthorized(reason: string): Problem {
   return new Problem('unauthorized_error', { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-/** The refusal of a request that may succeed in `retryAfter` seconds (RFC 9110 section 10.2.3). */
-export function unavailable(reason: string, cause?: unknown, retryAfter = 1): Problem {
+/** The refusal of a request that may succeed in a second (RFC 9110 section 10.2.3). */
+export function unavailable(reason: string, cause?: unknown): Problem {
   return new Problem('service_unavailable_error', {
     reason,
     detail: 'The service is temporarily unavailable. Try again later.',
-    headers: { 'Retry-After': String(retryAfter) },
+    headers: { 'Retry-After': '1' },
     cause,
   });
 }

@@ -1,6 +1,6 @@
 import { Problem } from './problem.ts';
 
-// Refusals for the form of a request alone, whatever its path, and wherever they are found.
+// Refusals of a request before its endpoint, wherever they are found.
 
 /** Not a request by RFC 9112. The reason is only for the log. */
 export function refuseInvalidHttp(reason?: string): Problem {
@@ -37,4 +37,18 @@ export function refuseLargeHeaderFields(): Problem {
 /** No operation has this path. */
 export function refuseUnknownPath(): Problem {
   return new Problem('not_found_error', { detail: 'This path does not exist.' });
+}
+
+/** Another method on a known path. `allow` lists the allowed ones (RFC 9110 section 15.5.6). */
+export function refuseMethod(allow: string): Problem {
+  return new Problem('method_not_allowed_error', {
+    detail: `This resource supports only these methods: ${allow}.`,
+    headers: { Allow: allow },
+  });
+}
+
+/** The header `Allow` of a resource with these methods (RFC 9110 section 10.2.1). HEAD is allowed wherever GET is. */
+export function formatAllow(declared: readonly string[]): string {
+  const methods = declared.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return [...methods, 'OPTIONS'].join(', ');
 }

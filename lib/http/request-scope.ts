@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Context, Span } from '@opentelemetry/api';
 
 /** The request being served. Times are those of `performance.now()`. */
 export type RequestScope = {
@@ -8,8 +7,6 @@ export type RequestScope = {
   readonly answeredBy: number;
   /** Deadline of its statements. */
   statementsUntil?: number;
-  /** Only if it is traced: its span, recorded or not, and the context that the caller sent. */
-  traced?: { readonly span: Span; readonly caller: Context };
 };
 
 const scopes = new AsyncLocalStorage<RequestScope>();

@@ -1,7 +1,7 @@
-import { formatAllow, refuseMethod } from './allow.ts';
 import type { Handler } from './gateway.ts';
 import { parsePathParameters } from './path.ts';
 import type { Problem } from './problem.ts';
+import { formatAllow, refuseMethod } from './refusals.ts';
 
 /** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
 export type SiblingRoutes = Readonly<Record<string, { readonly methods: readonly string[] }>>;

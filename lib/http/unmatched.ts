@@ -1,10 +1,9 @@
 import type { BaseService } from '../service.ts';
-import { formatAllow, refuseMethod } from './allow.ts';
 import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
 import { formatAcceptPatch } from './middleware/media-type.ts';
 import { createHandler } from './middleware-stack.ts';
 import { isPathMatch, removeTrailingSlash, splitPath } from './path.ts';
-import { refuseUnknownPath } from './refusals.ts';
+import { formatAllow, refuseMethod, refuseUnknownPath } from './refusals.ts';
 import type { Route } from './route.ts';
 
 /**
@@ -29,14 +28,8 @@ export function unmatched(routes: readonly Route[]) {
   };
 }
 
-type Resource = {
-  readonly segments: readonly string[];
-  readonly allow: string;
-  readonly acceptPatch: Readonly<Record<string, string>>;
-};
-
 /** Paths with fewer parameters come first, because `/users/batch` must not match `/users/{user_id}`. */
-function listResources(routes: readonly Route[]): readonly Resource[] {
+function listResources(routes: readonly Route[]) {
   const byPath = Map.groupBy(routes, ({ path }) => removeTrailingSlash(path));
   const paths = [...byPath].sort(([one], [other]) => countParameters(one) - countParameters(other));
   return paths.map(([path, group]) => {

@@ -1,15 +1,5 @@
 import { keyInUse } from './refusals.ts';
 
-/**
- * Runs `run` when all earlier requests with this key have ended. `remainingTime` returns for how many milliseconds it may
- * wait. After this time it is refused.
- */
-export type InTurn = <Result>(
-  key: string,
-  remainingTime: () => number,
-  run: () => Promise<Result>,
-) => Promise<Result>;
-
 /** In milliseconds. With less time left, a statement is not sent. */
 const TOO_LATE = 20;
 
@@ -18,16 +8,17 @@ const GRACE = 100;
 
 /**
  * Runs the requests of one instance with the same key one after the other. Only one of them waits in PostgreSQL, so
- * that together they hold one connection.
+ * that together they hold one connection. `remainingTime` returns for how many milliseconds the current request may
+ * wait. After this time it is refused.
  */
-export function createKeyQueue(): InTurn {
+export function createKeyQueue(remainingTime: () => number) {
   /**
    * By key, the end of its last request. It resolves when all earlier ones have ended, too, with the fault of the
    * request if there is one.
    */
   const ends = new Map<string, Promise<unknown>>();
 
-  return async (key, remainingTime, run) => {
+  return async <Result>(key: string, run: () => Promise<Result>): Promise<Result> => {
     const before = ends.get(key);
     const { promise: end, resolve: ended } = Promise.withResolvers<unknown>();
     ends.set(key, end);

@@ -20,3 +20,6 @@ export function keyReused(): Problem {
 export function createdAndGone(): Problem {
   return new Problem('gone_error', { detail: 'A user that this request created has since been deleted.' });
 }
+
+/** The refusals of an operation that takes a key. */
+export const KEY_REFUSALS = [keyInUse, createdAndGone, keyReused];

@@ -1,4 +1,29 @@
-import { createMinuteCache, MINUTE } from './minute-cache.ts';
+/** In milliseconds. */
+export const MINUTE = 60_000;
+
+/** Number of minutes whose result is cached. */
+const KEPT = 256;
+
+/**
+ * A function that returns `make(begin)` for the number of a minute since 1970. `begin` is the beginning of that minute
+ * as Date's `toISOString`. The results of the latest minutes are cached. The users and changes of a page belong to few
+ * minutes, or to those of the page before. With one cached minute instead of many, a list of 100 took the server 1.8
+ * times as long, because an update and a creation alternate.
+ *
+ * @throws {RangeError} for a minute beyond the range of Date
+ */
+export function createMinuteCache<Made>(make: (begin: string) => Made): (minute: number) => Made {
+  const kept: { readonly minute: number; readonly made: Made }[] = [];
+
+  return (minute) => {
+    const place = minute & (KEPT - 1);
+    const known = kept[place];
+    if (known?.minute === minute) return known.made;
+    const made = make(new Date(minute * MINUTE).toISOString());
+    kept[place] = { minute, made };
+    return made;
+  };
+}
 
 /** The seconds and milliseconds at the end of a time, as texts. */
 const SECONDS = Array.from({ length: 60 }, (_, number) => `${String(number).padStart(2, '0')}.`);

@@ -1,4 +1,4 @@
-import { createMinuteCache, MINUTE } from './minute-cache.ts';
+import { createMinuteCache, MINUTE } from './iso-time.ts';
 
 /**
  * Number of bytes that are copied at once. Copying byte by byte made the writing of a page of 100 users a fifth slower.

@@ -1,5 +1,4 @@
 import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { currentRequest } from '../http/request-scope.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Describe, type PlainAttributes, tracer } from './tracer.ts';
 
@@ -27,14 +26,12 @@ export function databaseSpans(describe: Describe): DatabaseSpans {
     let server = serverInUse();
 
     return ({ sql, summary }, run) => {
-      const traced = currentRequest()?.traced;
-      if (!traced?.span.isRecording()) return run();
+      if (!trace.getActiveSpan()?.isRecording()) return run();
       const current = serverInUse();
       if (server !== current) known.clear();
       server = current;
       const attributes = known.get(sql) ?? attributesOf(sql, summary);
-      const parent = trace.setSpan(traced.caller, traced.span);
-      return within(tracer.startSpan(summary, { kind: SpanKind.CLIENT }, parent), attributes, run);
+      return within(tracer.startSpan(summary, { kind: SpanKind.CLIENT }), attributes, run);
     };
 
     function attributesOf(sql: string, summary: string): PlainAttributes {

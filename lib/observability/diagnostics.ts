@@ -3,16 +3,6 @@ import type { Settings } from '../settings/settings.ts';
 import type { EventLog, Level } from './event-log.ts';
 import { redactedCause, redactedMessage } from './redaction.ts';
 
-const MINIMUM: Readonly<Record<Settings['otel']['logLevel'], DiagLogLevel>> = {
-  none: DiagLogLevel.NONE,
-  error: DiagLogLevel.ERROR,
-  warn: DiagLogLevel.WARN,
-  info: DiagLogLevel.INFO,
-  debug: DiagLogLevel.DEBUG,
-  verbose: DiagLogLevel.VERBOSE,
-  all: DiagLogLevel.ALL,
-};
-
 /**
  * Logs OpenTelemetry's own diagnostics as far as OTEL_LOG_LEVEL allows. By itself OpenTelemetry would print them to the
  * console. A taken port of the Prometheus exporter is always logged, because nothing else shows that there are no
@@ -33,7 +23,8 @@ export function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): v
     debug: at('debug'),
     verbose: at('debug'),
   };
-  const minimum = Math.max(MINIMUM[logLevel], DiagLogLevel.ERROR);
+  const given = DiagLogLevel[logLevel.toUpperCase() as Uppercase<typeof logLevel>];
+  const minimum = Math.max(given, DiagLogLevel.ERROR);
   diag.setLogger(logger, { logLevel: minimum, suppressOverrideMessage: true });
 }
 

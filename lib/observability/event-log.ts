@@ -4,7 +4,7 @@ import { currentRequest } from '../http/request-scope.ts';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import type { WriteLine } from './line-writer.ts';
 import { prettyLine } from './pretty-line.ts';
-import type { Tracing } from './tracing.ts';
+import { redactedCause } from './redaction.ts';
 
 /** The fields of an event. An undefined field is left out. */
 export type EventFields = Readonly<Record<string, unknown>>;
@@ -15,16 +15,17 @@ export type Level = 'debug' | 'info' | 'warning' | 'error';
 /** The event log: one event is one line. Event names are in snake_case. */
 export type EventLog = Readonly<Record<Level, (event: string, fields?: EventFields) => void>>;
 
+/** The ids of the span that is active at this moment, for a line of the log. */
+export type ActiveSpan = () => { readonly trace_id: string; readonly span_id: string } | undefined;
+
 /** Powertools' number of each level. */
 const NUMBERS = { debug: 8, info: 12, warning: 16, error: 20 } as const satisfies Record<Level, number>;
 
-/**
- * Creates the event log of an instance, with the ids of `tracing`: JSON in production, readable lines in development.
- */
+/** Creates the event log of an instance: JSON in production, readable lines in development. */
 export function createEventLog(
   { logLevel, environment }: Pick<Settings, 'logLevel' | 'environment'>,
   write: WriteLine,
-  tracing?: Pick<Tracing, 'activeSpan'>,
+  activeSpan?: ActiveSpan,
 ): EventLog {
   const print = environment === 'production' ? write : (line: string) => write(prettyLine(JSON.parse(line)));
   const logger = withoutVariables(/./, () => new EventLogger(print));
@@ -37,8 +38,7 @@ export function createEventLog(
         level,
         event,
         request_id: currentRequest()?.requestId,
-        // The ids of the request and the span that are active at this moment.
-        ...tracing?.activeSpan(),
+        ...activeSpan?.(),
         ...fields,
       };
       logger.printLog(NUMBERS[level], new LogItem({ attributes: line as LogAttributes }));
@@ -46,6 +46,28 @@ export function createEventLog(
   }
 
   return { debug: logged('debug'), info: logged('info'), warning: logged('warning'), error: logged('error') };
+}
+
+/**
+ * The log of an activity that is repeated: `event` at the first failure in a row, and whenever the cause differs from
+ * the previous one.
+ */
+export function createFailureLog(log: EventLog, event: string) {
+  let previous: string | undefined;
+  return {
+    /** @returns whether the failure was logged */
+    failed(thrown: unknown): boolean {
+      const cause = redactedCause(thrown);
+      const current = JSON.stringify({ cause }, (member, value) => (member === 'stack' ? undefined : value));
+      if (current === previous) return false;
+      previous = current;
+      log.warning(event, { cause });
+      return true;
+    },
+    succeeded(): void {
+      previous = undefined;
+    },
+  };
 }
 
 /**

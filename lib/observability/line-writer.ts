@@ -6,16 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type WriteLine = (line: string) => void;
 
 /** Writes lines to a file descriptor, whatever happens to its reader. */
-export type LineWriter = {
-  /** Queues a line, which is written together with the other lines of this turn of the event loop. */
-  readonly write: WriteLine;
-  /** Writes the queued lines, as far as the reader accepts them at this moment. */
-  flush(): void;
-  /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
-  end(seconds: number): Promise<void>;
-  /** Number of lines dropped so far. */
-  countDropped(): number;
-};
+export type LineWriter = ReturnType<typeof createLineWriter>;
 
 type Options = {
   readonly descriptor?: number | undefined;
@@ -43,7 +34,7 @@ const END = { pause: 5, patience: 200 };
  * Node has set to non-blocking if it is a pipe. sonic-boom 5.0.2 was tried: it loses lines of a slow reader, and of
  * bursts into a file.
  */
-export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}): LineWriter {
+export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}) {
   // Once for all writers: one process may have many functions.
   if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
   let queue: string[] = [];
@@ -55,6 +46,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
   let pause = PAUSE.shortest;
   let isScheduled = false;
 
+  /** Queues a line, which is written together with the other lines of this turn of the event loop. */
   function write(line: string): void {
     const size = Buffer.byteLength(line) + 1;
     // One turn of the event loop may log more than the queue holds, although the reader is ready for all of it.
@@ -76,6 +68,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
     flush();
   });
 
+  /** Writes the queued lines, as far as the reader accepts them at this moment. */
   function flush(): void {
     const before = taken;
     writeRest();
@@ -109,6 +102,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
     pause = Math.min(2 * pause, PAUSE.longest);
   }
 
+  /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
   async function end(seconds: number): Promise<void> {
     const deadline = performance.now() + seconds * 1000;
     flush();
@@ -125,6 +119,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
     write,
     flush,
     end,
+    /** Number of lines dropped so far. */
     countDropped: () => dropped,
   };
 }

@@ -115,7 +115,7 @@ export const METRICS = {
   },
 } as const satisfies Readonly<Record<string, Described>>;
 
-/** The names of all metrics of one kind. */
+/** The names of all metrics of these kinds. */
 export type MetricOf<Kind extends Described['kind']> = {
   [Name in keyof typeof METRICS]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;
 }[keyof typeof METRICS];

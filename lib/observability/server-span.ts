@@ -1,13 +1,14 @@
 import {
+  context,
   type Histogram,
   metrics,
   propagation,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
+  trace,
 } from '@opentelemetry/api';
 import type { GatewayEvent, GatewayResult } from '../http/gateway.ts';
-import { currentRequest } from '../http/request-scope.ts';
 import { redactedMessage, redactedPath, redactedText } from './redaction.ts';
 import { requestAttributes } from './request-attributes.ts';
 import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts';
@@ -39,10 +40,8 @@ export function serverSpans(describe: Describe, exportsMetrics: boolean): Within
     const name = method === '_OTHER' ? 'HTTP' : method;
     const caller = propagation.extract(ROOT_CONTEXT, event.headers);
     const span = tracer.startSpan(route ? `${name} ${route}` : name, { kind: SpanKind.SERVER }, caller);
-    const request = currentRequest();
-    if (request) request.traced = { span, caller };
-    if (!span.isRecording() && !durations) return serve();
-    return served();
+    const entered = trace.setSpan(caller, span);
+    return context.with(entered, span.isRecording() || durations ? served : serve);
 
     async function served(): Promise<GatewayResult> {
       const result = await serve();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Attributes,
   isSpanContextValid,
@@ -11,32 +12,24 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
-import { databaseSpans } from './database-span.ts';
+import { type DatabaseSpans, databaseSpans } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';
-import { createEventLog } from './event-log.ts';
+import { type ActiveSpan, createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
-import { observe } from './metrics.ts';
 import { createSpanExporter } from './otlp/span-exporter.ts';
 import { redactedPath } from './redaction.ts';
-import { requestContexts } from './request-contexts.ts';
-import { serverSpans } from './server-span.ts';
+import { serverSpans, type WithinServerSpan } from './server-span.ts';
 import { spanLines } from './span-lines.ts';
-import { describeAtOnce, describeWithinLimits } from './tracer.ts';
-import type { Tracing } from './tracing.ts';
+import { describeAtOnce, describeWithinLimits, SCOPE } from './tracer.ts';
 
-/** The running OpenTelemetry SDK. */
-export type Telemetry = {
-  readonly tracing: Tracing;
-  /** Registers the instance's own metrics. */
-  observe: typeof observe;
-  /** Sends everything that is queued, for `milliseconds` and one second at most. */
-  flush(milliseconds: number): Promise<void>;
-  /** Sends everything that is queued and stops, for one second at most. */
-  shutDown(): Promise<void>;
+/** The parts of tracing in requests and statements. If tracing is off, there are none, and nothing is loaded. */
+export type Tracing = {
+  readonly withinServerSpan: WithinServerSpan;
+  readonly databaseSpans: DatabaseSpans;
 };
 
-/** The settings of the SDK and of its log. */
-export type TelemetrySettings = Pick<Settings, 'otel' | 'logLevel' | 'environment' | 'host'>;
+/** The running OpenTelemetry SDK. */
+export type Telemetry = ReturnType<typeof startTelemetry>;
 
 /** In milliseconds. An unavailable collector must not delay the exit. */
 const LAST_EXPORT = 1000;
@@ -45,9 +38,9 @@ const LAST_EXPORT = 1000;
  * Starts the SDK. Without this module nothing of the SDK is loaded. The standard OTEL_* variables apply. Without an
  * endpoint spans are printed, and without OTEL_METRICS_EXPORTER there are no metrics.
  */
-export function startTelemetry(settings: TelemetrySettings, write: WriteLine): Telemetry {
+export function startTelemetry(settings: Settings, write: WriteLine) {
   const { otel } = settings;
-  logDiagnostics(createEventLog(settings, write, { activeSpan }), otel);
+  logDiagnostics(createEventLog(settings, write, activeSpan), otel);
   const sdk = withoutVariables(
     /^OTEL_LOG_LEVEL$/,
     () =>
@@ -55,7 +48,6 @@ export function startTelemetry(settings: TelemetrySettings, write: WriteLine): T
         resource: defaultResource().merge(resourceFromAttributes(IDENTITY)),
         resourceDetectors: [envDetector],
         instrumentations: [new UndiciInstrumentation({ startSpanHook: redactedUrl })],
-        contextManager: requestContexts(),
         logRecordProcessors: [],
         ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
         ...(otel.exportsProtobuf && { traceExporter: createSpanExporter() }),
@@ -68,22 +60,26 @@ export function startTelemetry(settings: TelemetrySettings, write: WriteLine): T
   );
   sdk.start();
   const describe = otel.limitsAttributes ? describeWithinLimits : describeAtOnce;
+  const tracing: Tracing = {
+    withinServerSpan: serverSpans(describe, otel.exportsMetrics),
+    databaseSpans: databaseSpans(describe),
+  };
   return {
-    tracing: {
-      withinServerSpan: serverSpans(describe, otel.exportsMetrics),
-      databaseSpans: databaseSpans(describe),
-      activeSpan,
-    },
-    observe,
-    flush: (milliseconds) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),
+    tracing,
+    activeSpan,
+    /** Creates the instance's own metrics. */
+    meter: metrics.getMeter(SCOPE),
+    /** Sends everything that is queued, for `milliseconds` and one second at most. */
+    flush: (milliseconds: number) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),
+    /** Sends everything that is queued and stops, for one second at most. */
     shutDown: () => within(LAST_EXPORT, sdk.shutdown()),
   };
 }
 
-function activeSpan() {
+const activeSpan: ActiveSpan = () => {
   const span = trace.getActiveSpan()?.spanContext();
   return span && isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : undefined;
-}
+};
 
 /** The URL of a key server may contain a secret in its query. */
 function redactedUrl({ origin, path }: { readonly origin: string; readonly path: string }): Attributes {
@@ -104,11 +100,5 @@ async function forceFlush(): Promise<void> {
 type Flushing = { readonly forceFlush?: () => Promise<void> };
 
 function within(milliseconds: number, sent: Promise<void>): Promise<void> {
-  return Promise.race([sent.catch(() => {}), after(milliseconds)]);
-}
-
-function after(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, milliseconds).unref();
-  });
+  return Promise.race([sent.catch(() => {}), sleep(milliseconds, undefined, { ref: false })]);
 }

@@ -8,11 +8,9 @@ import { type Role, requiredRole } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
 import { introduction } from './explanations.ts';
-import { describeLinks } from './links.ts';
 import { allRefusals } from './refusals.ts';
-import { preconditionsOf, requestBodyOf, requestIdParameter, requestParamsOf } from './request.ts';
+import { oauth2, PRECONDITIONS, requestBodyOf, requestIdParameter } from './request.ts';
 import { responsesOf } from './responses.ts';
-import { demandOf, oauth2, securityOf } from './security.ts';
 
 type DocumentOptions = {
   /** The version of the API. */
@@ -33,12 +31,6 @@ const TAGS = [
   { name: 'users', description: 'User records.' },
   { name: 'probes', description: 'Probes for orchestrators.' },
 ];
-
-/** The headers of every response, by reference. */
-const commonHeaders = (requestIdHeader: string) => ({
-  'X-Content-Type-Options': { $ref: '#/components/headers/NoSniffing' },
-  [requestIdHeader]: { $ref: '#/components/headers/RequestId' },
-});
 
 /** Describes the routes as an OpenAPI 3.1 document. */
 export function openApiDocument(declared: readonly Route[], options: DocumentOptions): OpenApiDocument {
@@ -105,23 +97,24 @@ function tagOf({ kind, path }: Route): string {
 function operationOf(
   route: Route,
   routes: readonly Route[],
-  { requestIdHeader, bodyLimit }: DocumentOptions,
+  options: DocumentOptions,
 ): ZodOpenApiOperationObject {
-  const { operationId, summary } = route;
+  const { operationId, summary, role, params, query, headers, conditional } = route;
   const requestBody = requestBodyOf(route);
   return {
     operationId,
     summary,
-    description: demandOf(route),
+    description:
+      role === 'public' ? 'Needs no token.' : `Requires the role \`${role}\` or \`api.superuser\`.`,
     tags: [tagOf(route)],
-    security: securityOf(route),
-    requestParams: requestParamsOf(route),
-    parameters: [...preconditionsOf(route), { $ref: '#/components/parameters/RequestId' }],
+    security: role === 'public' ? [] : [{ oauth2: [role] }],
+    requestParams: {
+      ...(params && { path: params }),
+      ...(query && { query }),
+      ...(headers && { header: headers }),
+    },
+    parameters: [...(conditional ? PRECONDITIONS : []), { $ref: '#/components/parameters/RequestId' }],
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route, {
-      common: commonHeaders(requestIdHeader),
-      bodyLimit,
-      links: describeLinks(route, routes),
-    }),
+    responses: responsesOf(route, routes, options),
   };
 }

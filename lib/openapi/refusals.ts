@@ -1,39 +1,39 @@
+import * as z from 'zod';
 import { refuseMissingRole } from '../auth/principal.ts';
-import { refuseMethod } from '../http/allow.ts';
 import { refuseEncodedBody, refuseMediaType } from '../http/middleware/media-type.ts';
 import { refuseLargeBody } from '../http/middleware/receive-body.ts';
 import type { RequestSchemas } from '../http/middleware/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';
-import { type Problem, toProblem, unauthorized, unavailable } from '../http/problem.ts';
+import { type Problem, toProblem, unauthorized, unavailable, type ValueFault } from '../http/problem.ts';
 import {
   refuseHostHeader,
   refuseIncompleteBody,
   refuseInvalidHttp,
   refuseLargeHeaderFields,
+  refuseMethod,
   refuseSlowRequest,
   refuseUndecodablePath,
   refuseUnknownPath,
 } from '../http/refusals.ts';
 import type { Route } from '../http/route.ts';
-import { valuesNotAllowed } from '../http/value-faults.ts';
-import { faultsOf } from './value-faults.ts';
+import { detailOf, valuesNotAllowed } from '../http/value-faults.ts';
+import { MAX_HEAD_LENGTH } from '../text.ts';
 
 /**
  * Every problem that the route can return, lowest status first. Each is made by the function that the rule itself uses.
  */
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
+  const faults = faultsOf(route);
   return byStatus([
-    ...[
-      refuseUndecodablePath(),
-      refuseInvalidHttp(),
-      refuseHostHeader(),
-      refuseSlowRequest(),
-      refuseLargeHeaderFields(),
-    ],
+    refuseUndecodablePath(),
+    refuseInvalidHttp(),
+    refuseHostHeader(),
+    refuseSlowRequest(),
+    refuseLargeHeaderFields(),
     ...(route.role === 'public' ? [] : [unauthorized(''), refuseMissingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
     ...(route.body ? refusalsOfBody(route.method, bodyLimit) : []),
-    ...(hasValues(route) ? [valuesNotAllowed(faultsOf(route))] : []),
+    ...(faults.length > 0 ? [valuesNotAllowed(faults)] : []),
     ...route.problems.map((refusal) => refusal()),
     // PostgreSQL, or the identity provider's keys, can be unavailable.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
@@ -55,6 +55,24 @@ function byStatus(refusals: readonly Problem[]): readonly Problem[] {
   return refusals.toSorted((one, other) => one.status - other.status);
 }
 
-function hasValues({ params, query, body }: RequestSchemas): boolean {
-  return Boolean(params ?? query ?? body);
+/** A fault for each value that these schemas describe. */
+function faultsOf({ headers, params, query, body }: RequestSchemas): readonly ValueFault[] {
+  return [
+    ...rulesOf(headers).map(([header, detail]) => ({ header, detail })),
+    ...[...rulesOf(params), ...rulesOf(query)].map(([parameter, detail]) => ({ parameter, detail })),
+    ...rulesOf(body).map(([member, detail]) => ({ pointer: `#/${member}`, detail })),
+  ];
+}
+
+/** Values of which every member accepts none: a text that is too long and cannot be stored, and an empty list. */
+const REFUSED = ['\0'.repeat(MAX_HEAD_LENGTH), []];
+
+/** The first rule of each member that is not only about its type. */
+function rulesOf(schema: z.ZodObject | undefined): readonly (readonly [name: string, rule: string])[] {
+  return Object.entries(schema?.shape ?? {}).map(([name, member]) => {
+    const results = REFUSED.map((value) => z.safeParse(member, value, { error: detailOf }));
+    const issues = results.flatMap(({ error }) => error?.issues ?? []);
+    const rule = issues.find(({ code }) => code !== 'invalid_type') ?? issues[0];
+    return [name, rule?.message ?? ''];
+  });
 }

@@ -1,4 +1,5 @@
-import type { oas31, ZodOpenApiParameters, ZodOpenApiRequestBodyObject } from 'zod-openapi';
+import type { oas31, ZodOpenApiRequestBodyObject } from 'zod-openapi';
+import type { Role } from '../auth/principal.ts';
 import { listMediaTypes } from '../http/middleware/media-type.ts';
 import type { Route } from '../http/route.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
@@ -11,23 +12,16 @@ const FIELD_VALUE: oas31.SchemaObject = {
   pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
 };
 
-const IF_MATCH: oas31.ParameterObject = {
-  name: 'If-Match',
-  in: 'header',
-  description:
-    'Entity tags, or `*`: the request applies only if the user has one of these versions (RFC 9110 section 13.1.1).',
-  schema: FIELD_VALUE,
-  example: '"3"',
-};
+/** The header parameters for the preconditions of a route. */
+export const PRECONDITIONS = [
+  precondition('If-Match', 'one of these versions (RFC 9110 section 13.1.1)', '"3"'),
+  precondition('If-None-Match', 'none of these versions (RFC 9110 section 13.1.2)', '"2"'),
+];
 
-const IF_NONE_MATCH: oas31.ParameterObject = {
-  name: 'If-None-Match',
-  in: 'header',
-  description:
-    'Entity tags, or `*`: the request applies only if the user has none of these versions (RFC 9110 section 13.1.2).',
-  schema: FIELD_VALUE,
-  example: '"2"',
-};
+function precondition(name: string, versions: string, example: string): oas31.ParameterObject {
+  const description = `Entity tags, or \`*\`: the request applies only if the user has ${versions}.`;
+  return { name, in: 'header', description, schema: FIELD_VALUE, example };
+}
 
 /** The header parameter with the request ID, which every operation accepts. */
 export function requestIdParameter(name: string): oas31.ParameterObject {
@@ -39,16 +33,6 @@ export function requestIdParameter(name: string): oas31.ParameterObject {
   };
 }
 
-/** The path, query and header parameters of a route. */
-export function requestParamsOf({ params, query, headers }: Route): ZodOpenApiParameters {
-  return { ...(params && { path: params }), ...(query && { query }), ...(headers && { header: headers }) };
-}
-
-/** The header parameters for the preconditions of a route. */
-export function preconditionsOf({ conditional }: Route): oas31.ParameterObject[] {
-  return conditional ? [IF_MATCH, IF_NONE_MATCH] : [];
-}
-
 /** The body of a route, in each of its preferred media types. */
 export function requestBodyOf({ method, body }: Route): ZodOpenApiRequestBodyObject | undefined {
   if (!body) return undefined;
@@ -56,5 +40,25 @@ export function requestBodyOf({ method, body }: Route): ZodOpenApiRequestBodyObj
   return {
     required: true,
     content: Object.fromEntries(listMediaTypes(method).map((type) => [type, content])),
+  };
+}
+
+/** The token endpoint for callers. The URL is absolute, or relative to the document. */
+export function oauth2(tokenUrl: string, deleteRole: Role): oas31.SecuritySchemeObject {
+  return {
+    type: 'oauth2',
+    description:
+      'Client credentials grant. The roles of the token are its scopes. Tokens are JSON Web Tokens, validated as RFC8725 requires.',
+    flows: { clientCredentials: { tokenUrl, scopes: scopesOf(deleteRole) } },
+  };
+}
+
+function scopesOf(deleteRole: Role): Record<string, string> {
+  const mayDelete = deleteRole === 'users.write';
+  return {
+    'users.read': 'Read users.',
+    'users.write': mayDelete ? 'Create, change and delete users.' : 'Create and change users.',
+    ...(!mayDelete && { 'users.delete': 'Delete users.' }),
+    'api.superuser': 'Every operation, in place of any other role: for local tests and master scripts.',
   };
 }

@@ -1,14 +1,10 @@
-import * as z from 'zod';
-import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
+import type { oas31, ZodOpenApiResponsesObject } from 'zod-openapi';
 import { type Problem, problemDocument, problemHeaders } from '../http/problem.ts';
 import type { Route } from '../http/route.ts';
 import { exampleOf, examplePath } from './example.ts';
 import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
 import { refusalsOf } from './refusals.ts';
-
-/** The headers of every response, by reference. */
-type CommonHeaders = Readonly<Record<string, oas31.ReferenceObject>>;
 
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'Problems must not be cached.',
@@ -17,36 +13,55 @@ const HEADERS: Readonly<Record<string, string>> = {
   'Retry-After': 'Seconds to wait before a retry.',
 };
 
-/** The common parts of a route's responses, and the links of its success. */
-type ResponseContext = {
-  readonly common: CommonHeaders;
+const DESCRIPTIONS = { 200: 'OK', 201: 'Created', 204: 'Done' } as const;
+
+type ResponseOptions = {
+  readonly requestIdHeader: string;
   /** In bytes. */
   readonly bodyLimit: number;
-  readonly links: oas31.LinksObject;
 };
 
 /** The success of a route, and every problem that it can return, by status. */
 export function responsesOf(
   route: Route,
-  { common, bodyLimit, links }: ResponseContext,
+  routes: readonly Route[],
+  { requestIdHeader, bodyLimit }: ResponseOptions,
 ): ZodOpenApiResponsesObject {
+  const { success, reply, conditional } = route;
   const instance = examplePath(route.path, route.params);
   const byStatus = Map.groupBy(refusalsOf(route, bodyLimit), ({ status }) => String(status));
+  const responses = {
+    [success]: { ...successOf(reply, DESCRIPTIONS[success]), ...describeLinks(route, routes) },
+    ...(reply.other && {
+      [reply.other.status]: successOf({ ...reply, ...reply.other }, reply.other.description),
+    }),
+    ...(conditional === 'reading' && {
+      304: { description: 'Not Modified: the caller has this version.', headers: headersOf(reply) },
+    }),
+    ...Object.fromEntries([...byStatus].map(([status, refusals]) => [status, refusalOf(refusals, instance)])),
+  };
+  const common = {
+    'X-Content-Type-Options': { $ref: '#/components/headers/NoSniffing' },
+    [requestIdHeader]: { $ref: '#/components/headers/RequestId' },
+  };
+  for (const response of Object.values(responses)) Object.assign(response.headers, common);
+  return responses;
+}
+
+function successOf(reply: Route['reply'], description: string) {
+  const { mediaType, onDemand, schema } = reply;
+  const mediaTypes = [mediaType, onDemand].flatMap((type) => type?.split(';', 1) ?? []);
   return {
-    [route.success]: { ...successOf(route, common), ...(Object.keys(links).length > 0 && { links }) },
-    ...(route.reply.other && { [route.reply.other.status]: otherSuccessOf(route, common) }),
-    ...(route.conditional === 'reading' && { 304: notModified(route, common) }),
-    ...Object.fromEntries(
-      [...byStatus].map(([status, refusals]) => [status, refusalOf(refusals, instance, common)]),
-    ),
+    description,
+    headers: headersOf(reply),
+    ...(schema && {
+      content: Object.fromEntries(mediaTypes.map((type) => [type, { schema, example: exampleOf(schema) }])),
+    }),
   };
 }
 
-function successOf(
-  { success, reply }: Pick<Route, 'reply' | 'success'>,
-  common: CommonHeaders,
-): ZodOpenApiResponseObject {
-  const own = Object.entries(reply.headers).map(([header, { description, values, example, isOptional }]) => [
+function headersOf({ headers }: Route['reply']): oas31.HeadersObject {
+  const described = Object.entries(headers).map(([header, { description, values, example, isOptional }]) => [
     header,
     {
       description,
@@ -55,44 +70,18 @@ function successOf(
       ...(example !== undefined && { example }),
     },
   ]);
-  const { mediaType, onDemand, schema } = reply;
-  const mediaTypes = [mediaType, onDemand].flatMap((type) => type?.split(';', 1) ?? []);
-  return {
-    description: success === 201 ? 'Created' : success === 204 ? 'Done' : 'OK',
-    headers: { ...Object.fromEntries(own), ...common },
-    ...(schema && {
-      content: Object.fromEntries(mediaTypes.map((type) => [type, { schema, example: exampleOf(schema) }])),
-    }),
-  };
-}
-
-function otherSuccessOf(
-  { reply, success }: Pick<Route, 'reply' | 'success'>,
-  common: CommonHeaders,
-): ZodOpenApiResponseObject {
-  const { description = '', schema = z.unknown() } = reply.other ?? {};
-  return { ...successOf({ success, reply: { ...reply, schema } }, common), description };
-}
-
-/** The headers of the success, without its content. */
-function notModified(route: Route, common: CommonHeaders): ZodOpenApiResponseObject {
-  const { headers = {} } = successOf(route, common);
-  return { description: 'Not Modified: the caller has this version.', headers };
+  return Object.fromEntries(described);
 }
 
 /** All problems of one status as one response, with an example of each. */
-function refusalOf(
-  refusals: readonly Problem[],
-  instance: string,
-  common: CommonHeaders,
-): ZodOpenApiResponseObject {
+function refusalOf(refusals: readonly Problem[], instance: string) {
   const examples = refusals.map((refusal) => [
     nameIn(refusals, refusal),
     { summary: refusal.detail, value: problemDocument(refusal, instance) },
   ]);
   return {
     description: explanationOf(refusals),
-    headers: { ...documentedHeaders(refusals), ...common },
+    headers: documentedHeaders(refusals),
     content: {
       'application/problem+json': { schema: ProblemSchema, examples: Object.fromEntries(examples) },
     },
@@ -126,4 +115,18 @@ function documentedHeader(header: string, values: ReadonlySet<string>): oas31.He
       ? { type: 'integer', format: 'int32', minimum: 0, maximum: 60, examples: [...values].map(Number) }
       : { type: 'string', enum: [...values] };
   return { description: HEADERS[header] ?? '', schema };
+}
+
+/**
+ * Links from the response of a create to the operations on the created resource. These are the routes below its path
+ * whose first parameter is the id.
+ */
+function describeLinks({ path, success }: Route, routes: readonly Route[]) {
+  const following = routes.filter((route) => success === 201 && route.path.startsWith(`${path}{`));
+  const links = following.map((route) => {
+    const [, parameter = ''] = /\{(\w+)\}/.exec(route.path) ?? [];
+    const { operationId, summary: description } = route;
+    return [operationId, { operationId, parameters: { [parameter]: '$response.body#/id' }, description }];
+  });
+  return links.length > 0 ? { links: Object.fromEntries(links) } : {};
 }

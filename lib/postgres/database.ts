@@ -1,4 +1,4 @@
-import type { Tracing } from '../observability/tracing.ts';
+import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { DeadConnectionWatch } from './hosts/dead-connections.ts';
 import { Hosts } from './hosts/hosts.ts';

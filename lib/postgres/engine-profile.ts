@@ -8,8 +8,6 @@ export type EngineProfile = {
   readonly hasTransactionalDdl: boolean;
   /** A session accepts settings at its start. Otherwise those of the role apply. */
   readonly hasSessionOptions: boolean;
-  /** The isolation that sessions request; undefined for the engine's own default. */
-  readonly isolation: 'read committed' | undefined;
   /**
    * `lock_timeout` ends a wait for a row, and the error's `where` names the table. Otherwise any timeout may be one.
    */
@@ -25,7 +23,6 @@ const ENGINES: Readonly<Record<Settings['postgres']['engine'], EngineProfile>> =
     hasAdvisoryLocks: true,
     hasTransactionalDdl: true,
     hasSessionOptions: true,
-    isolation: 'read committed',
     limitsLockWaits: true,
     showsSessions: true,
     hasAutovacuum: true,
@@ -34,7 +31,6 @@ const ENGINES: Readonly<Record<Settings['postgres']['engine'], EngineProfile>> =
     hasAdvisoryLocks: false,
     hasTransactionalDdl: false,
     hasSessionOptions: false,
-    isolation: undefined,
     limitsLockWaits: false,
     showsSessions: false,
     hasAutovacuum: false,

@@ -12,43 +12,34 @@ export type Statement = { readonly sql: string; readonly parameters: readonly un
 
 type Particulars = Pick<KindText, 'summary' | 'kind' | 'isBinary'>;
 
+/** The text of a statement, and its parameters: constants, and placeholders for values. */
+type Compiled = { readonly text: KindText; readonly parameters: readonly unknown[] };
+
 /** Number of statements of this process. Each has a name of its own on all sessions. */
 let count = 0;
 
-/** A statement that is compiled when it is first sent. To compile it each time would cost a fifth of a request. */
-export class PreparedStatement<Given, Row> {
-  readonly #sender: Pick<Sender, 'run'>;
-  readonly #particulars: Particulars;
-  readonly #write: (given: Given) => RawBuilder<unknown>;
-  #text: KindText | undefined;
-  #parameters: readonly unknown[] = [];
-
-  constructor(
-    sender: Pick<Sender, 'run'>,
-    particulars: Particulars,
-    write: (given: Given) => RawBuilder<unknown>,
-  ) {
-    this.#sender = sender;
-    this.#particulars = particulars;
-    this.#write = write;
-  }
-
-  run(given: Given): Promise<readonly Row[]> {
-    const text = this.#text ?? this.#compile();
-    const values = this.#parameters.map((parameter) =>
+/** Prepares a statement. It is compiled when it is first sent. To compile it each time would cost a fifth of a request. */
+export function prepare<Given, Row>(
+  sender: Pick<Sender, 'run'>,
+  particulars: Particulars,
+  write: (given: Given) => RawBuilder<unknown>,
+): Run<Given, Row> {
+  let compiled: Compiled | undefined;
+  return (given) => {
+    compiled ??= compileAs(particulars, write(placeholders<Given>()));
+    const values = compiled.parameters.map((parameter) =>
       parameter instanceof Placeholder ? (given as Values)[parameter.name] : parameter,
     );
-    return this.#sender.run(text, values) as Promise<readonly Row[]>;
-  }
+    return sender.run(compiled.text, values) as Promise<readonly Row[]>;
+  };
+}
 
-  #compile(): KindText {
-    const { sql, parameters } = compile(this.#write(placeholders<Given>()));
-    count += 1;
-    // On one line, as logs and traces show it. No text in it has more than one space in a row.
-    this.#text = { ...this.#particulars, sql: sql.replace(/\s+/g, ' ').trim(), name: count.toString(36) };
-    this.#parameters = parameters;
-    return this.#text;
-  }
+function compileAs(particulars: Particulars, written: RawBuilder<unknown>): Compiled {
+  const { sql, parameters } = compile(written);
+  count += 1;
+  // On one line, as logs and traces show it. No text in it has more than one space in a row.
+  const text = { ...particulars, sql: sql.replace(/\s+/g, ' ').trim(), name: count.toString(36) };
+  return { text, parameters };
 }
 
 /** The text of a statement. Only kysely's compiler is used: all of kysely would enlarge a function bundle by a seventh. */

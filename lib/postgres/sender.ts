@@ -3,9 +3,17 @@ import { Problem, unavailable } from '../http/problem.ts';
 import { currentRequest, type RequestScope } from '../http/request-scope.ts';
 import type { WithinDatabaseSpan } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
-import { isLockTimeout, isMissingColumn, isReadOnly, isStalePlan, toProblem } from './faults.ts';
+import {
+  classifyConflict,
+  hasLostConnection,
+  isLockTimeout,
+  isMissingColumn,
+  isReadOnly,
+  isStalePlan,
+  NotSent,
+  toProblem,
+} from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
-import { type Retry, retryAfter } from './retry.ts';
 import type { Executor, StatementText } from './wire/executor.ts';
 import type { Row } from './wire/rows.ts';
 
@@ -28,11 +36,15 @@ export type KindText = StatementText & { readonly summary: string; readonly kind
 /** In milliseconds. PostgreSQL's own time limit is shorter, so that PostgreSQL responds first if it can. */
 const GRACE_MS = 250;
 
+/** The pause before a statement that met a conflict is sent again: at most so long the first time, and later. */
+const FIRST_PAUSE_MS = 4;
+const MAX_PAUSE_MS = 250;
+
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
-/** Looks for a migration. It is sent only if a column is missing. */
-const SELECT_MIGRATION: KindText = {
+/** Looks for a migration: for the readiness check, and if a column is missing. */
+export const SELECT_MIGRATION: KindText = {
   sql: 'select name from kysely_migration where name = $1',
   name: 'select-migration',
   summary: 'SELECT kysely_migration',
@@ -43,6 +55,12 @@ const SELECT_MIGRATION: KindText = {
 function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
   return statementTimeout * 1000 + GRACE_MS;
 }
+
+/** Why a statement is sent again, and after how many milliseconds. */
+type Retry = {
+  readonly reason: 'connection_lost' | NonNullable<ReturnType<typeof classifyConflict>>;
+  readonly pause: number;
+};
 
 /** The parts of a sender. `latestMigration` is the one that this version requires. */
 export type SenderOptions = {
@@ -143,4 +161,17 @@ export class Sender {
     request.statementsUntil ??= Math.min(performance.now() + this.#timeLimit, request.answeredBy);
     return request.statementsUntil;
   }
+}
+
+/**
+ * How a statement is sent again, after so many attempts have failed, the last one by `fault`; undefined when it must
+ * not be. The pause is random, so that conflicting statements do not meet again, and at most twice as long each time. A
+ * read whose connection was lost, and a statement that was not sent, are sent once more, elsewhere, without one.
+ */
+function retryAfter(fault: unknown, attempts: number, isRead: boolean): Retry | undefined {
+  const isHarmless = fault instanceof NotSent || (isRead && hasLostConnection(fault));
+  if (isHarmless && attempts === 1) return { reason: 'connection_lost', pause: 0 };
+  const reason = classifyConflict(fault);
+  if (!reason) return undefined;
+  return { reason, pause: Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS) };
 }

@@ -2,10 +2,10 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { engineProfile } from './engine-profile.ts';
 import { reachedTimeLimit, waitedFor } from './faults.ts';
-import { LOCK_TIMEOUT_PARAMETER } from './lock-timeout.ts';
-import { PreparedStatement, type Run, type Values } from './prepared-statement.ts';
+import { prepare, type Run, type Values } from './prepared-statement.ts';
 import { Sender, type SenderOptions } from './sender.ts';
 import type { ReceivedRow } from './wire/rows.ts';
+import { LOCK_TIMEOUT_PARAMETER } from './wire/session-executor.ts';
 
 /** A row of a list as PostgreSQL sent it, in binary. `lib/json` writes it without reading its values. */
 export type ListRow = ReceivedRow;
@@ -32,10 +32,10 @@ export class Statements extends Sender {
     write: (ids: RawBuilder<unknown>) => RawBuilder<Row>,
   ): (id: string) => Promise<Row | undefined> {
     type Given = { readonly ids: readonly string[] };
-    const statement = new PreparedStatement<Given, Row>(this, { summary, kind: 'batched-read' }, ({ ids }) =>
+    const read = prepare<Given, Row>(this, { summary, kind: 'batched-read' }, ({ ids }) =>
       write(sql`${ids}::uuid[]`),
     );
-    return (id) => statement.run({ ids: [id] }).then(takeFirst);
+    return (id) => read({ ids: [id] }).then(takeFirst);
   }
 
   /**
@@ -49,10 +49,10 @@ export class Statements extends Sender {
     write: (given: RawBuilder<unknown>) => RawBuilder<Row>,
   ): (values: Given) => Promise<Row | undefined> {
     const columns = Object.entries<string>(types);
-    const statement = new PreparedStatement<Values, Row>(this, { summary, kind: 'batched-write' }, (lists) =>
+    const carryOut = prepare<Values, Row>(this, { summary, kind: 'batched-write' }, (lists) =>
       write(givenRows(columns, lists)),
     );
-    return (values) => statement.run(toLists(values)).then(takeFirst);
+    return (values) => carryOut(toLists(values)).then(takeFirst);
   }
 
   /**
@@ -63,17 +63,9 @@ export class Statements extends Sender {
     summary: string,
     write: (given: Given) => RawBuilder<unknown>,
   ): (values: Given, isLong: boolean) => Promise<readonly ListRow[]> {
-    const short = new PreparedStatement<Given, ListRow>(
-      this,
-      { summary, kind: 'list', isBinary: true },
-      write,
-    );
-    const long = new PreparedStatement<Given, ListRow>(
-      this,
-      { summary, kind: 'single', isBinary: true },
-      write,
-    );
-    return (values, isLong) => (isLong ? long : short).run(values);
+    const readShort = prepare<Given, ListRow>(this, { summary, kind: 'list', isBinary: true }, write);
+    const readLong = prepare<Given, ListRow>(this, { summary, kind: 'single', isBinary: true }, write);
+    return (values, isLong) => (isLong ? readLong : readShort)(values);
   }
 
   /** Any other statement. It has a connection of its own. */
@@ -81,8 +73,7 @@ export class Statements extends Sender {
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
   ): Run<Given, Row> {
-    const statement = new PreparedStatement<Given, Row>(this, { summary, kind: 'single' }, write);
-    return (values) => statement.run(values);
+    return prepare(this, { summary, kind: 'single' }, write);
   }
 
   /**

@@ -1,28 +1,28 @@
+import { type RawBuilder, sql } from 'kysely';
 import { boundedText } from '../text.ts';
-
-const MAX_LENGTH = 255;
 
 /** Either side of the @. White space is as in ECMAScript. The escapes have the same meaning in other engines. */
 const PART = '[^@\\s\\u0000-\\u001f\\u007f-\\u009f\\ufeff]+';
 const ADDRESS = new RegExp(`^${PART}@${PART}$`);
 
-/** The form of an address, for the documentation. */
-export const EMAIL_FORM = { minLength: 1, maxLength: MAX_LENGTH, pattern: ADDRESS.source };
-
 /** An address that a user may have. */
-export const Email = boundedText(1, MAX_LENGTH)
+export const Email = boundedText(1, 255)
   .refine(
-    isAddress,
+    (text) => ADDRESS.test(text),
     'must have exactly one @ with at least one character on each side, and no white space or control characters',
   )
   .meta({
-    ...EMAIL_FORM,
+    pattern: ADDRESS.source,
     description:
       'Exactly one @ with at least one character on each side, and no white space or control characters. Unique ' +
       'without regard to case. Stored and returned as given.',
     example: 'ada@example.com',
   });
 
-function isAddress(text: string): boolean {
-  return ADDRESS.test(text);
+/**
+ * An email in the form of the unique index, without regard to case. Only the collation of the column knows which texts
+ * are one address. The empty selection applies this collation to the value.
+ */
+export function foldedEmail(value: unknown): RawBuilder<string> {
+  return sql`lower(upper(coalesce((select email from users where false), ${value})))`;
 }

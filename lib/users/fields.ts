@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import { boundedText, Timestamp, Uuid } from '../text.ts';
 import { Email } from './email.ts';
-import { ExternalId } from './external-id.ts';
+
+/** Unicode category Cc. The escapes have the same meaning in other engines. */
+const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
+const PLAIN = new RegExp(`^[^${CONTROL}]*$`);
 
 /**
  * The fields of a user, in the order of responses: the one place of a field. Schemas, types, columns, statements, JSON,
@@ -52,7 +55,14 @@ export const FIELDS = {
   },
   external_id: {
     sqlType: 'text',
-    schema: ExternalId,
+    schema: boundedText(1, 255)
+      .refine((text) => PLAIN.test(text), 'must have no control characters')
+      .meta({
+        pattern: PLAIN.source,
+        description:
+          "The callers' own identifier of the user, without control characters. Unique, compared exactly. Stored and returned as given.",
+        example: 'hr-4711',
+      }),
     onCreate: 'optional',
     nullOnUpdate: 'clears',
     inResponses: 'when_set',

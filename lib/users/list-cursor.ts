@@ -7,15 +7,14 @@ export type Position = {
   readonly id: string;
 };
 
+const FILTERS = ['email', 'is_active', 'ids', 'created_after', 'created_before'] as const;
+
+/** A filter that a later version added is in the digest only if it is set, so that earlier cursors stay valid. */
+const ADDED_FILTERS = ['external_id'] as const;
+
 /** The filters and the order that a cursor belongs to, as they were sent. */
-export type Selection = {
-  readonly sort: string;
-  readonly email?: string | undefined;
-  readonly external_id?: string | undefined;
-  readonly is_active?: string | undefined;
-  readonly ids?: string | undefined;
-  readonly created_after?: string | undefined;
-  readonly created_before?: string | undefined;
+type Selection = { readonly sort: string } & {
+  readonly [Name in (typeof FILTERS | typeof ADDED_FILTERS)[number]]?: string | undefined;
 };
 
 const POSITION_BYTES = 24;
@@ -59,10 +58,9 @@ export function positionIn(cursor: string, selection: Selection): Position | und
 }
 
 function digestOf(position: Buffer, selection: Selection): Buffer {
-  const { sort, email, is_active, ids, created_after, created_before, external_id } = selection;
-  // As JSON, two different selections have different texts. A filter that a later version added is in it only if it is
-  // set, so that earlier cursors stay valid.
-  const added = external_id === undefined ? [] : [external_id];
-  const text = JSON.stringify([sort, email, is_active, ids, created_after, created_before, ...added]);
+  const values = FILTERS.map((name) => selection[name]);
+  const added = ADDED_FILTERS.map((name) => selection[name]).filter((value) => value !== undefined);
+  // As JSON, two different selections have different texts.
+  const text = JSON.stringify([selection.sort, ...values, ...added]);
   return hash('sha256', Buffer.concat([position, Buffer.from(text)]), 'buffer').subarray(0, DIGEST_BYTES);
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { integerParameter, UUID_PATTERN } from '../text.ts';
-import { EMAIL_FORM, Email } from './email.ts';
-import { EXTERNAL_ID_FORM, ExternalId } from './external-id.ts';
+import { integerParameter, textParameter, UUID_PATTERN } from '../text.ts';
+import { FIELDS } from './fields.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
+import type { UniqueName } from './refusals.ts';
 import { DATE_TIME_FORM, timestampRange } from './rfc3339.ts';
 import { MAX_PAGE_SIZE } from './user.ts';
 
@@ -21,49 +21,29 @@ const CURSOR = 'must be a cursor from a Link header, sent with the filters and t
 /** The cursor of the example user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
 
-const Parameters = z.object({
-  email: z
-    .string()
-    .refine((text) => Email.safeParse(text).success, { error: withHint(ADDRESS) })
-    .optional()
-    .meta({
-      description: 'The user with this email, in any case. Encode `+` as `%2B`.',
-      ...EMAIL_FORM,
-      examples: ['ada@example.com'],
-    }),
-  external_id: z
-    .string()
-    .refine((text) => ExternalId.safeParse(text).success, EXTERNAL_ID)
-    .optional()
-    .meta({
-      description: 'The user with this external id, compared exactly. Encode `+` as `%2B`.',
-      ...EXTERNAL_ID_FORM,
-      examples: ['hr-4711'],
-    }),
-  is_active: z
-    .string()
-    .refine((text) => text === 'true' || text === 'false', 'must be true or false')
-    .optional()
-    .meta({
-      description: 'Users that are active, or those that are not.',
-      override: { type: 'boolean', examples: [true] },
-    }),
-  ids: z
-    .string()
-    .refine((text) => IDS.test(text), `must be 1 to ${MAX_IDS} UUIDs separated by commas`)
-    .optional()
-    .meta({
-      description: 'Users with one of these ids, separated by commas. Unknown ids are ignored.',
-      override: {
-        type: 'array',
-        // Swagger UI has no field for a list of format uuid.
-        items: { type: 'string', minLength: 36, maxLength: 36, pattern: `^${UUID_PATTERN}$` },
-        minItems: 1,
-        maxItems: MAX_IDS,
-        examples: [['0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70', '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71']],
-      },
-      param: { style: 'form', explode: false },
-    }),
+const UserListParameters = z.object({
+  email: filterBy('email', withHint(ADDRESS), 'The user with this email, in any case. Encode `+` as `%2B`.'),
+  external_id: filterBy(
+    'external_id',
+    EXTERNAL_ID,
+    'The user with this external id, compared exactly. Encode `+` as `%2B`.',
+  ),
+  is_active: textParameter((text) => text === 'true' || text === 'false', 'must be true or false', {
+    description: 'Users that are active, or those that are not.',
+    override: { type: 'boolean', examples: [true] },
+  }),
+  ids: textParameter((text) => IDS.test(text), `must be 1 to ${MAX_IDS} UUIDs separated by commas`, {
+    description: 'Users with one of these ids, separated by commas. Unknown ids are ignored.',
+    override: {
+      type: 'array',
+      // Swagger UI has no field for a list of format uuid.
+      items: { type: 'string', minLength: 36, maxLength: 36, pattern: `^${UUID_PATTERN}$` },
+      minItems: 1,
+      maxItems: MAX_IDS,
+      examples: [['0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70', '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71']],
+    },
+    param: { style: 'form', explode: false },
+  }),
   created_after: dateTime('Users created after this time (exclusive).', '2026-01-02T03:04:05.678Z'),
   created_before: dateTime('Users created before this time (exclusive).', '2026-02-01T00:00:00Z'),
   sort: z
@@ -73,16 +53,12 @@ const Parameters = z.object({
       description: 'Oldest first, or newest first; ties by `id` in the same direction.',
       examples: ['-created_at'],
     }),
-  cursor: z
-    .string()
-    .refine(isCursor, CURSOR)
-    .optional()
-    .meta({
-      description:
-        'Start of the page: a cursor from a `Link` header, sent with the same filters and `sort`. It never expires.',
-      ...CURSOR_FORM,
-      examples: [EXAMPLE_CURSOR],
-    }),
+  cursor: textParameter(isCursor, CURSOR, {
+    description:
+      'Start of the page: a cursor from a `Link` header, sent with the same filters and `sort`. It never expires.',
+    ...CURSOR_FORM,
+    examples: [EXAMPLE_CURSOR],
+  }),
   skip: integerParameter(0, MAX_SKIP, 0).meta({
     description: 'Number of users to skip. Above 0 it is not allowed with `cursor`.',
     examples: [200],
@@ -92,21 +68,30 @@ const Parameters = z.object({
     examples: [50],
   }),
 });
-type Values = z.output<typeof Parameters>;
+type Values = z.output<typeof UserListParameters>;
 
 /**
  * The query of the list. Filters stay texts as sent, because a cursor is compared with them. The comparison is also
  * made if other parameters are refused, so that `errors` lists all faults.
  */
-export const UserListQuery = Parameters.superRefine(demandCursorOfSelection, { when: () => true });
+export const UserListQuery = UserListParameters.superRefine(demandCursorOfSelection, { when: () => true });
 export type UserListQuery = Values;
 
+/** A filter by a field. It refuses what create would refuse. */
+function filterBy(name: UniqueName, rule: Parameters<typeof textParameter>[1], description: string) {
+  const { schema } = FIELDS[name];
+  const { minLength, maxLength, pattern, example } = schema.meta() ?? {};
+  const isAllowed = (text: string) => schema.safeParse(text).success;
+  return textParameter(isAllowed, rule, { description, minLength, maxLength, pattern, examples: [example] });
+}
+
 function dateTime(description: string, example: string) {
-  return z
-    .string()
-    .refine((text) => timestampRange(text) !== undefined, { error: withHint(DATE_TIME) })
-    .optional()
-    .meta({ ...DATE_TIME_FORM, description, examples: [example] });
+  const isAllowed = (text: string) => timestampRange(text) !== undefined;
+  return textParameter(isAllowed, withHint(DATE_TIME), {
+    ...DATE_TIME_FORM,
+    description,
+    examples: [example],
+  });
 }
 
 /** A space is usually a mistake: in a query, `+` means a space. */

@@ -6,7 +6,7 @@ export const UNIQUE_NAMES = ['email', 'external_id'] as const;
 export type UniqueName = (typeof UNIQUE_NAMES)[number];
 
 /** The place of such a value in a batch. */
-export type ItemValue = { readonly index: number; readonly name: UniqueName };
+type ItemValue = { readonly index: number; readonly name: UniqueName };
 
 const NAMES: Readonly<Record<UniqueName, string>> = { email: 'email', external_id: 'external id' };
 const SOME_TAKEN = 'Some values already belong to another user. See errors.';

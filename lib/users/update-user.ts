@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
-import { AUTHOR_TYPES, type Author, recordedByEach } from '../changes/recording.ts';
+import { AUTHOR_TYPES, type Author, recorded } from '../changes/recording.ts';
 import type { Preconditions } from '../http/preconditions.ts';
+import type { Statements } from '../postgres/index.ts';
 import { sqlTypesOf, type UpdatedName, updatedFields } from './fields.ts';
 import { refusingTakenValues } from './taken-values.ts';
 import type { User, UserUpdate } from './user.ts';
-import { type UserRow, userIn } from './user-row.ts';
-import type { WriteContext } from './write-context.ts';
+import { type UserRow, userIn, writeReturning } from './user-row.ts';
 import { isOfGivenVersions, VERSION_TYPES, type VersionTexts, versionTexts } from './write-preconditions.ts';
-import { type WrittenRow, writeReturning } from './write-returning.ts';
 
 /** The new values, and `sets`: the bits of the fields that the update sets. */
 type Given = Author &
@@ -46,12 +45,12 @@ const changed = sql.join(
  * row's current value. Two writers of different fields therefore do not undo each other's changes. Resolves with
  * undefined if the user does not exist, or has another version.
  */
-export function updatingUser({ statements }: WriteContext) {
-  const write = statements.batchedWrite<Given, WrittenRow>('UPDATE users', TYPES, (given) =>
+export function updatingUser(statements: Statements) {
+  const write = statements.batchedWrite<Given, UserRow>('UPDATE users', TYPES, (given) =>
     writeReturning(
       sql`update users set ${assignments}, updated_at = ${laterThanBefore}, version = version + 1, changed = ${changed}
       from given where users.id = given.id and ${isOfGivenVersions}`,
-      { before: [given], record: recordedByEach('updated') },
+      { before: [given], record: recorded('updated') },
     ),
   );
   const { writeUnlessTaken } = refusingTakenValues(statements);
@@ -64,7 +63,7 @@ export function updatingUser({ statements }: WriteContext) {
   ): Promise<User | undefined> => {
     const given = { id, ...valuesToSet(update), ...versionTexts(preconditions), ...author };
     const row = await writeUnlessTaken(given, () => write(given));
-    return row && userIn(row as UserRow);
+    return row && userIn(row);
   };
 }
 

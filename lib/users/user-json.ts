@@ -1,40 +1,118 @@
+import { sql } from 'kysely';
 import { isoTime } from '../json/iso-time.ts';
-import { fields, isOmittedIfNull } from './fields.ts';
+import { literalOfTimestamp, pieceOf } from '../json/json-literal.ts';
+import { JsonPage } from '../json/json-writer.ts';
+import type { ListRow } from '../postgres/index.ts';
+import { type FieldName, fields, isOmittedIfNull } from './fields.ts';
+import type { Position } from './list-cursor.ts';
 import type { User } from './user.ts';
 
-/** The members of a user in JSON: what precedes a value, and what is written for null. */
-export const JSON_MEMBERS = fields.map((field, index) => {
+const members = fields.map((field) => ({ ...field, isOmitted: isOmittedIfNull(field) }));
+
+/** A user in JSON. Times are written without Date objects, which took two fifths of the time of a page. */
+export function userJson(user: User): string {
+  const shown: Record<string, unknown> = {};
+  for (const { name, sqlType, isOmitted } of members) {
+    const value = user[name];
+    if (value === null && isOmitted) continue;
+    shown[name] = sqlType === 'timestamptz' ? isoTime(value as number) : value;
+  }
+  return JSON.stringify(shown);
+}
+
+/** The columns of a user on a page, in binary. */
+export const pageColumns = sql.join(fields.map(({ name }) => sql.ref(`users.${name}`)));
+
+/** Size in bytes. Each field follows its length, which is -1 for null. */
+const LENGTH = 4;
+
+/** The epoch of PostgreSQL's timestamps: 2000, in milliseconds since 1970. */
+const EPOCH = 946_684_800_000;
+
+const [BEGIN, NEXT, END, END_OF_USER] = [pieceOf('['), pieceOf(','), pieceOf(']'), pieceOf('}')];
+
+const MEMBERS = fields.map((field, index) => {
   const begin = `${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`;
-  const { name, sqlType } = field;
-  return { name, sqlType, begin, ifNull: isOmittedIfNull(field) ? '' : `${begin}null` };
+  return {
+    sqlType: field.sqlType,
+    begin: pieceOf(begin),
+    ifNull: pieceOf(isOmittedIfNull(field) ? '' : `${begin}null`),
+    ifTrue: pieceOf(`${begin}true`),
+    ifFalse: pieceOf(`${begin}false`),
+  };
 });
 
+const page = new JsonPage();
+
 /**
- * The JSON of a user, identical to `JSON.stringify` of its members. It is written without Date objects, which took 205
- * of the server's 525 microseconds for a page of 100 users.
+ * The JSON of a page of users, identical to `JSON.stringify` of their representations. It is written from the bytes of
+ * the rows, without objects for users and without strings for fields. For a list of 100 this takes the server a sixth
+ * less. PostgreSQL, which formats no times and no numbers, takes a third less.
  */
-export function userJson(user: User): string {
-  let json = '';
-  // An index, because an iterator allocates memory for each member until V8 has optimized the loop.
-  for (let index = 0; index < JSON_MEMBERS.length; index += 1) {
-    const { name, sqlType, begin, ifNull } = JSON_MEMBERS[index] as (typeof JSON_MEMBERS)[number];
-    const value = user[name];
-    json += value === null ? ifNull : begin;
-    if (value === null) continue;
-    switch (sqlType) {
+export function usersJson(rows: readonly ListRow[]): string {
+  page.begin();
+  page.piece(BEGIN);
+  for (let at = 0; at < rows.length; at += 1) {
+    if (at > 0) page.piece(NEXT);
+    writeUser(rows[at] as ListRow);
+  }
+  page.piece(END);
+  return page.take();
+}
+
+/** The position of a page that ends with this row. */
+export function positionOf(row: ListRow): Position {
+  const [id, createdAt] = [beginOf(row, 'id'), beginOf(row, 'created_at')];
+  return { created_at: timestampIn(row.bytes, createdAt), id: row.bytes.toString('hex', id, id + 16) };
+}
+
+function writeUser({ bytes, at }: ListRow): void {
+  let begin = at;
+  for (let index = 0; index < MEMBERS.length; index += 1) {
+    const member = MEMBERS[index] as (typeof MEMBERS)[number];
+    const length = bytes.readInt32BE(begin);
+    begin += LENGTH;
+    if (length < 0) {
+      page.piece(member.ifNull);
+      continue;
+    }
+    switch (member.sqlType) {
       case 'uuid':
-        json += `"${value}"`;
+        page.piece(member.begin);
+        page.uuid(bytes, begin);
         break;
       case 'text':
-        json += JSON.stringify(value);
+        page.piece(member.begin);
+        page.text(bytes, begin, length);
         break;
       case 'boolean':
-        json += value;
+        page.piece(bytes[begin] === 0 ? member.ifFalse : member.ifTrue);
         break;
       case 'timestamptz':
-        json += `"${isoTime(value as number)}"`;
+        page.piece(member.begin);
+        page.piece(literalOfTimestamp(timestampIn(bytes, begin)));
         break;
     }
+    begin += length;
   }
-  return `${json}}`;
+  page.piece(END_OF_USER);
+}
+
+/** The place of a field's value in a row. */
+function beginOf({ bytes, at }: ListRow, name: FieldName): number {
+  let begin = at;
+  for (const field of fields) {
+    if (field.name === name) break;
+    begin += LENGTH + Math.max(bytes.readInt32BE(begin), 0);
+  }
+  return begin + LENGTH;
+}
+
+/**
+ * Converts 64 bits of microseconds to milliseconds since 1970, the precision of the column. 2 ** 32 is 4,294,967
+ * thousands and 296. A number holds each millisecond that Date can represent, but not each microsecond.
+ */
+function timestampIn(bytes: Buffer, at: number): number {
+  const upper = bytes.readInt32BE(at);
+  return upper * 4_294_967 + Math.round((upper * 296 + bytes.readUInt32BE(at + 4)) / 1000) + EPOCH;
 }

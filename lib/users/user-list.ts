@@ -1,10 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ListRow, Statements } from '../postgres/index.ts';
-import { foldedEmail } from './folded-email.ts';
+import { queryWith } from '../text.ts';
+import { foldedEmail } from './email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
-import { pageColumns, positionOf } from './list-json.ts';
 import { MAX_SKIP, type UserListQuery } from './list-query.ts';
 import { timestampRange } from './rfc3339.ts';
+import { pageColumns, positionOf } from './user-json.ts';
 
 /** The rows of a page of the list, and the query of the next one; undefined at the end. */
 export type UserPage = { readonly rows: readonly ListRow[]; readonly next: string | undefined };
@@ -115,9 +116,5 @@ function nextQuery(query: UserListQuery, last: Position): string {
   const { skip, limit, cursor: _, ...selection } = query;
   const place =
     skip > 0 && skip + limit <= MAX_SKIP ? { skip: skip + limit } : { cursor: cursorAfter(last, selection) };
-  const next = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...selection, limit, ...place })) {
-    if (value !== undefined) next.set(name, String(value));
-  }
-  return String(next);
+  return queryWith({ ...selection, limit, ...place });
 }

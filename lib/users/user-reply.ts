@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
 import type { Outcome } from '../idempotency/carry-out-once.ts';
 import { UUID_PATTERN } from '../text.ts';
-import { usersJson } from './list-json.ts';
 import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
-import { userJson } from './user-json.ts';
+import { userJson, usersJson } from './user-json.ts';
 import type { UserPage } from './user-list.ts';
 
 /** Only the caller may cache a response about users, and must revalidate it before each use. */

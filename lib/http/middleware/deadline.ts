@@ -1,5 +1,5 @@
 import { unavailable } from '../problem.ts';
-import type { Middleware, RequestContext, RequestInStack } from './middleware.ts';
+import type { Check, RequestContext, RequestInStack } from './middleware.ts';
 
 /** Milliseconds before the end of an invocation at which the request is answered in any case. */
 export const DEADLINE_MARGIN_MS = 250;
@@ -16,14 +16,10 @@ export function getTimeUntilDeadline({ getRemainingTimeInMillis }: RequestContex
 }
 
 /** Ends the check when the deadline of the invocation is reached. middy's own limit applies to the handler only. */
-export function endAtDeadline({ before, ...rest }: Middleware): Middleware {
-  if (!before) return rest;
-  return {
-    ...rest,
-    before(request) {
-      const checked = before(request);
-      return checked && raceDeadline(request, checked);
-    },
+export function endAtDeadline(check: Check): Check {
+  return (request) => {
+    const checked = check(request);
+    return checked && raceDeadline(request, checked);
   };
 }
 

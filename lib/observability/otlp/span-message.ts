@@ -1,6 +1,5 @@
-import { type HrTime, SpanStatusCode } from '@opentelemetry/api';
+import { type Attributes, type AttributeValue, type HrTime, SpanStatusCode } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
-import { attributesField } from './attributes.ts';
 import { type Bytes, delimited, number, text, varint } from './protobuf-text.ts';
 
 /** A span that is ready to be written. */
@@ -19,7 +18,7 @@ const [KNOWN, REMOTE] = [0x100, 0x200];
 
 /**
  * One of the service's spans as field 2 of `ScopeSpans`. It has no events, no links and no status message, and only
- * attributes that `attributes.ts` can encode.
+ * attributes that `anyValue` can encode.
  *
  * @see opentelemetry-proto, trace/v1/trace.proto
  */
@@ -70,4 +69,35 @@ function writeTime(buffer: Buffer, at: number, field: number, [seconds, nanoseco
   buffer[at] = (field << 3) | 1;
   buffer.writeUInt32LE(low % 2 ** 32, at + 1);
   return buffer.writeUInt32LE(Math.floor(multiple / 2 ** 23) + Math.floor(low / 2 ** 32), at + 5);
+}
+
+const keys = new Map<string, Bytes>();
+const shared = new WeakMap<Attributes, Bytes>();
+
+/** Attributes as a repeated field of `KeyValue`. Frozen ones are encoded once. */
+export function attributesField(field: number, attributes: Attributes): Bytes {
+  const known = shared.get(attributes);
+  if (known !== undefined) return known;
+  let bytes = '';
+  for (const key in attributes) {
+    bytes += delimited(field, keyOf(key) + delimited(2, anyValue(attributes[key])));
+  }
+  if (Object.isFrozen(attributes)) shared.set(attributes, bytes);
+  return bytes;
+}
+
+/** There are only a few dozen keys. */
+function keyOf(key: string): Bytes {
+  const known = keys.get(key);
+  if (known !== undefined) return known;
+  const bytes = text(1, key);
+  keys.set(key, bytes);
+  return bytes;
+}
+
+/** `AnyValue`: a text, a boolean or a non-negative integer. */
+function anyValue(value: AttributeValue | undefined): Bytes {
+  if (typeof value === 'number') return number(3, value);
+  if (typeof value === 'boolean') return number(2, Number(value));
+  return text(1, String(value));
 }

@@ -2,7 +2,6 @@ import { ChurningSet } from '../../churning-set.ts';
 import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
 import { type Executor, PendingStatement, refusals, type StatementText } from '../wire/executor.ts';
 import type { Row } from '../wire/rows.ts';
-import { atEndOfTurn } from './end-of-turn.ts';
 
 type BatcherOptions = {
   /** Whether the statements write. Then a batch contains each id once, and later batches overtake a late one. */
@@ -18,7 +17,6 @@ type BatcherOptions = {
 /** A read or a write of one row. Each of its values is a list of one. */
 class BatchItem extends PendingStatement {
   readonly id = String(this.lists[0]?.[0]).toLowerCase();
-  isSent = false;
 
   get lists(): readonly (readonly unknown[])[] {
     return this.values as readonly (readonly unknown[])[];
@@ -72,8 +70,7 @@ export class Batcher implements Executor {
     if (this.#isCancelled) return Promise.reject(refusals.cancelledByShutdown());
     if (queue.waiting.size >= this.#options.maxWaiting) return Promise.reject(refusals.queueFull());
     const item = new BatchItem(text, values, deadline);
-    const waitUntil = Math.min(deadline, performance.now() + this.#options.poolTimeLimit);
-    item.expireAt(waitUntil, () => expire(item, queue));
+    item.limitTime(this.#options.poolTimeLimit, () => queue.waiting.delete(item));
     queue.waiting.add(item);
     this.#schedule(queue);
     return item.response;
@@ -105,7 +102,7 @@ export class Batcher implements Executor {
     const { waiting, batches, late, isScheduled } = queue;
     if (isScheduled || waiting.size === 0 || batches > late || batches >= this.#options.maxBatches) return;
     queue.isScheduled = true;
-    atEndOfTurn(() => this.#sendBatch(queue));
+    setImmediate(() => this.#sendBatch(queue));
   }
 
   #sendBatch(queue: ItemQueue): void {
@@ -156,16 +153,6 @@ export class Batcher implements Executor {
     if (batch.length === 1 || !mayBeOneItem) for (const item of batch) item.reject(fault);
     else await Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
   }
-}
-
-/** An item that was sent has until its deadline. */
-function expire(item: BatchItem, { waiting }: ItemQueue): void {
-  if (!item.isSent) {
-    waiting.delete(item);
-    item.reject(refusals.noFreeConnection());
-  } else if (performance.now() < item.deadline)
-    item.expireAt(item.deadline, () => item.reject(refusals.noResponse()));
-  else item.reject(refusals.noResponse());
 }
 
 /** Parts of the items whose deadlines have not passed. */

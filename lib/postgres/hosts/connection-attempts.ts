@@ -5,11 +5,7 @@ const MAX_PER_SECOND = 5;
 const SECOND_MS = 1000;
 const PAUSE_MS = SECOND_MS / MAX_PER_SECOND;
 
-type Queued = {
-  readonly connect: () => Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (fault: unknown) => void;
-};
+type Queued = PromiseWithResolvers<void> & { readonly connect: () => Promise<void> };
 
 /**
  * The attempts to connect to one host. While they succeed, up to five run at the same time. After a failure they run one
@@ -37,10 +33,10 @@ export class ConnectionAttempts {
 
   /** Runs `connect` when an attempt may begin. @throws its failure, or that of the attempt that it waited for */
   make(connect: () => Promise<void>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ connect, resolve, reject });
-      this.#beginNext();
-    });
+    const queued = { connect, ...Promise.withResolvers<void>() };
+    this.#queue.push(queued);
+    this.#beginNext();
+    return queued.promise;
   }
 
   #beginNext(): void {
@@ -68,7 +64,7 @@ export class ConnectionAttempts {
 
   async #attempt({ connect, resolve, reject }: Queued): Promise<void> {
     const begun = performance.now();
-    const sharing = [...this.#queue];
+    const lastQueued = this.#queue.at(-1);
     this.#begun.push(begun);
     this.#inProgress += 1;
     try {
@@ -81,17 +77,11 @@ export class ConnectionAttempts {
       this.#mayFail = true;
       this.#failedAt = performance.now();
       reject(fault);
-      for (const queued of sharing) if (this.#isTaken(queued)) queued.reject(fault);
+      const sharing = this.#queue.indexOf(lastQueued as Queued) + 1;
+      for (const queued of this.#queue.splice(0, sharing)) queued.reject(fault);
     } finally {
       this.#inProgress -= 1;
       this.#beginNext();
     }
-  }
-
-  /** Takes an attempt out of the queue, if it still waits. */
-  #isTaken(queued: Queued): boolean {
-    const at = this.#queue.indexOf(queued);
-    if (at >= 0) this.#queue.splice(at, 1);
-    return at >= 0;
   }
 }

@@ -25,7 +25,7 @@ export const SESSION: SessionParameters = {
 /** What every connection has in common, here to the first host. */
 export function clientConfig(postgres: Settings['postgres'], session = SESSION): ClientConfig {
   const { user, database, sslMode } = postgres;
-  const { hasSessionOptions, isolation } = engineProfile(postgres);
+  const { hasSessionOptions } = engineProfile(postgres);
   const [{ host, port }] = postgres.servers;
   return {
     host,
@@ -42,7 +42,7 @@ export function clientConfig(postgres: Settings['postgres'], session = SESSION):
     // Nothing rests on what a stricter isolation would give, so none is taken over from the role or the database: it
     // costs conflicts.
     ...(hasSessionOptions && {
-      options: formatOptions({ ...(isolation && { default_transaction_isolation: isolation }), ...session }),
+      options: formatOptions({ default_transaction_isolation: 'read committed', ...session }),
     }),
   };
 }

@@ -62,18 +62,6 @@ export class Hosts {
     return this.#attemptsAt(this.#inUse).isFailing;
   }
 
-  /** The class of the sessions at the host in use, for a pool. */
-  get Session(): new (
-    config: ClientConfig,
-  ) => Session {
-    const hosts = this;
-    return class extends HostSession {
-      constructor(config: ClientConfig) {
-        super(config, hosts.#postgres, hosts);
-      }
-    };
-  }
-
   /** The host to use now. @throws why none can be used */
   async find(): Promise<Host> {
     return (await this.#findHost()).host;
@@ -95,9 +83,9 @@ export class Hosts {
    *
    * @throws {HostChanged} if another host came into use meanwhile; otherwise the reason why it cannot be opened
    */
-  async open(session: HostSession): Promise<void> {
+  async openSession(config: ClientConfig): Promise<Session> {
     const found = await this.#findHost();
-    session.use(found.host);
+    const session = new HostSession(config, this.#postgres, found.host);
     await this.#attemptsAt(found.host).make(() => session.openInTime());
     session.once('end', () => this.#onEnd(session));
     session.on('error', () => this.#onError(session));
@@ -105,7 +93,7 @@ export class Hosts {
     this.#sessions.add(session);
     if (!found.acceptsWrites) this.#searchSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
-    if (!isOfStandby && this.#inUse === found.host) return;
+    if (!isOfStandby && this.#inUse === found.host) return session;
     // Another session is asked next, because this one knows better.
     this.#asking.delete(found.host);
     this.#onError(session);
@@ -226,13 +214,13 @@ export class Hosts {
     if (this.#sessions.size === 0) this.#forget(session.at);
   }
 
-  #forget(host: Host | undefined): void {
+  #forget(host: Host): void {
     if (!this.#isOnly && this.#found?.host === host) this.#found = undefined;
   }
 
   /** The next session shows whether the host is still there. */
   #onError({ at, isLeaving }: HostSession): void {
-    if (isLeaving || !at) return;
+    if (isLeaving) return;
     this.#attemptsAt(at).doubt();
     this.#forget(at);
   }
@@ -251,29 +239,17 @@ export class HostChanged extends Error {
   override readonly message = 'another host accepts writes';
 }
 
-/** A session of a pool, at the host in use. */
+/** A session of an executor, at the host that was in use when it was opened. */
 class HostSession extends Session {
-  readonly #hosts: Hosts;
-  /** Its host. */
-  at: Host | undefined;
+  readonly at: Host;
   isLeaving = false;
 
-  constructor(config: ClientConfig, postgres: Postgres, hosts: Hosts) {
-    super(config, postgres);
-    this.#hosts = hosts;
+  constructor(config: ClientConfig, postgres: Postgres, at: Host) {
+    super({ ...config, ...at }, postgres);
+    this.at = at;
   }
 
-  override async connect(): Promise<this> {
-    await this.#hosts.open(this);
-    return this;
-  }
-
-  use(host: Host): void {
-    Object.assign(this, host);
-    this.at = host;
-  }
-
-  /** The pool takes an error for the end of an idle connection; one in use ends after its statements. */
+  /** The executor takes an error for the end of an idle session. One in use ends after its statements. */
   leave(): void {
     if (this.isLeaving) return;
     this.isLeaving = true;

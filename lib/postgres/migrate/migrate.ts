@@ -1,14 +1,44 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
-import type { EngineProfile } from '../engine-profile.ts';
+import { type EngineProfile, engineProfile } from '../engine-profile.ts';
 import { isMissingTable, isSchemaConflict } from '../faults.ts';
-import { MigrationConnection, type SendSql } from './migration-connection.ts';
+import { clientConfig } from '../hosts/connection-config.ts';
+import { DeadConnectionWatch } from '../hosts/dead-connections.ts';
+import { Hosts } from '../hosts/hosts.ts';
+import { Session } from '../hosts/session.ts';
+import { compile } from '../prepared-statement.ts';
 
 const POLL_MS = 250;
+const CONNECT_TIME_LIMIT_MS = 2000;
 
 /** For how long a statement that conflicts with those of other sessions is sent again. */
 const MAX_RETRY_MS = 10_000;
+
+/** All users of a table queue behind a change of it that waits for the table's lock. */
+const LOCK_TIMEOUT_MS = 900;
+
+/**
+ * Any number except that of kysely's migrator, which version 1.0.0 uses. Its waiting statement holds a snapshot, and
+ * `create index concurrently` waits for snapshots.
+ */
+const LOCK = '6083215794301857261';
+
+/**
+ * A statement has no time limit. If the client disappears, PostgreSQL ends the session and releases the lock: an idle
+ * one after five seconds, a busy one when TCP gets no acknowledgement.
+ */
+const SESSION = {
+  statement_timeout: '0',
+  idle_session_timeout: '5000',
+  client_connection_check_interval: '500',
+  tcp_keepalives_idle: '3',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '2',
+};
+
+/** Sends one statement, and resolves with its rows. */
+export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
 
 /**
  * One statement or a few, outside of a transaction. Each changes nothing that exists already, because it may be sent
@@ -19,9 +49,9 @@ export type Migration = (send: SendSql, engine: EngineProfile) => Promise<void>;
 type Migrations = Readonly<Record<string, Migration>>;
 
 /**
- * Runs the migrations that have not run yet, in their order, until `signal`. One of several instances runs them. The
- * others ask again and again, so that none of them waits within a statement. Recorded migrations that are not in the
- * list belong to a later version, and are ignored.
+ * Runs the migrations that have not run yet, in their order, until `signal`, at the host that accepts writes. One of
+ * several instances runs them. The others ask again and again, so that none of them waits within a statement. Recorded
+ * migrations that are not in the list belong to a later version, and are ignored.
  *
  * @throws the fault that ended the run; the next run continues there
  */
@@ -30,26 +60,56 @@ export async function migrate(
   known: Migrations,
   signal?: AbortSignal,
 ): Promise<void> {
-  const connection = await MigrationConnection.open(postgres, signal);
+  const engine = engineProfile(postgres);
+  const found = { ...postgres, servers: [await new Hosts(postgres).find()] as const };
+  signal?.throwIfAborted();
+  const session = new Session(clientConfig(found, SESSION), found);
+  const end = () => session.abandon();
+  signal?.addEventListener('abort', end, { once: true });
   try {
-    while ((await findPending(connection.send, known)).length > 0) {
-      if (await connection.lock()) await runPending(connection, known);
+    await session.openInTime(CONNECT_TIME_LIMIT_MS);
+    new DeadConnectionWatch(found).add(session);
+    const send = sendOver(session, engine);
+    while ((await findPending(send, known)).length > 0) {
+      if (await hasLock(send, engine)) await runPending(send, engine, known);
       else await sleep(POLL_MS);
     }
   } finally {
-    connection.close();
+    signal?.removeEventListener('abort', end);
+    session.abandon();
   }
 }
 
+function sendOver(session: Session, { hasTransactionalDdl }: EngineProfile): SendSql {
+  return async (statement) => {
+    const { sql: written, parameters } = compile(statement);
+    // `concurrently` is not allowed in a transaction, and no statement queues behind it.
+    const isAlone = parameters.length > 0 || !hasTransactionalDdl || / concurrently /.test(written);
+    // Both statements in one text are one transaction, so no setting remains on a pooler's session.
+    const text = isAlone ? written : `set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${written}`;
+    // Several statements in one text have several results.
+    const results = [await session.query({ text, values: [...parameters] })].flat();
+    return results.at(-1)?.rows ?? [];
+  };
+}
+
+/** Whether this run is the one that migrates, until its session ends. */
+async function hasLock(send: SendSql, { hasAdvisoryLocks }: EngineProfile): Promise<boolean> {
+  // Several instances then migrate at the same time. Each finds the result of another one, or tries again.
+  if (!hasAdvisoryLocks) return true;
+  const [row] = await send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);
+  return row?.is_ours === true;
+}
+
 /** The record has the form of kysely's migrator, which version 1.0.0 uses. */
-async function runPending({ send, profile }: MigrationConnection, known: Migrations): Promise<void> {
+async function runPending(send: SendSql, engine: EngineProfile, known: Migrations): Promise<void> {
   await retryOnConflict(() =>
     send(sql`create table if not exists kysely_migration (
       name varchar(255) primary key, timestamp varchar(255) not null
     )`),
   );
   for (const [name, migration] of await findPending(send, known)) {
-    await retryOnConflict(() => migration(send, profile));
+    await retryOnConflict(() => migration(send, engine));
     const timestamp = new Date().toISOString();
     await send(
       sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,

@@ -31,6 +31,8 @@ export class PendingStatement {
   values: readonly unknown[];
   /** A time of `performance.now()`. */
   readonly deadline: number;
+  /** Whether it was sent, so that only its deadline ends it. */
+  isSent = false;
   readonly #response = Promise.withResolvers<readonly Row[]>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -44,10 +46,13 @@ export class PendingStatement {
     return this.#response.promise;
   }
 
-  /** Calls `onExpiry` at this time, and not before, unless the statement is settled. Replaces an earlier time. */
-  expireAt(time: number, onExpiry: () => void): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(onExpiry, Math.ceil(time - performance.now()) + 1);
+  /**
+   * Rejects the statement at its deadline, or after so many milliseconds if it was not sent by then. `onExpiry` is called
+   * before.
+   */
+  limitTime(poolTimeLimit: number, onExpiry: () => void): void {
+    const waitUntil = Math.min(this.deadline, performance.now() + poolTimeLimit);
+    this.#expireAt(this.isSent ? this.deadline : waitUntil, onExpiry);
   }
 
   resolve(rows: readonly Row[]): void {
@@ -58,6 +63,22 @@ export class PendingStatement {
   reject(fault: unknown): void {
     clearTimeout(this.#timer);
     this.#response.reject(fault);
+  }
+
+  /** One timer per statement, which is set again only when it has fired. */
+  #expireAt(time: number, onExpiry: () => void): void {
+    this.#timer = setTimeout(() => this.#expire(onExpiry), Math.ceil(time - performance.now()) + 1);
+  }
+
+  #expire(onExpiry: () => void): void {
+    const isLate = performance.now() >= this.deadline;
+    if (this.isSent && !isLate) {
+      this.#expireAt(this.deadline, onExpiry);
+      return;
+    }
+    onExpiry();
+    if (this.isSent) this.reject(refusals.noResponse());
+    else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeConnection());
   }
 }
 

@@ -1,9 +1,8 @@
 import { createSemaphore } from '../../semaphore.ts';
 import { isLockTimeout } from '../faults.ts';
-import { LOCK_GRACE_MS } from '../lock-timeout.ts';
 import { type Executor, refusals, type StatementText } from './executor.ts';
 import type { Row } from './rows.ts';
-import type { SessionExecutor } from './session-executor.ts';
+import { LOCK_GRACE_MS, type SessionExecutor } from './session-executor.ts';
 
 type LockWaiterOptions = {
   /** Maximum number of statements that wait for a lock at the same time. */

@@ -1,6 +1,5 @@
 import { prepareValue } from 'pg/lib/utils.js';
 import { serialize } from 'pg-protocol';
-import { atEndOfTurn } from '../batching/end-of-turn.ts';
 import { breaksConnection, isFromPostgres, isStalePlan, NotSent } from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
 import type { StatementText } from './executor.ts';
@@ -78,7 +77,7 @@ export class Pipeline {
     this.#sent.push({ statement, prepared, rows: [] });
     this.#awaitResponse();
     this.#unwritten += 1;
-    if (this.#unwritten === 1) atEndOfTurn(() => this.#write());
+    if (this.#unwritten === 1) setImmediate(() => this.#write());
   }
 
   /** Closes the connection at once: all statements without a response fail. */

@@ -3,7 +3,6 @@ import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
 import { HostChanged, type Hosts } from '../hosts/hosts.ts';
 import type { Session } from '../hosts/session.ts';
-import { computeLockTimeout, fillLockTimeout } from '../lock-timeout.ts';
 import { type Executor, PendingStatement, refusals, type StatementText } from './executor.ts';
 import { Pipeline } from './pipeline.ts';
 import type { Row } from './rows.ts';
@@ -28,6 +27,7 @@ type SessionExecutorOptions = {
 /** A statement, and the session to which it was sent. */
 class QueuedStatement extends PendingStatement {
   readonly queuedAt = performance.now();
+  /** Maximum time of its wait for a lock, in milliseconds. */
   maxLockWait: number | undefined;
   sentTo: Pipeline | undefined;
 }
@@ -43,6 +43,15 @@ const MAX_AGE_MS = 1_800_000;
 
 /** Interval at which idle and old sessions are closed. */
 const UPKEEP_MS = 250;
+
+/**
+ * As the value of a parameter: for how long the statement may wait for a lock, in milliseconds as text. It is known
+ * only once the statement has its connection.
+ */
+export const LOCK_TIMEOUT_PARAMETER = Symbol('time left');
+
+/** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
+export const LOCK_GRACE_MS = 200;
 
 const SET_LOCK_TIMEOUT = { sql: "select set_config('lock_timeout', $1, false)", name: 'set lock_timeout' };
 const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeout' };
@@ -81,7 +90,12 @@ export class SessionExecutor implements Executor {
     if (this.#queue.size >= this.#options.maxWaiting) return Promise.reject(refusals.queueFull());
     const statement = new QueuedStatement(text, values, deadline);
     statement.maxLockWait = maxLockWait;
-    this.#accept(statement);
+    if (this.#queue.size === 0) this.#trySend(statement);
+    statement.limitTime(this.#options.poolTimeLimit, () => this.#onExpiry(statement));
+    if (!statement.isSent) {
+      this.#queue.add(statement);
+      this.#sendQueued();
+    }
     return statement.response;
   }
 
@@ -112,44 +126,22 @@ export class SessionExecutor implements Executor {
     return this.#closed.promise;
   }
 
-  #accept(statement: QueuedStatement): void {
-    const isSent = this.#queue.size === 0 && this.#isSent(statement);
-    const waitUntil = Math.min(statement.deadline, performance.now() + this.#options.poolTimeLimit);
-    statement.expireAt(isSent ? statement.deadline : waitUntil, () => this.#expire(statement));
-    if (isSent) return;
-    this.#queue.add(statement);
-    this.#sendQueued();
-  }
-
   #sendQueued(): void {
     for (const statement of this.#queue) {
-      if (!this.#isSent(statement)) return;
+      this.#trySend(statement);
+      if (!statement.isSent) return;
       this.#queue.delete(statement);
     }
   }
 
-  #isSent(statement: QueuedStatement): boolean {
+  #trySend(statement: QueuedStatement): void {
     const pipeline = this.#findLeastBusy();
     if (!pipeline || pipeline.length > 0) this.#openAnother();
-    if (!pipeline || pipeline.length >= this.#options.depth) return false;
+    if (!pipeline || pipeline.length >= this.#options.depth) return;
+    statement.isSent = true;
     statement.sentTo = pipeline;
-    if (this.#options.depth === 1) this.#sendAlone(statement, pipeline);
+    if (this.#options.depth === 1) sendAlone(statement, pipeline);
     else pipeline.send(statement);
-    return true;
-  }
-
-  #sendAlone(statement: QueuedStatement, pipeline: Pipeline): void {
-    const left = Math.max(statement.deadline - performance.now(), 1);
-    const { maxLockWait } = statement;
-    statement.values = fillLockTimeout(statement.values, left);
-    if (maxLockWait === undefined) {
-      pipeline.send(statement);
-      return;
-    }
-    const lockTimeout = String(Math.min(maxLockWait, computeLockTimeout(left)));
-    changeSession(pipeline, SET_LOCK_TIMEOUT, [lockTimeout]);
-    pipeline.send(statement);
-    changeSession(pipeline, RESET_LOCK_TIMEOUT, []);
   }
 
   #findLeastBusy(): Pipeline | undefined {
@@ -175,10 +167,10 @@ export class SessionExecutor implements Executor {
 
   async #open(): Promise<void> {
     const { hosts, watch, areNamed } = this.#options;
-    const session = new hosts.Session(this.#config);
     const begun = performance.now();
+    let session: Session;
     try {
-      await session.connect();
+      session = await hosts.openSession(this.#config);
     } catch (fault) {
       this.#opening -= 1;
       return this.#onRefusal(fault, begun);
@@ -209,19 +201,12 @@ export class SessionExecutor implements Executor {
     if (this.#queue.size > 0) this.#sendQueued();
   }
 
-  #expire(statement: QueuedStatement): void {
-    const { sentTo, deadline } = statement;
-    const isLate = performance.now() >= deadline;
-    if (sentTo && !isLate) statement.expireAt(deadline, () => this.#expire(statement));
-    else if (sentTo) {
-      // A session of one statement would return the late response to the next statement.
-      const isSilent = Date.now() - sentTo.usedAt > this.#options.maxSilence;
-      if (this.#options.depth === 1 || isSilent) sentTo.abandon();
-      statement.reject(refusals.noResponse());
-    } else {
-      this.#queue.delete(statement);
-      statement.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeConnection());
-    }
+  #onExpiry(statement: QueuedStatement): void {
+    const { sentTo } = statement;
+    this.#queue.delete(statement);
+    const isSilent = sentTo && Date.now() - sentTo.usedAt > this.#options.maxSilence;
+    // A session of one statement would return the late response to the next statement.
+    if (isSilent || this.#options.depth === 1) sentTo?.abandon();
   }
 
   #drop(pipeline: Pipeline): void {
@@ -243,6 +228,18 @@ export class SessionExecutor implements Executor {
       if (pipeline.length === 0 && isUnused) this.#drop(pipeline);
     }
   }
+}
+
+/** With the session to itself, the statement may limit its waits for locks, so that none lasts until the deadline. */
+function sendAlone(statement: QueuedStatement, pipeline: Pipeline): void {
+  const { deadline, values, maxLockWait } = statement;
+  const left = deadline - performance.now() - LOCK_GRACE_MS;
+  const lockTimeout = String(Math.max(Math.floor(Math.min(left, maxLockWait ?? left)), 1));
+  if (values.includes(LOCK_TIMEOUT_PARAMETER))
+    statement.values = values.map((value) => (value === LOCK_TIMEOUT_PARAMETER ? lockTimeout : value));
+  if (maxLockWait !== undefined) changeSession(pipeline, SET_LOCK_TIMEOUT, [lockTimeout]);
+  pipeline.send(statement);
+  if (maxLockWait !== undefined) changeSession(pipeline, RESET_LOCK_TIMEOUT, []);
 }
 
 /** Changes the session in the write of the statement beside it. If that fails, the session is not used again. */

@@ -4,17 +4,15 @@ import { JSON_TYPE, type Reply } from '../../http/reply.ts';
 import { valuesNotAllowed } from '../../http/value-faults.ts';
 import type { Outcome } from '../../idempotency/carry-out-once.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
-import { itemsTaken, type UniqueName } from '../refusals.ts';
-import type { ReplayedUser } from '../replayed-users.ts';
-import { UserRead } from '../user.ts';
+import { type CreatedItem, isUser } from '../keyed-creates.ts';
+import { itemsTaken, UNIQUE_NAMES } from '../refusals.ts';
+import { type User, UserRead } from '../user.ts';
 import { userJson } from '../user-json.ts';
 import { personal, replayed } from '../user-reply.ts';
-import type { TakenResult } from './batch-conflicts.ts';
-import type { BatchItem } from './batch-item.ts';
-import { faultsOfItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts';
+import { type BatchItem, faultsOfItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts';
 
 /** A batch that was carried out, and the result of each item. */
-export type CreatedBatch = Outcome<readonly ReplayedUser[]> & {
+export type CreatedBatch = Outcome<readonly CreatedItem[]> & {
   readonly batch: UserBatch;
   /** The path of the request. */
   readonly instance: string;
@@ -53,28 +51,26 @@ export const createdBatchReply: Reply<CreatedBatch> = {
 };
 
 function usersOf({ created }: CreatedBatch): string {
-  return `[${created.flatMap((user) => (typeof user === 'string' ? [] : [userJson(user)])).join()}]`;
+  return `[${created.filter(isUser).map(userJson).join()}]`;
 }
 
 function resultsOf({ created, batch, instance }: CreatedBatch): string {
-  const results = created.map((user, index) => {
-    if (typeof user !== 'string') return `{"status":201,"user":${userJson(user)}}`;
-    const problem = user === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index, user);
+  const results = created.map((item, index) => {
+    if (isUser(item)) return `{"status":201,"user":${userJson(item)}}`;
+    const problem = item === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index, item);
     return JSON.stringify({ status: problem.status, problem: problemDocument(problem, instance) });
   });
   return `[${results.join()}]`;
 }
 
-function refusalOf(item: BatchItem | undefined, index: number, result: 'refused' | TakenResult): Problem {
+function refusalOf(
+  item: BatchItem | undefined,
+  index: number,
+  result: Exclude<CreatedItem, User | 'gone'>,
+): Problem {
   if (item?.faults) return valuesNotAllowed(faultsOfItem(index, item.faults));
   // What was taken is not stored with a key, so a replay names all values that may have been.
-  const unknown = item?.user?.external_id == null ? 'email_taken' : 'both_taken';
-  const names = TAKEN[result === 'refused' ? unknown : result];
+  const mayBeTaken = UNIQUE_NAMES.filter((name) => item?.user[name] !== null);
+  const names = result === 'refused' ? mayBeTaken : result.taken;
   return itemsTaken(names.map((name) => ({ index, name })));
 }
-
-const TAKEN: Readonly<Record<TakenResult, readonly UniqueName[]>> = {
-  email_taken: ['email'],
-  external_id_taken: ['external_id'],
-  both_taken: ['email', 'external_id'],
-};

@@ -1,22 +1,18 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Author, recorded } from '../../changes/recording.ts';
-import { claimed } from '../../idempotency/claim.ts';
 import type { Fingerprint } from '../../idempotency/fingerprint.ts';
-import type { Run } from '../../postgres/index.ts';
-import type { CreatedName } from '../fields.ts';
-import { foldedEmail } from '../folded-email.ts';
-import { insertedNames, insertedValues, insertUsers } from '../insert-users.ts';
+import { claimed } from '../../idempotency/key-table.ts';
+import type { Statements } from '../../postgres/index.ts';
+import { foldedEmail } from '../email.ts';
+import { type CreatedName, createdFields } from '../fields.ts';
 import type { UserCreate } from '../user.ts';
-import type { WriteContext } from '../write-context.ts';
-import { type WrittenRow, writeReturning } from '../write-returning.ts';
+import { newUserId } from '../user-id.ts';
+import { insertedNames, insertedValues, insertUsers, type UserRow, writeReturning } from '../user-row.ts';
 
 /** The items of a batch, one list per member. An item with refused values has no email. */
 export type Items = { readonly id: readonly string[] } & {
   readonly [Name in CreatedName]: readonly (UserCreate[Name] | null)[];
 };
-
-/** Stores items by one statement. */
-export type InsertItems = Run<Items & Author & Partial<Fingerprint>, WrittenRow>;
 
 type Given = Items & Author & Fingerprint;
 /** The source of the rows, and the ids that will be stored, one entry per item. */
@@ -26,16 +22,14 @@ type Source = {
   readonly ids: RawBuilder<unknown>;
 };
 
-/** How the items that are stored are found. Without external ids, fewer steps find those of a partial batch. */
-export type Selection = 'all' | 'free_emails' | 'free_values';
-
-const SOURCES: Readonly<Record<Selection, (given: Given) => Source>> = {
-  all: (given) => ({
+/** The items that are stored. Without external ids, fewer steps find those of a partial batch. */
+const SOURCES = {
+  all: (given: Given): Source => ({
     before: [itemsOf(given)],
     rows: sql`item`,
     ids: sql`${given.id}::uuid[]`,
   }),
-  free_emails: (given) =>
+  free_emails: (given: Given) =>
     freeItems(
       given,
       // If two items have one address, the first one wins.
@@ -43,7 +37,7 @@ const SOURCES: Readonly<Record<Selection, (given: Given) => Source>> = {
         where email is not null and not exists (select from users where lower(upper(users.email)) = item.folded)
         order by folded, position`,
     ),
-  free_values: (given) =>
+  free_values: (given: Given) =>
     freeItems(
       given,
       // Items are decided in their order. An item conflicts with a later one only if it is stored.
@@ -68,6 +62,8 @@ const SOURCES: Readonly<Record<Selection, (given: Given) => Source>> = {
     ),
 };
 
+type Selection = keyof typeof SOURCES;
+
 /** The free items are known before the first one is stored. */
 function freeItems(given: Given, select: RawBuilder<unknown>): Source {
   return {
@@ -77,30 +73,44 @@ function freeItems(given: Given, select: RawBuilder<unknown>): Source {
   };
 }
 
-/** The statement that stores these items. The order of the addresses prevents two batches from waiting for each other. */
-export function insertingItems(
-  { statements }: WriteContext,
-  selection: Selection,
-  { isKeyed }: { readonly isKeyed: boolean },
-): InsertItems {
-  const insert = statements.single<Given, WrittenRow>('INSERT users', (given) => {
-    const { before, rows, ids } = SOURCES[selection](given);
-    const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
-    return writeReturning(insertUsers('source', sql`${source} order by source.folded`), {
-      before: isKeyed ? [...before, claimed(given, ids, statements)] : before,
-      record: recorded('created', given),
-      isKeyed,
+/**
+ * Stores items by one statement. The order of the addresses prevents two batches from waiting for each other. With a
+ * fingerprint, no row means that the key is known.
+ */
+export function insertingItems(statements: Statements) {
+  const prepare = (selection: Selection, isKeyed: boolean) =>
+    statements.single<Given, UserRow | { readonly id: null }>('INSERT users', (given) => {
+      const { before, rows, ids } = SOURCES[selection](given);
+      const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
+      return writeReturning(insertUsers('source', sql`${source} order by source.folded`), {
+        before: isKeyed ? [...before, claimed(given, ids, statements)] : before,
+        record: recorded('created', given),
+        isKeyed,
+      });
     });
-  }) as InsertItems;
-  return (given) => insert(withoutNullLists(given));
+  const prepareAll = (isKeyed: boolean) => ({
+    all: prepare('all', isKeyed),
+    free_emails: prepare('free_emails', isKeyed),
+    free_values: prepare('free_values', isKeyed),
+  });
+  const [plain, keyed] = [prepareAll(false), prepareAll(true)];
+
+  return (selection: Selection, given: Items & Author & Partial<Fingerprint>) =>
+    (given.key ? keyed : plain)[selection](withoutNullLists(given) as Given);
+}
+
+/** The items of these users, with new ids. The ids grow, and therefore order the users of a batch. */
+export function itemsIn(users: readonly (UserCreate | undefined)[]): Items {
+  const lists = createdFields.map(({ name }) => [name, users.map((user) => user?.[name] ?? null)]);
+  return { id: users.map(() => newUserId()), ...Object.fromEntries(lists) };
 }
 
 /** Null for a list that has no value, to send less: `unnest` fills up the columns of short lists with null. */
-function withoutNullLists<Values extends object>(given: Values): Values {
+function withoutNullLists(given: object): object {
   const isEmpty = (value: unknown) => Array.isArray(value) && value.every((one) => one === null);
   return Object.fromEntries(
     Object.entries(given).map(([name, value]) => [name, isEmpty(value) ? null : value]),
-  ) as Values;
+  );
 }
 
 function itemsOf(given: Items): RawBuilder<unknown> {

@@ -1,10 +1,18 @@
 import * as z from 'zod';
 import type { ValueFault } from '../../http/problem.ts';
 import { detailOf, pointerTo } from '../../http/value-faults.ts';
-import { keyedValues } from '../keyed-values.ts';
+import { keyedValues } from '../keyed-creates.ts';
+import { repeatedIn, UNIQUE_NAMES, type UniqueName } from '../refusals.ts';
 import { UserCreate } from '../user.ts';
-import { refuseItemsOfAtomic } from './atomic-items.ts';
-import type { BatchItem, ItemFault } from './batch-item.ts';
+
+/** An item of a batch, checked by itself: the user to create, or the faults of its values. */
+export type BatchItem = { readonly sent: unknown } & (
+  | { readonly user: UserCreate; readonly faults?: never }
+  | { readonly user?: never; readonly faults: readonly ItemFault[] }
+);
+
+/** A fault of an item: its place in the item, and the rule. */
+export type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
 
 /** Maximum number of items in a batch. */
 export const MAX_BATCH_SIZE = 100;
@@ -43,6 +51,50 @@ export function faultsOfItem(index: number, faults: readonly ItemFault[]): reado
 }
 
 /** The values that identify a batch under a key: the mode, and the values of each item, of a refused one as sent. */
-export function valuesOf({ items, mode }: UserBatch): readonly unknown[] {
+export function keyedValuesOf({ items, mode }: UserBatch): readonly unknown[] {
   return [mode, ...items.map(({ user, sent }) => keyedValues(user ?? sent))];
+}
+
+/**
+ * Names all faults of the items of an atomic batch, unless the batch itself is faulty. If values are refused, an
+ * unknown mode included, it also names repeated addresses and external ids. Otherwise PostgreSQL
+ * decides about addresses (`taken-values.ts`).
+ */
+function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
+  const { items, mode } = (batch ?? {}) as { items?: BatchItem[]; mode?: unknown };
+  const isRefused = (member: string) =>
+    context.issues.some(({ path }) => path?.length === 1 && path[0] === member);
+  if (mode === 'partial' || isRefused('items') || !Array.isArray(items)) return;
+  if (!isRefused('mode') && !items.some(({ faults }) => faults)) return;
+  const earlier = { email: new Set<string>(), external_id: new Set<string>() };
+  for (const [index, item] of items.entries()) {
+    const repeated = UNIQUE_NAMES.filter((name) => isRepeated(item, name, earlier[name]));
+    for (const { path, message } of inOrder(item, repeated))
+      context.addIssue({ code: 'custom', path: ['items', index, ...path], message });
+  }
+}
+
+/** Whether the item repeats an earlier value, as sent. A fault that is already named is not named again. */
+function isRepeated({ sent, faults = [] }: BatchItem, name: UniqueName, earlier: Set<string>): boolean {
+  const value = (Object(sent) as Partial<Record<UniqueName, unknown>>)[name];
+  if (typeof value !== 'string') return false;
+  const folded = name === 'email' ? asciiFold(value) : value;
+  const isKnown = earlier.has(folded);
+  earlier.add(folded);
+  return isKnown && !faults.some(({ path }) => path[0] === name);
+}
+
+/** The faults of an item. Those of its external id are last. */
+function inOrder({ faults = [] }: BatchItem, repeated: readonly UniqueName[]): readonly ItemFault[] {
+  const all = [...faults, ...repeated.map((name) => ({ path: [name], message: repeatedIn(name) }))];
+  const rank = ({ path }: ItemFault) => Number(path[0] === 'external_id');
+  return all.toSorted((one, other) => rank(one) - rank(other));
+}
+
+/**
+ * An address with its ASCII letters in lower case. Two addresses that are equal in this form are equal for PostgreSQL,
+ * too.
+ */
+function asciiFold(email: string): string {
+  return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

@@ -1,6 +1,16 @@
 import { BlockList, isIP } from 'node:net';
 import type { Settings } from '../settings/settings.ts';
-import type { EventLog } from './event-log.ts';
+import { createEventLog, type EventLog } from './event-log.ts';
+import type { WriteLine } from './line-writer.ts';
+
+/** Starts the event log and, if telemetry is on, the SDK. Otherwise nothing of the SDK is loaded. */
+export async function startReporting(settings: Settings, write: WriteLine) {
+  const sdk = settings.otel.enabled ? await import('./telemetry.ts') : undefined;
+  const telemetry = sdk?.startTelemetry(settings, write);
+  const log = createEventLog(settings, write, telemetry?.activeSpan);
+  warnAboutSettings(settings, log);
+  return { log, telemetry };
+}
 
 /** Loopback addresses; the list finds IPv4-mapped ones by itself. */
 const LOOPBACK = new BlockList();

@@ -1,0 +1,137 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Attributes, Meter } from '@opentelemetry/api';
+import { askingForUnnumbered } from '../lib/changes/numbering.ts';
+import type { LineWriter } from '../lib/observability/line-writer.ts';
+import { METRICS, type MetricOf } from '../lib/observability/metric-list.ts';
+import { type RequestHead, requestAttributes } from '../lib/observability/request-attributes.ts';
+import type { Service } from '../lib/service.ts';
+import type { Admissions } from './admission/index.ts';
+import type { RequestsInFlight } from './requests-in-flight.ts';
+import type { Shutdown } from './shutdown.ts';
+
+/** The parts of an instance that its metrics are read from. */
+type ObservedParts = {
+  readonly service: Service;
+  readonly inFlight: Pick<RequestsInFlight, 'requests'>;
+  readonly admissions: Pick<Admissions, 'refusals'>;
+  readonly shutdown: Pick<Shutdown, 'drainAge'>;
+  readonly lines: Pick<LineWriter, 'countDropped'>;
+};
+
+/** A value of a metric at this moment, with its attributes. */
+type Observation = readonly [value: number, attributes?: Attributes];
+
+/** How a metric is created that is read at each export. A histogram is recorded at each request instead. */
+const CREATE = {
+  gauge: 'createObservableGauge',
+  counter: 'createObservableCounter',
+  'up-down counter': 'createObservableUpDownCounter',
+} as const;
+
+/** All connections to PostgreSQL count as one pool: SVC_POSTGRES_POOL_SIZE limits them together. */
+const POOL = { 'db.client.connection.pool.name': 'postgresql' };
+
+type ObservedMetric = MetricOf<keyof typeof CREATE>;
+
+/** One statement reads both. */
+type UnnumberedMetric = 'changes.unnumbered' | 'changes.unnumbered.age';
+
+const NANOSECONDS = 1e9;
+
+/** Registers all metrics of an instance except the durations of requests. They are read at each export. */
+export function observe(
+  meter: Meter,
+  { service, inFlight, admissions, shutdown, lines }: ObservedParts,
+): void {
+  const { database, tokenVerifier, keySet, changes, idempotency } = service;
+  const countRequests = createRequestCounts();
+  const eventLoop = monitorEventLoopDelay({ resolution: 10 });
+  eventLoop.enable();
+
+  const readings: Readonly<Record<Exclude<ObservedMetric, UnnumberedMetric>, () => Iterable<Observation>>> = {
+    'http.server.active_requests': () => countRequests(inFlight.requests()),
+    'db.client.connection.pending_requests': () => [[database.connections().waitedFor, POOL]],
+    'db.client.connection.count': () =>
+      (['idle', 'used'] as const).map((state) => [
+        database.connections()[state],
+        { ...POOL, 'db.client.connection.state': state },
+      ]),
+    'statements.retried': () => listCounts('reason', database.statements.retried),
+    'process.memory.usage': () => [[process.memoryUsage.rss()]],
+    'nodejs.eventloop.delay.p99': () => {
+      const delay = eventLoop.percentile(99) / NANOSECONDS;
+      eventLoop.reset();
+      return [[delay]];
+    },
+    'token_cache.lookups': () => {
+      const { hits: hit, misses: miss } = tokenVerifier.counts;
+      return listCounts('outcome', { hit, miss });
+    },
+    'jwks.refreshes': () => listCounts('outcome', keySet.refreshes),
+    'jwks.age': () => [[keySet.age]],
+    'idempotency.replays': () => [[idempotency.replays]],
+    'requests.refused': () =>
+      Object.entries(admissions.refusals).flatMap(([caller, counts]) =>
+        listCounts('reason', counts, { caller }),
+      ),
+    'drain.age': () => [[shutdown.drainAge]],
+    'log.lines.dropped': () => [[lines.countDropped()]],
+    'changes.waiting': () => [[changes.waiting]],
+  };
+  for (const [name, read] of Object.entries(readings)) {
+    create(meter, name as ObservedMetric).addCallback((result) => {
+      for (const [value, attributes] of read()) result.observe(value, attributes);
+    });
+  }
+
+  const askForUnnumbered = askingForUnnumbered(database.statements);
+  const [count, age] = [create(meter, 'changes.unnumbered'), create(meter, 'changes.unnumbered.age')];
+  meter.addBatchObservableCallback(
+    async (result) => {
+      // Read only while a connection is idle, so that no other statement waits for it.
+      const { idle, used } = database.connections();
+      if (idle === 0 && used > 0) return;
+      // If PostgreSQL cannot be asked, these metrics are not reported.
+      const unnumbered = await askForUnnumbered().catch(() => undefined);
+      if (!unnumbered) return;
+      result.observe(count, unnumbered.count);
+      result.observe(age, unnumbered.age);
+    },
+    [count, age],
+  );
+}
+
+function create(meter: Meter, name: ObservedMetric) {
+  const { kind, unit, meaning: description } = METRICS[name];
+  return meter[CREATE[kind]](name, { unit, description });
+}
+
+/** A count for each value of an attribute, besides further attributes. */
+function listCounts(
+  attribute: string,
+  counts: Readonly<Record<string, number>>,
+  further: Attributes = {},
+): readonly Observation[] {
+  return Object.entries(counts).map(([value, count]) => [count, { [attribute]: value, ...further }]);
+}
+
+/**
+ * Counts requests by their attributes. Attributes that occurred once are reported from then on, so that they go back to
+ * 0, and those of a GET from the start, so that an idle instance reports 0.
+ */
+function createRequestCounts() {
+  const counts = new Map<string, [count: number, attributes: Attributes]>();
+  const countsFor = (request: RequestHead) => {
+    const attributes = requestAttributes(request);
+    const key = Object.values(attributes).join(' ');
+    const found = counts.get(key) ?? [0, attributes];
+    counts.set(key, found);
+    return found;
+  };
+  countsFor({ headers: {}, requestContext: { http: { method: 'GET' } } });
+  return (requests: Iterable<RequestHead>) => {
+    for (const entry of counts.values()) entry[0] = 0;
+    for (const request of requests) countsFor(request)[0] += 1;
+    return counts.values();
+  };
+}

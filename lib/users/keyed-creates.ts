@@ -1,0 +1,60 @@
+import { sql } from 'kysely';
+import type { Known } from '../idempotency/carry-out-once.ts';
+import { keptSince } from '../idempotency/key-table.ts';
+import type { Statements } from '../postgres/index.ts';
+import { createdFields } from './fields.ts';
+import type { UniqueName } from './refusals.ts';
+import type { User } from './user.ts';
+import { type UserRow, userColumns, userIn } from './user-row.ts';
+
+/**
+ * What became of an item of a create: its user; in a replay `gone` if it has since been deleted; `refused` or, if that
+ * is known, the names of its `taken` values if it was never stored. Only the first response knows what was taken.
+ */
+export type CreatedItem = User | 'gone' | 'refused' | { readonly taken: readonly UniqueName[] };
+
+type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
+
+const always = createdFields.filter(({ inKey }) => inKey === 'always').map(({ name }) => name);
+const whenSet = createdFields.filter(({ inKey }) => inKey === 'when_set').map(({ name }) => name);
+
+/** Whether the item is stored. */
+export function isUser(item: CreatedItem | undefined): item is User {
+  return typeof item === 'object' && 'id' in item;
+}
+
+/**
+ * The values of a user to create that identify it under an idempotency key. A field that a later version added is among
+ * them only if it is set, so that the digests of requests without it stay the same. Null means not set. A value that is
+ * not an object is itself what identifies it.
+ */
+export function keyedValues(user: unknown): unknown {
+  if (typeof user !== 'object' || user === null) return user;
+  const values: Readonly<Record<string, unknown>> = { ...user };
+  const set = whenSet.filter((name) => values[name] !== undefined && values[name] !== null);
+  return [...always.map((name) => values[name]), ...set.map((name) => [name, values[name]])];
+}
+
+/** Reads the record of a key: one entry per item of its request, in their order. */
+export function readingKeyedCreates(statements: Statements) {
+  const select = statements.single<{ key: Buffer }, Row>(
+    'SELECT idempotency_keys',
+    ({ key }) => sql`
+      select held.request, item.created, ${userColumns}
+      from idempotency_keys as held
+      cross join lateral unnest(held.user_ids) with ordinality as item (created, position)
+      left join users on users.id = item.created
+      where held.key = ${key} and held.created_at > ${keptSince}
+      order by item.position`,
+  );
+
+  return async (key: Buffer): Promise<Known<readonly CreatedItem[]> | undefined> => {
+    const rows = await select({ key });
+    return rows[0] && { request: rows[0].request, created: rows.map(itemIn) };
+  };
+}
+
+function itemIn({ request: _, created, ...row }: Row): CreatedItem {
+  if (created === null) return 'refused';
+  return row.id === null ? 'gone' : userIn(row);
+}
