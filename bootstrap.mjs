@@ -8,17 +8,7 @@
 // 24.0.0, which is a year and a half behind in security fixes, and in which running TypeScript is experimental.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -129,11 +119,10 @@ function majorOf(program) {
   return Number.parseInt(stdout?.slice(1), 10);
 }
 
-/** Whether the last build began after the last change of its sources. */
+/** Whether the last build began after the last change of its sources. The time of a folder shows removed files. */
 function isBuilt() {
   if (!existsSync(built)) return false;
   if (!hasSources) return true;
-  const stamp = statSync(join(root, 'dist', 'built'), { throwIfNoEntry: false });
   const sources = [
     'handlers',
     'host',
@@ -143,19 +132,10 @@ function isBuilt() {
     'package.json',
     'package-lock.json',
   ];
-  return sources.every((name) => changedAt(join(root, name)) <= stamp?.mtimeMs);
-}
-
-/**
- * The time of the latest change in a folder. The time of the folder itself shows removed files. A package below is
- * built separately.
- */
-function changedAt(path) {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found?.isDirectory()) return found?.mtimeMs ?? 0;
-  const names = readdirSync(path);
-  if (names.includes('package.json')) return 0;
-  return Math.max(found.mtimeMs, ...names.map((name) => changedAt(join(path, name))));
+  // No source is in a folder below infra/, and packages there are built separately.
+  const isChanged = ['-type', 'd', '-path', 'infra/*', '-prune', '-o', '-newer', 'dist/built', '-print'];
+  const { status, stdout } = spawnSync('find', [...sources, ...isChanged], { cwd: root, encoding: 'utf8' });
+  return status === 0 && stdout === '';
 }
 
 function build() {

@@ -1,10 +1,8 @@
 import { join, resolve } from 'node:path';
 import { freePort } from './free-port.ts';
 import { accountFor, runAs } from './postgres/account.ts';
-import { runnablePostgres } from './postgres/binaries.ts';
-import { createWhole, homeFor } from './postgres/home.ts';
-import { type RunningServer, runServer, type ServerPlace } from './postgres/server.ts';
-import { takeOver } from './postgres/take-over.ts';
+import { createWhole, homeFor, runnablePostgres, type ServerPlace } from './postgres/place.ts';
+import { type RunningServer, runServer, takeOver } from './postgres/server.ts';
 
 /** The folder of the server's files, its port (a free one if absent), and its settings. */
 export interface PostgresOptions {

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { Events, type MutableResponse, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
 import { urlOf } from '../listen.ts';
-import { keepSigningKey } from './signing-key.ts';
 import { answerTokenRequest, defaultRoles, knownRoles, type TokenOrder } from './token-endpoint.ts';
 
 /** The audience of its tokens, its address (port 0 for a free port), and the file that keeps its key across restarts. */
@@ -94,4 +97,24 @@ function close(server: Server): Promise<void> {
     server.close(() => resolve());
     server.closeAllConnections();
   });
+}
+
+/** Returns the RS256 private key in `file`, and creates it at the first time; without a file a new one. */
+async function keepSigningKey(file: string | undefined): Promise<JWK> {
+  const kept = file && (await readFile(file, 'utf8').catch(() => undefined));
+  if (kept) return JSON.parse(kept) as JWK;
+
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  const key = { ...(await exportJWK(privateKey)), kid: randomUUID(), alg: 'RS256', use: 'sig' };
+  if (file) await writePrivately(file, JSON.stringify(key));
+  return key;
+}
+
+// Writes the whole key or nothing, because a start that is cut off must not leave half a key.
+async function writePrivately(file: string, text: string): Promise<void> {
+  const draft = `${file}.${process.pid}`;
+  await mkdir(dirname(file), { recursive: true });
+  await rm(draft, { force: true });
+  await writeFile(draft, text, { mode: 0o600, flag: 'wx' });
+  await rename(draft, file);
 }

@@ -1,17 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Account } from './account.ts';
-
-/** The place of one server: its programs, its files, and the account that it runs under. */
-export interface ServerPlace {
-  readonly programs: string;
-  readonly home: string;
-  readonly cluster: string;
-  readonly account: Account;
-}
+import { canRun } from './account.ts';
+import type { ServerPlace } from './place.ts';
 
 type ServerSettings = Readonly<Record<string, string | number>>;
 
@@ -20,6 +13,9 @@ export interface RunningServer {
   readonly processId: number;
   stop(): Promise<void>;
 }
+
+/** The file with the id of the process that last started a server. */
+const LAUNCHER_FILE = 'launcher.pid';
 
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 30_000;
@@ -82,4 +78,45 @@ async function isReady(cluster: string, processId: number, isRunning: () => bool
     if (Number(lines[0]) === processId && lines[7]?.trim() === 'ready') return true;
   }
   return false;
+}
+
+/**
+ * Makes this process the only user of the cluster: ends a server that outlived its launcher, and removes a lock file
+ * that would stop the next one. Throws if the launcher of a running server is still alive.
+ */
+export async function takeOver({ programs, home, cluster, account }: ServerPlace): Promise<void> {
+  const lockFile = join(cluster, 'postmaster.pid');
+  const server = await aliveProcessIn(lockFile);
+  // After a crash the process id may belong to another program, and PostgreSQL would not start.
+  if (server !== undefined && !(await isServerOf(cluster, server))) await rm(lockFile, { force: true });
+  else if (server !== undefined) {
+    const launcher = await launcherOf(home);
+    if (launcher !== undefined)
+      throw new Error(
+        `PostgreSQL runs on ${home} already, started by process ${launcher}: stop that one first`,
+      );
+    // It may end by itself in the meantime. If it does not end, the log of the next server says so.
+    await canRun(account, join(programs, 'bin', 'pg_ctl'), ['stop', '-D', cluster, '-t', '30']);
+  }
+  await writeFile(join(home, LAUNCHER_FILE), `${process.pid}\n`);
+}
+
+/** Returns the id of the process that last started a server on `home`, if it is still alive. */
+export async function launcherOf(home: string): Promise<number | undefined> {
+  return aliveProcessIn(join(home, LAUNCHER_FILE));
+}
+
+async function aliveProcessIn(file: string): Promise<number | undefined> {
+  const processId = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10);
+  try {
+    return processId > 0 && process.kill(processId, 0) ? processId : undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' ? processId : undefined;
+  }
+}
+
+async function isServerOf(cluster: string, processId: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const commandLine = await readFile(`/proc/${processId}/cmdline`, 'utf8').catch(() => '');
+  return commandLine.split('\0').includes(cluster);
 }

