@@ -2,12 +2,11 @@ import type { GatewayEvent, GatewayResult } from '../../lib/http/gateway.ts';
 import { chooseRequestId } from '../../lib/http/middleware/request-id.ts';
 import { problemDocument, problemHeaders, unavailable } from '../../lib/http/problem.ts';
 import type { EventLog } from '../../lib/observability/event-log.ts';
-import type { Readings } from '../../lib/observability/metrics.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
 import type { Caller } from './callers.ts';
 
 /** Why a request was refused, as the metric names it. */
-export type RefusalReason = keyof Readings['requestsRefused']['known'];
+export type RefusalReason = keyof ReturnType<typeof zeros>;
 
 const zeros = () => ({ no_room: 0, waited_too_long: 0, caller_left: 0 });
 
@@ -16,7 +15,7 @@ const LOG_PERIOD_MS = 1000;
 
 /** Counts the refusals of one instance, and logs them once a second. */
 export class RefusalCounts {
-  readonly byCaller = { known: zeros(), unverified: zeros() } satisfies Readings['requestsRefused'];
+  readonly byCaller = { known: zeros(), unverified: zeros() };
   readonly #log: Pick<EventLog, 'warning'>;
   readonly #unreported = { known: 0, unverified: 0 };
   #timer: NodeJS.Timeout | undefined;

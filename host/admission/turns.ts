@@ -23,6 +23,8 @@ const FURTHER_CALLERS = '';
 export class Turns {
   #turns: Turn[] = [];
   #queued = 0;
+  /** Connections that were resumed in this period because they were late. */
+  readonly #late = new Set<Socket>();
 
   /** Number of queued requests of all callers. */
   get queued(): number {
@@ -36,6 +38,15 @@ export class Turns {
   /** Whether a request is queued that may be admitted now. */
   hasNext(isMemoryIntensiveFree: boolean): boolean {
     return this.#turns.some((turn) => turn.hasNext(isMemoryIntensiveFree));
+  }
+
+  /**
+   * Whether a request can be served in time if `limit` requests can. While many are queued, a caller may have its share of
+   * them. A request on a late connection cannot. Call it once for each request.
+   */
+  hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
+    if (this.#late.delete(response.req.socket)) return false;
+    return this.#queued < MANY_QUEUED || this.for(caller).queued < this.#share(limit);
   }
 
   add(request: QueuedRequest): void {
@@ -53,13 +64,6 @@ export class Turns {
     return turn.takeNext(isMemoryIntensiveFree);
   }
 
-  /** Removes the last request of the caller that has most; among equals, of the one whose turn is farthest away. */
-  takeLastOfLongest(): QueuedRequest | undefined {
-    const longest = this.#turns.reduce((most, turn) => (turn.queued >= most.queued ? turn : most));
-    this.#queued -= 1;
-    return longest.takeLast();
-  }
-
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
     const taken = this.#turns.flatMap((turn) => turn.takeAllBefore(time));
@@ -68,20 +72,31 @@ export class Turns {
   }
 
   /**
-   * Reads further connections of all callers that have few requests queued, while fewer than `limit` requests are. With
-   * many callers, the requests that are read beyond that would only be refused. Returns whether more can be read.
+   * Reads further connections of all callers that have few requests queued. Of many callers, fewer are read, because the
+   * requests beyond `limit` would only be refused. Returns whether more can be read.
    */
   readAhead(limit: number): boolean {
-    let room = Math.floor(limit) - this.#queued;
-    for (const turn of this.#turns) room -= turn.resume(Math.min(FEW_QUEUED - turn.queued, room));
+    const few = Math.min(FEW_QUEUED, Math.ceil(this.#share(limit)));
+    for (const turn of this.#turns) turn.resume(few - turn.queued);
     this.#turns = this.#turns.filter(({ queued, paused }) => queued + paused.length > 0);
-    return room > 0 && this.#turns.some(({ queued, paused }) => paused.length > 0 && queued < FEW_QUEUED);
+    return this.#turns.some(({ queued, paused }) => paused.length > 0 && queued < few);
   }
 
-  /** Reads a part of the connections that have not been read for so long, in milliseconds. */
-  resumeOld(age: number): void {
-    const before = performance.now() - age;
-    for (const turn of this.#turns) turn.resume(Math.ceil(countBefore(before, turn.paused) * OLD_SHARE));
+  /** Reads the connections that were paused for so long that a request on them cannot be served in time. */
+  resumeLate(): void {
+    const before = performance.now() - LATE_MS;
+    this.#late.clear();
+    for (const turn of this.#turns)
+      for (const socket of turn.resume(countBefore(before, turn.paused))) this.#late.add(socket);
+  }
+
+  /**
+   * Whether the connection of a response to this caller is paused, because others of the caller come first. Call it once
+   * for each.
+   */
+  isPauseDue(caller: Caller): boolean {
+    const many = Math.max(this.#share(MANY_QUEUED), FEW_QUEUED);
+    return this.find(caller)?.isPauseDue(many) ?? false;
   }
 
   resumeAll(): void {
@@ -103,6 +118,11 @@ export class Turns {
     return turn;
   }
 
+  /** The part of `limit` that each caller may use. */
+  #share(limit: number): number {
+    return limit / this.#turns.length;
+  }
+
   /** Requests without a verified token never share a turn with callers that are known. */
   #isFurther(caller: Caller): boolean {
     return caller !== undefined && caller !== FURTHER_CALLERS && this.#turns.length >= MAX_TURNS;
@@ -113,8 +133,8 @@ export class Turns {
 const FEW_QUEUED = 16;
 
 /**
- * While so many requests of a caller are queued, its connections whose request was answered are paused, so that queued
- * requests do not survive collections of the young generation. README.md has figures for other numbers.
+ * While a caller has its share of so many queued requests, its connections whose request was answered are paused, so that
+ * queued requests do not survive collections of the young generation. README.md has figures for other numbers.
  */
 const MANY_QUEUED = 96;
 
@@ -124,11 +144,8 @@ const EXCHANGE_AMONG = 16;
 /** Each answered connection is paused in exchange for one that was paused for longer. */
 const MAX_PAUSE_MS = 450;
 
-/** If a connection was paused for longer, not all can be served in time: the one that was paused last comes first. */
+/** A request on a connection that was paused for longer cannot be served in time. */
 const LATE_MS = 700;
-
-/** Share of the connections that were paused for long that is read at once. Most of their callers have given up. */
-const OLD_SHARE = 1 / 10;
 
 /** Something that has waited since a time of `performance.now`. */
 type Waiting<Thing> = { readonly waiting: Thing; readonly since: number };
@@ -174,12 +191,6 @@ class Turn {
     return (isItsTurn ? this.#memoryIntensive : this.#ordinary).shift()?.waiting;
   }
 
-  takeLast(): QueuedRequest | undefined {
-    const [last, lastMemoryIntensive] = [this.#ordinary.at(-1), this.#memoryIntensive.at(-1)];
-    const isOrdinary = last && !(lastMemoryIntensive && lastMemoryIntensive.since > last.since);
-    return (isOrdinary ? this.#ordinary : this.#memoryIntensive).pop()?.waiting;
-  }
-
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
     return [this.#ordinary, this.#memoryIntensive].flatMap((list) =>
@@ -187,15 +198,14 @@ class Turn {
     );
   }
 
-  /** Whether the connection of a response is paused, because others of its caller come first. Call it once for each. */
-  isPauseDue(): boolean {
-    if (this.queued >= MANY_QUEUED) return true;
+  /** Whether the connection of a response is paused. Call it once for each. */
+  isPauseDue(many: number): boolean {
+    if (this.queued >= many) return true;
     const [first] = this.paused;
     if (!first) return false;
-    const age = performance.now() - first.since;
     this.#answered += 1;
-    if (this.#answered % EXCHANGE_AMONG > 0 && age < MAX_PAUSE_MS) return false;
-    (age < LATE_MS ? this.paused.shift() : this.paused.pop())?.waiting.resume();
+    if (this.#answered % EXCHANGE_AMONG > 0 && performance.now() - first.since < MAX_PAUSE_MS) return false;
+    this.resume(1);
     return true;
   }
 
@@ -207,11 +217,9 @@ class Turn {
     this.paused.push({ waiting: socket, since: performance.now() });
   }
 
-  /** Reads so many connections, in the order in which they were paused. Returns how many there were. */
-  resume(count: number): number {
-    if (count <= 0 || this.paused.length === 0) return 0;
-    const read = this.paused.splice(0, count);
-    for (const { waiting } of read) waiting.resume();
-    return read.length;
+  /** Reads so many connections, in the order in which they were paused, and returns them. */
+  resume(count: number): readonly Socket[] {
+    if (count <= 0 || this.paused.length === 0) return [];
+    return this.paused.splice(0, count).map(({ waiting }) => waiting.resume());
   }
 }
