@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type Request, USERS } from '../lab/load/wire.ts';
 import { type RawAnswer, sendTo } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
 import type { Credentials } from './stage/credentials.ts';
 import { emailOf, idOf } from './stage/users.ts';
-import { type Request, USERS, type Workload } from './workloads/workload.ts';
+import type { Workload } from './workloads.ts';
 
 /** How many requests of each workload are compared. */
 export const SAMPLES = 3;

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { machine } from '../lab/meters/machine.ts';
-import { startLoad } from './load/load.ts';
+import { startLoad } from './load.ts';
 import { chosen, readOptions } from './options.ts';
 import { peers } from './peers/peers.ts';
 import { chartOf } from './report/chart.ts';
@@ -13,7 +13,7 @@ import { LEGEND, startTableOf, workloadTableOf } from './report/table.ts';
 import { PGBENCH, runRounds } from './rounds.ts';
 import { startStage } from './stage/stage.ts';
 import { ours, oursWith } from './targets/ours.ts';
-import { workloads as allWorkloads } from './workloads/index.ts';
+import { workloads as allWorkloads } from './workloads.ts';
 
 const { effort, rounds, users, sharedBuffers, out, variants, ...names } = readOptions('bench');
 const ownVariants = variants.map(oursWith);

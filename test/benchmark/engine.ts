@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
-import pg from 'pg';
 import { startPostgres } from '../../host/development/postgres.ts';
 import type * as Engine from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
+import { inDatabase } from '../stage/rows.ts';
 
 type Workload = { readonly count: number; readonly run: () => Promise<unknown> };
 type Cost = { readonly server: number; readonly postgres: number };
@@ -27,8 +27,6 @@ const postgres = await startPostgres({
   dataFolder: mkdtempSync(join(tmpdir(), 'user-management-engine-')),
   settings: { autovacuum: 'off', max_connections: 200, checkpoint_timeout: '1h' },
 });
-const admin = new pg.Client({ connectionString: postgres.url });
-await admin.connect();
 const subjects: Subject[] = [];
 for (const [index, folder] of folders.entries()) subjects.push(await open(folder, `engine_${index}`));
 for (const name of Object.keys(subjects[0]?.workloads ?? {})) await compare(name);
@@ -36,13 +34,13 @@ await postgres.stop();
 process.exit();
 
 async function open(folder: string, database: string): Promise<Subject> {
-  await admin.query(`create database ${database}`);
-  const filling = new pg.Client({ connectionString: postgres.url.replace(/[^/]*$/, database) });
-  await filling.connect();
-  await filling.query(`create table users (id uuid primary key, email text, note text);
+  await inDatabase(postgres, `create database ${database}`);
+  await inDatabase(
+    { ...postgres, database },
+    `create table users (id uuid primary key, email text, note text);
     insert into users select ${uuid('n')}, 'user-' || n || '@example.com', 'note ' || n
-    from generate_series(0, ${USERS}) as n; analyze users`);
-  await filling.end();
+    from generate_series(0, ${USERS}) as n; analyze users`,
+  );
   const settings = readSettings({
     SVC_OAUTH_ISSUER: 'https://issuer.test',
     SVC_OAUTH_JWKS_URI: 'https://issuer.test/jwks',
@@ -83,10 +81,11 @@ async function open(folder: string, database: string): Promise<Subject> {
   return {
     folder,
     pids: async () => {
-      const { rows: sessions } = await admin.query(
+      const sessions = await inDatabase(
+        postgres,
         `select pid from pg_stat_activity where datname = '${database}'`,
       );
-      return sessions.map(({ pid }) => pid);
+      return sessions.map(({ pid }) => Number(pid));
     },
     workloads: {
       'batched-read': { count: 3000, run: () => read(next()) },

@@ -1,7 +1,7 @@
-import type { Load } from './load/load.ts';
+import type { Load } from './load.ts';
 import type { Stage } from './stage/stage.ts';
 import type { Server } from './targets/start.ts';
-import type { Workload } from './workloads/workload.ts';
+import type { Workload } from './workloads.ts';
 
 /** How hard and how long. */
 export type Effort = { readonly connections: number; readonly warmUp: number; readonly seconds: number };

@@ -1,12 +1,12 @@
 import { demandRefusals, demandSame, SAMPLES, sampleOf, untilServing } from './answers.ts';
-import type { Load } from './load/load.ts';
+import type { Load } from './load.ts';
 import { type Effort, type Figures, measure, type Stand } from './measure.ts';
 import { type Pgbench, startPgbench } from './pgbench.ts';
 import { type Progress, warn } from './report/progress.ts';
 import type { Stage } from './stage/stage.ts';
 import { startServer } from './targets/start.ts';
 import type { Program, Target } from './targets/target.ts';
-import type { Workload } from './workloads/workload.ts';
+import type { Workload } from './workloads.ts';
 
 /** One start of a target, in milliseconds and megabytes. */
 export type Start = { readonly target: string; readonly milliseconds: number; readonly memoryAtRest: number };

@@ -1,5 +1,6 @@
 import { startServer } from '../benchmark/targets/start.ts';
-import type { startStage } from './stage.ts';
+import { USERS, wireOf } from '../lab/load/wire.ts';
+import type { LoadedService } from './service.ts';
 
 /** With the two settings of node:http that the service uses: a flat array of headers, and no body of requests without one. */
 const PROGRAM = `
@@ -10,7 +11,7 @@ createServer({ optimizeEmptyRequests: true }, (_request, response) => {
 }).listen(process.env.PORT, '127.0.0.1');`;
 
 /** In place of the service a bare node:http server that answers each request at once: what connections cost by themselves. */
-export async function startBare(): Promise<Awaited<ReturnType<typeof startStage>>> {
+export async function startBare(): Promise<LoadedService & { stop(): Promise<void> }> {
   const server = await startServer((port) => ({
     command: process.execPath,
     options: ['--max-semi-space-size=16', '--input-type=module', '--eval', PROGRAM],
@@ -19,7 +20,7 @@ export async function startBare(): Promise<Awaited<ReturnType<typeof startStage>
   }));
   return {
     url: `http://127.0.0.1:${server.port}`,
-    requests: ['GET /api/v1/users/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+    requests: [wireOf({ method: 'GET', target: USERS })],
     requestsOf: () => [],
     sign: async () => '',
     events: () => [],

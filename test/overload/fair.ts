@@ -1,9 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { plotFairness } from './fair-plot.ts';
-import { type Job, type Outcome, runAll } from './load.ts';
-import { startProbes } from './probes.ts';
-import type { startStage } from './stage.ts';
+import { type Job, type Outcome, runAll } from '../lab/load/impatient.ts';
+import { markdownTable } from '../lab/report/table.ts';
+import { plotFairness } from './plots.ts';
+import { type ProbeOutcome, startProbes } from './probes.ts';
+import type { LoadedService } from './service.ts';
 import { goodputOf } from './table.ts';
 
 /**
@@ -11,7 +12,7 @@ import { goodputOf } from './table.ts';
  * tenth sends as much as its connections carry.
  */
 type FairOptions = {
-  readonly stage: Pick<Awaited<ReturnType<typeof startStage>>, 'url' | 'requestsOf' | 'sign'>;
+  readonly service: LoadedService;
   readonly connections: readonly number[];
   readonly seconds: number;
   readonly plot: string;
@@ -35,6 +36,7 @@ type FairRow = {
   readonly peak: number;
   readonly nine: readonly Outcome[];
   readonly tenth: Outcome;
+  readonly probes: ProbeOutcome;
 };
 
 const NINE = 9;
@@ -46,34 +48,31 @@ const MADE_UP = 500;
 
 /** Prints a line for each load, and which figures of the rule were kept; returns whether all were. */
 export async function isFair({
-  stage,
+  service,
   connections,
   seconds,
   plot,
   measurePeak,
   print,
 }: FairOptions): Promise<boolean> {
-  const port = Number(new URL(stage.url).port);
-  print(
-    '| the tenth sends | connections | the nine: within 1 s, the worst | p99, the worst | each | the tenth/s | of it 503/s | the peak | all successes | /health, /ready |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
-  );
+  const port = Number(new URL(service.url).port);
+  print(TABLE.head);
   const rows: FairRow[] = [];
   const faults: string[] = [];
   let peak = await measurePeak();
   for (const variant of Object.keys(VARIANTS) as Variant[]) {
     for (const count of connections) {
-      const probes = startProbes(stage.url);
+      const probes = startProbes(service.url);
       const nine = runAll(await Promise.all(Array.from({ length: NINE }, (_, index) => quiet(index, peak))));
       await sleep(1000 * AROUND_S);
       const [tenth] = await runAll([await loud(variant, count)]);
-      const row = { variant, connections: count, nine: await nine, tenth: tenth as Outcome };
-      const { longestHealth, longestReady } = await probes.stop();
+      const outcomes = { nine: await nine, tenth: tenth as Outcome, probes: await probes.stop() };
       const next = await measurePeak();
-      const found = { ...row, peak: (peak + next) / 2 };
+      const row = { variant, connections: count, ...outcomes, peak: (peak + next) / 2 };
       peak = next;
-      rows.push(found);
-      print(`${lineOf(found)} ${longestHealth}, ${longestReady} ms |`);
-      faults.push(...faultsOf(found));
+      rows.push(row);
+      print(TABLE.line(row));
+      faults.push(...faultsOf(row));
     }
   }
   await writeFile(plot, plotFairness(rows));
@@ -87,9 +86,9 @@ export async function isFair({
     const duration = seconds + 2 * AROUND_S;
     const count = Math.ceil(duration / RENEW_AFTER_S) + 1;
     const tokens = await Promise.all(
-      Array.from({ length: count }, (_, number) => stage.sign({ sub: `quiet-${index}`, jti: `${number}` })),
+      Array.from({ length: count }, (_, number) => service.sign({ sub: `quiet-${index}`, jti: `${number}` })),
     );
-    const requests = stage.requestsOf(index);
+    const requests = service.requestsOf(index);
     return {
       port,
       requests,
@@ -102,10 +101,10 @@ export async function isFair({
   }
 
   async function loud(variant: Variant, count: number): Promise<Job> {
-    const job = { port, requests: stage.requestsOf(NINE), connections: count, rate: 0, seconds };
+    const job = { port, requests: service.requestsOf(NINE), connections: count, seconds };
     if (variant === 'no token') return { ...job, requests: job.requests.map(withoutToken) };
-    if (variant === 'its own token') return { ...job, tokens: [await stage.sign({ sub: 'loud' })] };
-    return { ...job, tokens: makeUpTokens(await stage.sign({ sub: 'loud' })), renewAfter: 0 };
+    if (variant === 'its own token') return { ...job, tokens: [await service.sign({ sub: 'loud' })] };
+    return { ...job, tokens: makeUpTokens(await service.sign({ sub: 'loud' })), renewAfter: 0 };
   }
 }
 
@@ -135,12 +134,20 @@ const totalOf = ({ nine, tenth, peak }: FairRow): number =>
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-function lineOf(row: FairRow): string {
-  const { variant, connections, nine, tenth, peak } = row;
-  const perSecond = (count: number) => Math.round(count / tenth.seconds);
-  const each = nine.map((outcome) => (100 * shareInTime(outcome)).toFixed(0)).join(' ');
-  return `| ${[variant, connections, percent(worstShare(row)), `${worstP99(row)} ms`, each, perSecond(tenth.sent), perSecond(tenth.refused), Math.round(peak), percent(totalOf(row))].join(' | ')} |`;
-}
+const perSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);
+
+const TABLE = markdownTable<FairRow>({
+  'the tenth sends': ({ variant }) => variant,
+  connections: ({ connections }) => connections,
+  'the nine: within 1 s, the worst': (row) => percent(worstShare(row)),
+  'p99, the worst': (row) => `${worstP99(row)} ms`,
+  each: ({ nine }) => nine.map((outcome) => (100 * shareInTime(outcome)).toFixed(0)).join(' '),
+  'the tenth/s': ({ tenth }) => perSecond(tenth, tenth.sent),
+  'of it 503/s': ({ tenth }) => perSecond(tenth, tenth.refused),
+  'the peak': ({ peak }) => Math.round(peak),
+  'all successes': (row) => percent(totalOf(row)),
+  '/health, /ready': ({ probes }) => `${probes.longestHealth}, ${probes.longestReady} ms`,
+});
 
 function faultsOf(row: FairRow): string[] {
   const { variant, connections } = row;

@@ -1,4 +1,4 @@
-import { get } from 'node:http';
+import { sendTo } from '../stage/raw-request.ts';
 
 /** How long the probes took, and how many were not answered 200; in milliseconds. */
 export type ProbeOutcome = {
@@ -20,8 +20,9 @@ export function startProbes(url: string): { stop(): Promise<ProbeOutcome> } {
   async function probe(path: keyof typeof longest): Promise<void> {
     asked += 1;
     const begun = performance.now();
-    const status = await statusOf(url + path);
-    if (status !== 200) failed += 1;
+    const request = { method: 'GET', target: path, fields: [], body: Buffer.alloc(0) };
+    const answer = await sendTo(url, request).catch(() => undefined);
+    if (answer?.status !== 200) failed += 1;
     longest[path] = Math.max(longest[path], Math.round(performance.now() - begun));
   }
 
@@ -39,12 +40,4 @@ export function startProbes(url: string): { stop(): Promise<ProbeOutcome> } {
       return { asked, failed, longestHealth: longest['/health'], longestReady: longest['/ready'] };
     },
   };
-}
-
-function statusOf(url: string): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    get(url, { agent: false }, (response) => {
-      response.resume().once('close', () => resolve(response.statusCode));
-    }).once('error', () => resolve(undefined));
-  });
 }

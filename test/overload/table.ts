@@ -1,4 +1,5 @@
-import type { Outcome } from './load.ts';
+import type { Outcome } from '../lab/load/impatient.ts';
+import { markdownTable } from '../lab/report/table.ts';
 import type { ProbeOutcome } from './probes.ts';
 
 /** What one load brought about. */
@@ -16,34 +17,25 @@ export type Row = {
   readonly isNormalAfter: boolean;
 };
 
-const COLUMNS: readonly (readonly [title: string, cell: (row: Row) => string | number])[] = [
-  ['connections', ({ connections }) => connections],
-  ['load', ({ factor }) => `${factor} x`],
-  ['offered/s', ({ outcome }) => aSecond(outcome, outcome.due)],
-  ['sent/s', ({ outcome }) => aSecond(outcome, outcome.sent)],
-  ['goodput/s', ({ outcome }) => aSecond(outcome, outcome.answered)],
-  ['the peak', ({ peak }) => Math.round(peak)],
-  ['of the peak', (row) => `${Math.round(100 * shareOf(row))} %`],
-  ['worst second', ({ outcome }) => outcome.worstSecond],
-  ['answered p50, p99', ({ outcome: { answerLatency } }) => `${answerLatency.p50}, ${answerLatency.p99} ms`],
-  ['refused/s', ({ outcome }) => aSecond(outcome, outcome.refused)],
-  ['p50, p99', ({ outcome: { refusalLatency } }) => `${refusalLatency.p50}, ${refusalLatency.p99} ms`],
-  ['given up/s', ({ outcome }) => aSecond(outcome, outcome.givenUp)],
-  ['late, broken, other', ({ outcome: { late, broken, other } }) => `${late}, ${broken}, ${other}`],
-  [
-    '/health, /ready',
-    ({ probes: { longestHealth, longestReady } }) => `${longestHealth}, ${longestReady} ms`,
-  ],
-  ['CPU', ({ cpu }) => cpu.toFixed(2)],
-  ['2 s after', ({ isNormalAfter }) => (isNormalAfter ? 'normal' : 'NOT NORMAL')],
-];
-
-/** The first two lines of the table, in Markdown. */
-export const tableHead = (): string =>
-  `${lineOf(COLUMNS.map(([title]) => title))}\n${lineOf(COLUMNS.map(() => '---'))}`;
-
-/** A line of the table. */
-export const tableLine = (row: Row): string => lineOf(COLUMNS.map(([, cell]) => cell(row)));
+/** The table of all loads. */
+export const TABLE = markdownTable<Row>({
+  connections: ({ connections }) => connections,
+  load: ({ factor }) => `${factor} x`,
+  'offered/s': ({ outcome }) => aSecond(outcome, outcome.due),
+  'sent/s': ({ outcome }) => aSecond(outcome, outcome.sent),
+  'goodput/s': ({ outcome }) => aSecond(outcome, outcome.answered),
+  'the peak': ({ peak }) => Math.round(peak),
+  'of the peak': (row) => `${Math.round(100 * shareOf(row))} %`,
+  'worst second': ({ outcome }) => outcome.worstSecond,
+  'answered p50, p99': ({ outcome: { answerLatency } }) => `${answerLatency.p50}, ${answerLatency.p99} ms`,
+  'refused/s': ({ outcome }) => aSecond(outcome, outcome.refused),
+  'p50, p99': ({ outcome: { refusalLatency } }) => `${refusalLatency.p50}, ${refusalLatency.p99} ms`,
+  'given up/s': ({ outcome }) => aSecond(outcome, outcome.givenUp),
+  'late, broken, other': ({ outcome: { late, broken, other } }) => `${late}, ${broken}, ${other}`,
+  '/health, /ready': ({ probes: { longestHealth, longestReady } }) => `${longestHealth}, ${longestReady} ms`,
+  CPU: ({ cpu }) => cpu.toFixed(2),
+  '2 s after': ({ isNormalAfter }) => (isNormalAfter ? 'normal' : 'NOT NORMAL'),
+});
 
 /** Answered in time, a second. */
 export const goodputOf = (outcome: Outcome): number => outcome.answered / outcome.seconds;
@@ -65,7 +57,5 @@ export function totalsOf(rows: readonly Row[]) {
     longest_answer_ms: Math.max(...rows.map(({ outcome }) => outcome.answerLatency.longest)),
   };
 }
-
-const lineOf = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
 
 const aSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);

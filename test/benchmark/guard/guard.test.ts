@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { growthOf, type Measured } from './compare.ts';
-import { nodeMajor, readFigures, writeFigures } from './figures.ts';
-import type { Figures } from './measure.ts';
-import { measureAll } from './measure-all.ts';
+import { growthOf, nodeMajor, readFigures, writeFigures } from './figures.ts';
+import { type Figures, type Measured, measureAll } from './measure.ts';
 
 const LONG = 120_000;
 

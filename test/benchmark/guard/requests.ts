@@ -1,5 +1,5 @@
+import { USERS } from '../../lab/load/wire.ts';
 import { emailOf, idOf } from '../stage/users.ts';
-import { USERS } from '../workloads/workload.ts';
 
 /** A request that the guard sends, and the status of its answer. */
 export type Request = {

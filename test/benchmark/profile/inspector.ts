@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../../stage/until.ts';
 
 /** Microseconds between two samples: the more of them, the more they cost. */
 const INTERVAL = 500;
@@ -21,7 +21,7 @@ export type CpuProfile = {
 
 /** Connects to the inspector of a Node process, by what that printed, and records what its main thread does. */
 export async function connectProfiler(printed: () => string) {
-  const socket = new WebSocket(await addressIn(printed));
+  const socket = new WebSocket(await until('the inspector', () => /ws:\/\/\S+/.exec(printed())?.[0]));
   await new Promise((resolve, reject) => {
     socket.addEventListener('open', resolve);
     socket.addEventListener('error', reject);
@@ -48,13 +48,4 @@ export async function connectProfiler(printed: () => string) {
     },
     close: () => socket.close(),
   };
-}
-
-async function addressIn(printed: () => string): Promise<string> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    const [address] = /ws:\/\/\S+/.exec(printed()) ?? [];
-    if (address) return address;
-    await sleep(20);
-  }
-  throw new Error('the process has no inspector');
 }

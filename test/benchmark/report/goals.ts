@@ -1,4 +1,4 @@
-import { type Spread, spreadOf } from '../../lab/meters/spread.ts';
+import { type Spread, spreadOf } from '../../lab/meters/percentile.ts';
 import { aligned } from '../../lab/report/table.ts';
 import type { Results, Run } from '../rounds.ts';
 import type { StartRow } from './summary.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { spreadOf } from '../../lab/meters/spread.ts';
+import { spreadOf } from '../../lab/meters/percentile.ts';
 import type { Run } from '../rounds.ts';
 import { rowsOf, startRowsOf } from './summary.ts';
 

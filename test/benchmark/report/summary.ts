@@ -1,38 +1,16 @@
-import { type Spread, spreadOf } from '../../lab/meters/spread.ts';
+import { spreadOf } from '../../lab/meters/percentile.ts';
 import type { Results, Run, Start } from '../rounds.ts';
 
-/** The rounds of one workload against one target. */
-export type Row = {
-  readonly target: string;
-  readonly workload: string;
-  readonly rounds: number;
-  readonly server: Spread | undefined;
-  readonly postgres: Spread | undefined;
-  readonly both: Spread | undefined;
-  readonly requestsPerSecond: Spread | undefined;
-  readonly p50: Spread | undefined;
-  readonly p99: Spread | undefined;
-  readonly memory: Spread | undefined;
-  /** As multiples of the reference in the same round. */
-  readonly serverRatio: Spread | undefined;
-  readonly bothRatio: Spread | undefined;
-  readonly load: Spread | undefined;
-  readonly others: Spread | undefined;
-};
+/** The rounds of one workload against one target; ratios are multiples of the reference in the same round. */
+export type Row = ReturnType<typeof rowsOf>[number];
 
-/** The starts of one target. */
-export type StartRow = {
-  readonly target: string;
-  readonly milliseconds: Spread | undefined;
-  readonly memoryAtRest: Spread | undefined;
-  /** The most that it held in each round. */
-  readonly memoryUnderLoad: Spread | undefined;
-};
+/** The starts of one target, and the most memory that it held in each round. */
+export type StartRow = ReturnType<typeof startRowsOf>[number];
 
 const bothOf = ({ server, postgres }: Run) => (server ?? 0) + postgres;
 
 /** A row a workload and target, in the order in which they were run; ratios to `reference`, round by round. */
-export function rowsOf({ runs }: Results, reference: string): readonly Row[] {
+export function rowsOf({ runs }: Results, reference: string) {
   const pairs = new Map(runs.map((run) => [`${run.workload} ${run.target}`, run]));
   return [...pairs.values()].map(({ workload, target }) => {
     const own = runs.filter((run) => run.workload === workload && run.target === target);
@@ -67,7 +45,7 @@ export function rowsOf({ runs }: Results, reference: string): readonly Row[] {
 }
 
 /** A row a target. */
-export function startRowsOf({ starts, runs }: Results): readonly StartRow[] {
+export function startRowsOf({ starts, runs }: Results) {
   return [...new Set(starts.map(({ target }) => target))].map((target) => {
     const own = starts.filter((start) => start.target === target);
     const spread = (figure: (start: Start) => number) => spreadOf(own.map(figure));

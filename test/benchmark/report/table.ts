@@ -1,4 +1,4 @@
-import type { Spread } from '../../lab/meters/spread.ts';
+import type { Spread } from '../../lab/meters/percentile.ts';
 import { tableOf } from '../../lab/report/table.ts';
 import type { Row, StartRow } from './summary.ts';
 

@@ -3,15 +3,15 @@ import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
-import { launcherOf } from '../../../host/development/postgres/take-over.ts';
+import { launcherOf } from '../../../host/development/postgres/server.ts';
 import { startPostgres } from '../../../host/development/postgres.ts';
 import type { Variables } from '../../../lib/settings/settings.ts';
 import { builtHost } from '../../stage/build.ts';
-import { removeDataFolder } from '../../stage/data-folder.ts';
+import { startHttpFront } from '../../stage/http-front.ts';
+import { removeDataFolder } from '../../stage/postgres.ts';
+import { inDatabase } from '../../stage/rows.ts';
 import { environmentOf } from '../../stage/service.ts';
 import type { Progress } from '../report/progress.ts';
-import { startCollector } from './collector.ts';
 import { startCredentials } from './credentials.ts';
 import { fill } from './fill.ts';
 
@@ -28,6 +28,9 @@ const SETTINGS = {
 
 const TEMPLATE = 'filled';
 const FOLDERS = join(tmpdir(), 'user-management-bench-');
+
+/** The collector of spans takes them all. */
+const forget = async () => ({ status: 200, headers: { 'Content-Type': 'application/json' }, body: '{}' });
 
 /** What every target runs against. */
 export type Stage = Awaited<ReturnType<typeof startStage>>;
@@ -46,7 +49,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, kept, prog
   progress('building the host');
   const main = await builtHost();
   progress('signing tokens');
-  const [credentials, collector] = await Promise.all([startCredentials(freshTokens), startCollector()]);
+  const [credentials, collector] = await Promise.all([startCredentials(freshTokens), startHttpFront(forget)]);
   progress('starting PostgreSQL');
   await removeLeftovers();
   const folder = await mkdtemp(FOLDERS);
@@ -62,15 +65,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, kept, prog
   const variablesOf = (database: string): Variables =>
     environmentOf({ ...postgres, database, name: database, drop: async () => [] }, credentials.issuer);
 
-  async function query(database: string, statement: string): Promise<readonly Record<string, unknown>[]> {
-    const client = new pg.Client({ connectionString: urlOf(database) });
-    await client.connect();
-    try {
-      return (await client.query(statement)).rows;
-    } finally {
-      await client.end();
-    }
-  }
+  const query = (database: string, statement: string) => inDatabase({ ...postgres, database }, statement);
 
   await query('postgres', `DROP DATABASE IF EXISTS ${TEMPLATE}`);
   await query('postgres', `CREATE DATABASE ${TEMPLATE}`);
@@ -98,8 +93,7 @@ export async function startStage({ users, freshTokens, sharedBuffers, kept, prog
     },
     vacuum: (database: string) => query(database, 'VACUUM (ANALYZE)'),
     async stop(): Promise<void> {
-      collector.stop();
-      await Promise.all([credentials.issuer.stop(), postgres.stop()]);
+      await Promise.all([collector.stop(), credentials.issuer.stop(), postgres.stop()]);
       if (!kept) await removeDataFolder(dataFolder);
       await rm(folder, { recursive: true, force: true });
     },

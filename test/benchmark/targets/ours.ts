@@ -31,7 +31,7 @@ const variant = (
 const traced = (sampler: Variables) => (stage: Stage) => ({
   ...sampler,
   SVC_OTEL_ENABLED: 'true',
-  OTEL_EXPORTER_OTLP_ENDPOINT: stage.collector.endpoint,
+  OTEL_EXPORTER_OTLP_ENDPOINT: stage.collector.url,
 });
 
 const TRACED = ['get', 'create', 'update', 'list'];

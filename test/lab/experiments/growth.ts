@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SAMPLES, sampleOf, untilServing } from '../../benchmark/answers.ts';
-import { startLoad } from '../../benchmark/load/load.ts';
+import { startLoad } from '../../benchmark/load.ts';
 import { type Figures, measure, type Stand } from '../../benchmark/measure.ts';
 import { chosen, readOptions } from '../../benchmark/options.ts';
 import { growthPlotOf } from '../../benchmark/report/growth-plot.ts';
@@ -12,13 +12,12 @@ import { type Stage, startStage } from '../../benchmark/stage/stage.ts';
 import { ours } from '../../benchmark/targets/ours.ts';
 import { type Server, startServer } from '../../benchmark/targets/start.ts';
 import type { Target } from '../../benchmark/targets/target.ts';
-import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
-import type { Workload } from '../../benchmark/workloads/workload.ts';
-import { removeDataFolder } from '../../stage/data-folder.ts';
+import { workloads as allWorkloads, type Workload } from '../../benchmark/workloads.ts';
+import { removeDataFolder } from '../../stage/postgres.ts';
 import { defineExperiment } from '../experiment.ts';
 import { machine } from '../meters/machine.ts';
 import { type PageWork, pageWorkOf } from '../meters/pages.ts';
-import { spreadOf } from '../meters/spread.ts';
+import { spreadOf } from '../meters/percentile.ts';
 
 /** One kind of each statement: the others send the same ones. */
 const OPERATIONS = ['get', 'create', 'update', 'batch', 'list', 'deep-list', 'by-email', 'changes'];

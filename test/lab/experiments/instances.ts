@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
 import { untilServing } from '../../benchmark/answers.ts';
-import { startLoad } from '../../benchmark/load/load.ts';
+import { startLoad } from '../../benchmark/load.ts';
 import { type Figures, measure } from '../../benchmark/measure.ts';
 import { chosen, readOptions } from '../../benchmark/options.ts';
 import { startProgress } from '../../benchmark/report/progress.ts';
@@ -10,10 +10,10 @@ import { written } from '../../benchmark/report/table.ts';
 import { startStage } from '../../benchmark/stage/stage.ts';
 import { ours } from '../../benchmark/targets/ours.ts';
 import { startServer } from '../../benchmark/targets/start.ts';
-import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
+import { workloads as allWorkloads } from '../../benchmark/workloads.ts';
 import { defineExperiment } from '../experiment.ts';
 import { childrenOf } from '../meters/cpu.ts';
-import { spreadOf } from '../meters/spread.ts';
+import { spreadOf } from '../meters/percentile.ts';
 import { aligned } from '../report/table.ts';
 
 /** Each has a core of its own, counted from the first; PostgreSQL and the load share the others. */

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sampleOf, untilServing } from '../../benchmark/answers.ts';
-import { startLoad } from '../../benchmark/load/load.ts';
+import { startLoad } from '../../benchmark/load.ts';
 import { measure } from '../../benchmark/measure.ts';
 import { chosen, readOptions } from '../../benchmark/options.ts';
 import { type Breakdown, breakdownOf } from '../../benchmark/profile/breakdown.ts';
@@ -10,8 +10,7 @@ import { startProgress, warn } from '../../benchmark/report/progress.ts';
 import { startStage } from '../../benchmark/stage/stage.ts';
 import { ours } from '../../benchmark/targets/ours.ts';
 import { startServer } from '../../benchmark/targets/start.ts';
-import { workloads as allWorkloads } from '../../benchmark/workloads/index.ts';
-import type { Workload } from '../../benchmark/workloads/workload.ts';
+import { workloads as allWorkloads, type Workload } from '../../benchmark/workloads.ts';
 import { defineExperiment } from '../experiment.ts';
 import { cpuOfMainThread } from '../meters/cpu.ts';
 import { aligned } from '../report/table.ts';

@@ -1,10 +1,11 @@
 import { freePort } from '../../../host/development/free-port.ts';
+import { drainEvents, endedBy } from '../../stage/shutdown.ts';
 import { defineExperiment } from '../experiment.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { faultsInTable, storedUsers } from '../ledger/stored-users.ts';
 import { startLoad } from '../load/writers.ts';
 import { DETECTION, startBalancer } from '../stage/balancer.ts';
-import { startInstance } from '../stage/instance.ts';
+import type { ServiceUnderFault } from '../stage/stage.ts';
 
 const RESTARTS = Number(process.env.ROLLING_RESTARTS || 8);
 const WRITERS = 24;
@@ -25,10 +26,14 @@ export const experiment = defineExperiment({
   takes: 'a minute',
   needs: 'haproxy',
   async run({ print, defer, openStage }) {
-    const { postgres, environment, token, random } = await openStage({ seed: 1, trials: RESTARTS });
-    const variables = { ...environment, SVC_SHUTDOWN_READINESS_DELAY: READINESS_DELAY };
+    const { postgres, startService, token, random } = await openStage({ seed: 1, trials: RESTARTS });
+    const startAt = (port: number) =>
+      startService(
+        { SVC_PORT: String(port), SVC_SHUTDOWN_READINESS_DELAY: READINESS_DELAY },
+        { isOnItsOwn: true },
+      );
     const ports = [await freePort(), await freePort()] as const;
-    const instances = await Promise.all(ports.map((port) => startInstance(port, variables)));
+    const instances = await Promise.all(ports.map(startAt));
     const balancer = await startBalancer(ports);
     defer(balancer.stop);
     await balancer.untilAllUp();
@@ -38,14 +43,15 @@ export const experiment = defineExperiment({
     const load = startLoad({ url: balancer.url, token, ledger, writers: WRITERS, random, pause: PAUSE });
     const exits: number[] = [];
     for (let restart = 0; restart < RESTARTS; restart += 1) {
-      const instance = instances[restart % instances.length];
-      if (instance) exits.push(await instance.restart());
+      const place = restart % ports.length;
+      exits.push(await stop(instances[place] as ServiceUnderFault));
+      instances[place] = await startAt(ports[place] as number);
       await balancer.untilAllUp();
     }
     await load.stop();
     const seconds = (performance.now() - begun) / 1000;
     const tableFaults = faultsInTable(ledger, await storedUsers(postgres));
-    await Promise.all(instances.map((instance) => instance.stop()));
+    await Promise.all(instances.map(stop));
 
     const refused = ledger.refusedByStatus();
     const sent = ledger.entries.length;
@@ -71,3 +77,13 @@ export const experiment = defineExperiment({
     return lost === 0 && tableFaults.length === 0 && sent > 1000;
   },
 });
+
+/** Ends an instance as an orchestrator does, and demands that it ends in order. Resolves with the seconds that it took. */
+async function stop(instance: ServiceUnderFault): Promise<number> {
+  const { code, seconds } = await endedBy('SIGTERM', instance);
+  const drains = drainEvents(instance).map(({ event }) => event);
+  if (code !== 0 || drains.join() !== 'shutdown_drained') {
+    throw new Error(`an instance ended with code ${code}, ${drains}: ${instance.errors()}`);
+  }
+  return seconds;
+}

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { passingFaults } from '../../faults/passing/index.ts';
 import { bringAbout } from '../../soak/bring-about.ts';
-import { deckOf } from '../../soak/deck.ts';
 import { type Reading, startRecorder } from '../../soak/recorder.ts';
 import { drawn, tableOf } from '../../soak/report.ts';
 import { surround } from '../../soak/surroundings.ts';
@@ -13,6 +12,7 @@ import { type Finding, findingsIn, HELD_AT_REST } from '../../soak/verdict.ts';
 import { until } from '../../stage/until.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { startMixedLoad } from '../load/mixed.ts';
+import { deckOf } from '../load/random.ts';
 
 /** The connections of the pool, and that of /ready. */
 const SESSIONS = 11;

@@ -41,10 +41,14 @@ export async function changesPage(
   const text = await response.text().catch(() => undefined);
   if (text === undefined) return undefined;
   if (response.status !== 200) throw new Error(`${path} is ${response.status}: ${text}`);
-  const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
+  const next = nextIn(response);
   if (!next) throw new Error(`${path} has no next link`);
   return { changes: JSON.parse(text), next };
 }
+
+/** The target of the link to the next page; undefined without one. */
+export const nextIn = ({ headers }: Response): string | undefined =>
+  /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
 
 /** All changes from the first to the head. */
 export async function allChanges(service: Service): Promise<readonly Change[]> {

@@ -1,3 +1,5 @@
+import type { UserBody } from '../../stage/responses.ts';
+
 /** What a request asks for; reads are entries, too. */
 export type Operation = 'create' | 'batch' | 'update' | 'delete' | 'read';
 
@@ -28,16 +30,6 @@ export type Entry = Asked & {
   body: string;
 };
 
-/** A user as the service answers it. */
-export type AnsweredUser = {
-  readonly id: string;
-  readonly email: string;
-  readonly full_name: string | null;
-  readonly is_active: boolean;
-  readonly created_at: string;
-  readonly updated_at: string;
-};
-
 /** Answered with 5xx, or not at all; what is still under way is neither. */
 const isRefused = ({ status, isLost }: Entry): boolean => status >= 500 || isLost;
 
@@ -61,7 +53,7 @@ export const isKeyInUse = ({ status, body }: Entry): boolean =>
 export const keyOf = ({ headers }: Entry): string | undefined => headers?.['idempotency-key'];
 
 /** The user in an answer 200 or 201. */
-export const userIn = ({ body }: Entry): AnsweredUser => JSON.parse(body);
+export const userIn = ({ body }: Entry): UserBody => JSON.parse(body);
 
 /** The version that an answer names in its ETag. */
 export const versionIn = ({ answerHeaders }: Entry): number =>

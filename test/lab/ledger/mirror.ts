@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { changesPage } from './changes.ts';
-import type { AnsweredUser } from './ledger.ts';
+import type { UserBody } from '../../stage/responses.ts';
+import { changesPage, nextIn } from './changes.ts';
 import type { StoredUser } from './stored-users.ts';
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
@@ -16,14 +16,13 @@ export function startMirror(service: Service) {
   let isStopped = false;
   const users = new Map<string, string>();
 
-  async function get(path: string): Promise<{ body: AnsweredUser[]; next: string | undefined }> {
+  async function get(path: string): Promise<{ body: UserBody[]; next: string | undefined }> {
     for (;;) {
       const headers = { authorization: `Bearer ${await service.token()}` };
       const response = await fetch(service.url + path, { headers }).catch(() => undefined);
       const text = response?.status === 200 && (await response.text().catch(() => undefined));
       if (response && text) {
-        const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
-        return { body: JSON.parse(text), next };
+        return { body: JSON.parse(text), next: nextIn(response) };
       }
       if (response && response.status !== 200 && response.status !== 503) {
         throw new Error(`${path} is ${response.status}`);

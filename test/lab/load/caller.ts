@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, type ClientRequest, request } from 'node:http';
 import type { Asked, Entry, Fields, Ledger, Operation } from '../ledger/ledger.ts';
-
-const USERS = '/api/v1/users/';
+import { USERS } from './wire.ts';
 
 const METHODS = {
   create: 'POST',

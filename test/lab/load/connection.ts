@@ -1,68 +1,69 @@
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 
 const LENGTH = /\r\ncontent-length: *(\d+)/i;
 
-/** One connection, kept alive: a request at a time. */
+/** A connection that is kept alive, for one request at a time. */
 export type Connection = {
-  /** Calls back once, with the status, when the whole answer is there. */
-  send(wire: string, done: (status: number) => void): void;
+  send(wire: string): void;
   close(): void;
 };
 
-/** Connects; `fail` hears of everything that should not happen, an answer without a length included. */
-export function openConnection(port: number, fail: (reason: string) => void): Promise<Connection> {
-  let done: ((status: number) => void) | undefined;
+type Events = {
+  open(): void;
+  /** A response is complete. */
+  response(status: number): void;
+  /** It has ended, or the server has sent something wrong, such as a response without a length. Called once, and not after `close()`. */
+  end(reason: string): void;
+};
+
+/** Connects to a port of 127.0.0.1. */
+export function openConnection(port: number, on: Events): Connection {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  let isOver = false;
   let status = 0;
-  /** Bytes of the body that are still to come; undefined while the head is. */
+  /** Bytes of the body that are still to come; undefined before the end of the head. */
   let missing: number | undefined;
   let head = '';
-  let isClosed = false;
+
+  function end(reason: string): void {
+    if (isOver) return;
+    close();
+    on.end(reason);
+  }
+
+  function close(): void {
+    isOver = true;
+    socket.destroy();
+  }
 
   function receive(chunk: Buffer): void {
     const bytes = missing === undefined ? bytesAfterHead(chunk) : chunk.length;
     if (missing === undefined || bytes === undefined) return;
     missing -= bytes;
-    if (missing < 0) fail('more bytes than the answer has');
-    if (missing > 0) return;
+    if (missing < 0) end('more bytes than the response has');
+    if (missing !== 0) return;
     missing = undefined;
-    const tell = done;
-    done = undefined;
-    tell?.(status);
+    on.response(status);
   }
 
-  /** How many bytes of the body are here already; undefined while the head is not whole. */
+  /** The bytes of the body that are here; undefined before the end of the head. */
   function bytesAfterHead(chunk: Buffer): number | undefined {
     head += chunk.toString('latin1');
-    const end = head.indexOf('\r\n\r\n');
-    if (end < 0) return undefined;
+    const endOfHead = head.indexOf('\r\n\r\n');
+    if (endOfHead < 0) return undefined;
     const length = LENGTH.exec(head);
-    if (!length || length.index > end) {
-      fail(`an answer without Content-Length: ${head.slice(0, end)}`);
+    if (!length || length.index > endOfHead) {
+      end(`a response without Content-Length: ${head.slice(0, endOfHead)}`);
       return undefined;
     }
     status = Number(head.slice(9, 12));
     missing = Number(length[1]);
-    const bytes = head.length - end - 4;
+    const bytes = head.length - endOfHead - 4;
     head = '';
     return bytes;
   }
 
-  return new Promise((resolve) => {
-    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    socket.on('data', receive);
-    socket.on('error', (error) => fail(error.message));
-    socket.on('close', () => isClosed || fail('the connection was closed'));
-    socket.on('connect', () =>
-      resolve({
-        send(wire, then) {
-          done = then;
-          socket.write(wire, 'latin1');
-        },
-        close() {
-          isClosed = true;
-          socket.destroy();
-        },
-      }),
-    );
-  });
+  socket.on('connect', on.open).on('data', receive);
+  socket.on('error', (error) => end(error.message)).on('close', () => end('the connection was closed'));
+  return { send: (wire) => void socket.write(wire, 'latin1'), close };
 }

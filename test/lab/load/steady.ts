@@ -1,34 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Ledger } from '../ledger/ledger.ts';
 import { percentile } from '../meters/percentile.ts';
-import { type CallerOptions, createCaller } from './caller.ts';
+import { Generator } from './generator.ts';
+import { USERS, wireOf } from './wire.ts';
 
 const CALLERS = 8;
 
+/** Milliseconds after which a request without a response is lost. */
+const PATIENCE = 30_000;
+
+type Service = { readonly url: string; readonly token: () => Promise<string> };
+
 /** Eight callers read a list of one user again and again, for so many milliseconds. Between two reads a caller waits for `rest`. */
 export async function readSteadily(
-  { url, token }: Pick<CallerOptions, 'url' | 'token'>,
+  { url, token }: Service,
   { lasts, rest }: { readonly lasts: number; readonly rest?: number },
 ) {
-  const ledger = new Ledger();
-  const caller = createCaller({ url, token, ledger, connections: CALLERS });
-  const end = performance.now() + lasts;
-  const read = async () => {
-    while (performance.now() < end) {
-      await caller.read('?limit=1');
-      if (rest !== undefined) await sleep(rest);
-    }
-  };
-  await Promise.all(Array.from({ length: CALLERS }, read));
-  caller.close();
-  const { entries } = ledger;
+  const wire = wireOf({ method: 'GET', target: `${USERS}?limit=1`, token: await token() });
+  const latencies: number[] = [];
+  let ok = 0;
+  const generator = new Generator({
+    ...{ port: Number(new URL(url).port), connections: CALLERS, rest, patience: PATIENCE },
+    nextRequest: () => wire,
+    onResponse(status, from, to) {
+      if (status === 200) ok += 1;
+      latencies.push(to - from);
+    },
+  });
+  await generator.start();
+  await sleep(lasts);
+  await generator.stop();
   return {
-    sent: entries.length,
-    ok: entries.filter(({ status }) => status === 200).length,
+    sent: generator.counts.sent,
+    ok,
     /** In milliseconds. */
-    p99: percentile(
-      entries.map(({ sent, answered }) => answered - sent),
-      0.99,
-    ),
+    p99: percentile(latencies, 0.99),
   };
 }

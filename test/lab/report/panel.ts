@@ -2,7 +2,8 @@ import { text } from './svg.ts';
 
 /** A line of a panel, through these points. */
 export type Line = {
-  readonly title: string;
+  /** Beside the panel, if there is one. */
+  readonly title?: string | undefined;
   readonly points: readonly (readonly [x: number, y: number])[];
   readonly colour: string;
   /** As in `stroke-dasharray`. */
@@ -26,20 +27,21 @@ export function panel({ left, right, top, bottom, x, least, lines }: Panel): str
   const highest = Math.max(least, ...lines.flatMap(({ points }) => points.map(([, value]) => value))) * 1.05;
   const y = (value: number) => round(bottom - ((bottom - top) * value) / highest);
   const step = stepFor(highest);
+  const titled = lines.filter(({ title }) => title !== undefined);
   const values = Array.from({ length: Math.floor(highest / step) + 1 }, (_, number) => number * step);
   return [
     ...values.flatMap((value) => [
       `<path d="M${left} ${y(value)}H${right}" stroke="#ddd"/>`,
       text(left - 8, y(value) + 4, String(Number(value.toPrecision(6))), 'text-anchor="end"'),
     ]),
-    ...lines.flatMap(({ title, points, colour, dashes = 'none' }, index) => {
+    ...lines.map(({ points, colour, dashes = 'none' }) => {
       const places = points.map(([value, height]) => `${round(x(value))},${y(height)}`);
+      return `<polyline points="${places.join(' ')}" fill="none" stroke="${colour}" stroke-width="1.5" stroke-dasharray="${dashes}"/>`;
+    }),
+    ...titled.flatMap(({ title = '', colour }, index) => {
       const line = top + 6 + index * 20;
-      return [
-        `<polyline points="${places.join(' ')}" fill="none" stroke="${colour}" stroke-width="1.5" stroke-dasharray="${dashes}"/>`,
-        `<rect x="${right + 12}" y="${line}" width="10" height="10" fill="${colour}"/>`,
-        text(right + 28, line + 9, title),
-      ];
+      const mark = `<rect x="${right + 12}" y="${line}" width="10" height="10" fill="${colour}"/>`;
+      return [mark, text(right + 28, line + 9, title)];
     }),
   ];
 }

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { startIssuer } from '../../stage/tokens.ts';
 
-/** How a key server can be: what becomes of a request for the keys. */
-export type Mood = 'well' | 'failing' | 'slow' | 'garbage' | 'empty' | 'huge' | 'redirecting' | 'cutting';
+/** How a key server can be unwell: what becomes of a request for the keys. */
+export const MOODS = ['slow', 'huge', 'failing', 'garbage', 'empty', 'redirecting', 'cutting'] as const;
+
+export type Mood = 'well' | (typeof MOODS)[number];
 
 /** What a huge answer sends, at most. */
 const CHUNK = Buffer.alloc(1024 * 1024, ' ');

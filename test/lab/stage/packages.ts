@@ -20,17 +20,12 @@ export function fromNpm(packages: readonly string[]): Promise<string> {
 }
 
 /**
- * Creates a folder with these packages of Debian, and what they depend on, in its folder `root`. They are unpacked, not
- * installed: nothing of the system changes, and nobody must be root.
+ * Creates a folder with these packages of Debian in its folder `root`, and with the packages that they depend on unless
+ * they are wanted `alone`. They are unpacked, not installed: nothing of the system changes, and nobody must be root.
  */
-export function fromDebian(packages: readonly string[]): Promise<string> {
+export function fromDebian(packages: readonly string[], { alone = false } = {}): Promise<string> {
   return installed(packages, async (folder) => {
-    const options = ['install', '--simulate', '-qq', '--no-install-recommends', ...packages];
-    const { stdout } = await run('apt-get', options, { maxBuffer: 1 << 24 }).catch((error) => {
-      throw new Error(`${error.stderr || error.message} ("apt-get update" may help)`);
-    });
-    const names = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, name = '']) => name);
-    await run('apt-get', ['download', '-qq', ...names], { cwd: folder });
+    await apt(folder, 'download', '-qq', ...(alone ? packages : await missingWith(packages)));
     await mkdir(join(folder, 'root'));
     for (const archive of (await readdir(folder)).filter((name) => name.endsWith('.deb'))) {
       await run('dpkg', ['--extract', archive, 'root'], { cwd: folder });
@@ -38,6 +33,17 @@ export function fromDebian(packages: readonly string[]): Promise<string> {
     }
   });
 }
+
+/** The packages that are not installed, of these and of what they depend on. */
+async function missingWith(packages: readonly string[]): Promise<readonly string[]> {
+  const { stdout } = await apt('/', 'install', '--simulate', '-qq', '--no-install-recommends', ...packages);
+  return [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, name = '']) => name);
+}
+
+const apt = (cwd: string, ...words: readonly string[]) =>
+  run('apt-get', words, { cwd, maxBuffer: 1 << 24 }).catch((error) => {
+    throw new Error(`${error.stderr || error.message} ("apt-get update" may help)`);
+  });
 
 async function installed(
   packages: readonly string[],

@@ -1,0 +1,155 @@
+import { createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { listen } from '../../stage/listening.ts';
+import { openConnection } from './connection.ts';
+import { Generator, type Load } from './generator.ts';
+
+const REQUEST = 'GET / HTTP/1.1\r\n\r\n';
+const RESPONSE = 'HTTP/1.1 201 Created\r\nX-Long: y\r\ncontent-length: 4\r\n\r\nbody';
+
+const stops: (() => unknown)[] = [];
+afterEach(() => stops.splice(0).forEach((stop) => void stop()));
+
+/** The port of a server that does this with the socket of every request. */
+async function startServer(respond: (socket: Socket) => void): Promise<number> {
+  const server = createServer({ noDelay: true }, (socket) => {
+    stops.push(() => socket.destroy());
+    socket.on('data', () => respond(socket)).on('error', () => {});
+  });
+  stops.push(() => server.close());
+  return (await listen(server)).port;
+}
+
+describe('a connection', () => {
+  /** Sends so many requests one after the other, and collects the statuses, or the reason for the end. */
+  async function collect(respond: (socket: Socket) => void, requests = 1) {
+    const port = await startServer(respond);
+    const found: (number | string)[] = [];
+    await new Promise<void>((resolve) => {
+      const next = () => (found.length < requests ? connection.send(REQUEST) : resolve());
+      const connection = openConnection(port, {
+        open: next,
+        response(status) {
+          found.push(status);
+          next();
+        },
+        end(reason) {
+          found.push(reason);
+          resolve();
+        },
+      });
+      stops.push(connection.close);
+    });
+    return found;
+  }
+
+  test('gives the status of each response when it is complete', async () => {
+    expect(await collect((socket) => socket.write(RESPONSE), 2)).toEqual([201, 201]);
+  });
+
+  test('receives a response in pieces, cut anywhere', async () => {
+    let cut = 0;
+    const inPieces = (socket: Socket) => {
+      cut += 1;
+      socket.write(RESPONSE.slice(0, cut), () => setImmediate(() => socket.write(RESPONSE.slice(cut))));
+    };
+
+    const cuts = RESPONSE.length - 1;
+    expect(await collect(inPieces, cuts)).toEqual(Array(cuts).fill(201));
+  });
+
+  test.each<readonly [string, (socket: Socket) => void, RegExp]>([
+    [
+      'a response without a length',
+      (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\ncontent-length: 1'),
+      /^a response without Content-Length: HTTP\/1\.1 200 OK$/,
+    ],
+    ['more bytes than the length', (socket) => socket.write(`${RESPONSE}more`), /^more bytes than/],
+    ['a connection that the server ends', (socket) => socket.destroy(), /closed|ECONNRESET/],
+  ])('ends with a reason: %s', async (_title, respond, reason) => {
+    expect(await collect(respond)).toEqual([expect.stringMatching(reason)]);
+  });
+});
+
+describe('a generator', () => {
+  async function start(load: Omit<Load, 'port' | 'nextRequest'>, respond: (socket: Socket) => void) {
+    const port = await startServer(respond);
+    const generator = new Generator({ ...load, port, nextRequest: () => REQUEST });
+    await generator.start();
+    return generator;
+  }
+
+  test('of a closed load sends the next request when there is a response, and not before', async () => {
+    const waiting: Socket[] = [];
+    const statuses: number[] = [];
+    const load = { connections: 2, onResponse: (status: number) => statuses.push(status) };
+    const generator = await start(load, (socket) => waiting.push(socket));
+    await sleep(20);
+    expect(waiting).toHaveLength(2);
+
+    waiting[0]?.write(RESPONSE);
+    await sleep(20);
+    expect([waiting.length, generator.counts.sent, statuses]).toEqual([3, 3, [201]]);
+    for (const socket of waiting.slice(1)) socket.write(RESPONSE);
+    await generator.stop();
+    expect([waiting.length, statuses]).toEqual([3, [201, 201, 201]]);
+  });
+
+  test('of an open load waits for a free connection, and counts the time from when a request was due', async () => {
+    const due: number[] = [];
+    let requests = 0;
+    const load = { connections: 1, rate: 1000, onResponse: (_: number, from: number) => due.push(from) };
+    const begun = performance.now();
+    const generator = await start(load, (socket) => {
+      requests += 1;
+      // During the first response, fifty more requests become due.
+      if (requests === 1) setTimeout(() => socket.write(RESPONSE), 50);
+      else socket.write(RESPONSE);
+    });
+    while (due.length < 100) await sleep(5);
+    await generator.stop();
+
+    const steps = due.slice(1).map((moment, index) => moment - (due[index] ?? 0));
+    expect(Math.min(...steps)).toBeCloseTo(1);
+    expect(Math.max(...steps)).toBeCloseTo(1);
+    expect(due[0]).toBeGreaterThanOrEqual(begun);
+    expect(generator.counts).toMatchObject({ noConnection: 0, givenUp: 0, broken: 0 });
+  });
+
+  test('whose callers give up connects again, and does not send what is due without a connection', async () => {
+    const sockets = new Set<Socket>();
+    const load = { connections: 2, rate: 500, patience: 30, onResponse() {} };
+    const generator = await start(load, (socket) => sockets.add(socket));
+    await sleep(100);
+    await generator.stop();
+
+    const { due, sent, noConnection, givenUp, broken } = generator.counts;
+    expect(sent + noConnection).toBe(due);
+    expect(givenUp).toBe(sent);
+    expect(sockets.size).toBe(sent);
+    expect(sent).toBeGreaterThan(2);
+    expect(broken).toBe(0);
+  });
+
+  test('replaces connections that break, if its callers give up', async () => {
+    const generator = await start({ connections: 1, patience: 1000, onResponse() {} }, (socket) =>
+      socket.destroy(),
+    );
+    await sleep(50);
+    await generator.stop();
+
+    expect(generator.counts.broken).toBeGreaterThan(1);
+  });
+
+  test('ends at a connection that breaks, if its callers wait', async () => {
+    const reasons: string[] = [];
+    const load = { connections: 2, onResponse() {}, onBreak: (reason: string) => reasons.push(reason) };
+    const generator = await start(load, (socket) => socket.destroy());
+    await sleep(50);
+    await generator.stop();
+
+    expect(reasons.length).toBeGreaterThan(0);
+    expect(generator.counts.sent).toBe(2);
+  });
+});

@@ -1,0 +1,174 @@
+import { type Connection, openConnection } from './connection.ts';
+
+/** Connections that are opened at the same moment. */
+const OPENED_AT_ONCE = 50;
+
+/** Milliseconds between two looks at what is due, and at what has waited too long. */
+const TICK = 1;
+
+/** A load on one port of 127.0.0.1. */
+export type Load = {
+  readonly port: number;
+  readonly connections: number;
+  /**
+   * Requests a second, at regular moments (an open load). Without it, each connection sends the next request when it has
+   * the response (a closed load).
+   */
+  readonly rate?: number | undefined;
+  /** Milliseconds between a response and the next request of a closed load. */
+  readonly rest?: number | undefined;
+  /**
+   * Milliseconds after which callers give up: they close the connection and open another one, as they do with one that
+   * breaks. A request that is due while no connection is free is not sent. Without it, callers wait: such a request is sent
+   * when a connection is free, and the time is counted from when it was due, so that a server that stalls does not hide
+   * it. A connection that breaks ends the load.
+   */
+  readonly patience?: number;
+  /** Makes the next request. */
+  nextRequest(): string;
+  /** Receives each request that is due. */
+  onDue?(moment: number): void;
+  /** Receives each response, and the moments from which and to which its time is counted. */
+  onResponse(status: number, from: number, to: number): void;
+  /** Receives the reason for which a connection has broken, if callers wait. */
+  onBreak?(reason: string): void;
+};
+
+/** A connection with its request, and the moment from which the time of that is counted; 0 while the connection is free. */
+type Caller = { connection: Connection; since: number };
+
+/** Sends the requests of a load until it is stopped. */
+export class Generator {
+  readonly counts = { due: 0, sent: 0, noConnection: 0, givenUp: 0, broken: 0 };
+  readonly #load: Load;
+  readonly #callers: Caller[] = [];
+  readonly #free: Caller[] = [];
+  /** In the order in which their requests were sent. */
+  readonly #waiting = new Set<Caller>();
+  readonly #allAnswered = Promise.withResolvers<void>();
+  #begun = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(load: Load) {
+    this.#load = load;
+  }
+
+  /** Opens the connections. A closed load begins with the first of them, an open load with the last. */
+  async start(): Promise<void> {
+    const { connections, rate, patience } = this.#load;
+    while (this.#callers.length < connections) {
+      const opened = this.#callers.length;
+      const count = Math.min(OPENED_AT_ONCE, connections - opened);
+      this.#callers.push(...Array.from({ length: count }, () => ({ since: 0 }) as Caller));
+      await Promise.all(this.#callers.slice(opened).map((caller) => this.#connect(caller)));
+    }
+    this.#begun = performance.now();
+    if (rate !== undefined || patience !== undefined) this.#timer = setInterval(() => this.#tick(), TICK);
+  }
+
+  /** Sends no more, and waits for the responses that are still to come as long as the callers do. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    clearInterval(this.#timer);
+    const { patience } = this.#load;
+    if (patience !== undefined) setTimeout(this.#allAnswered.resolve, patience + 100).unref();
+    if (this.#waiting.size > 0) await this.#allAnswered.promise;
+    this.counts.givenUp += this.#waiting.size;
+    for (const { connection } of this.#callers) connection.close();
+  }
+
+  #connect(caller: Caller): Promise<void> {
+    return new Promise((resolve) => {
+      caller.connection = openConnection(this.#load.port, {
+        open: () => {
+          this.#release(caller);
+          resolve();
+        },
+        response: (status) => this.#take(caller, status),
+        end: (reason) => {
+          this.#lose(caller, reason);
+          resolve();
+        },
+      });
+    });
+  }
+
+  #tick(): void {
+    if (this.#load.patience !== undefined) this.#giveUp(performance.now() - this.#load.patience);
+    if (this.#load.rate !== undefined) this.#sendDue(this.#load.rate);
+  }
+
+  #sendDue(rate: number): void {
+    const isPatient = this.#load.patience === undefined;
+    for (;;) {
+      const now = performance.now();
+      const due = this.#begun + (this.counts.due * 1000) / rate;
+      if (due > now || (isPatient && this.#free.length === 0)) return;
+      this.counts.due += 1;
+      this.#load.onDue?.(now);
+      const caller = this.#free.shift();
+      if (caller) this.#send(caller, isPatient ? due : now);
+      else this.counts.noConnection += 1;
+    }
+  }
+
+  #send(caller: Caller, since: number): void {
+    caller.since = since;
+    this.counts.sent += 1;
+    this.#waiting.add(caller);
+    caller.connection.send(this.#load.nextRequest());
+  }
+
+  #take(caller: Caller, status: number): void {
+    if (caller.since === 0) return;
+    const { since } = caller;
+    caller.since = 0;
+    this.#waiting.delete(caller);
+    this.#load.onResponse(status, since, performance.now());
+    if (this.#load.rest === undefined) this.#release(caller);
+    else setTimeout(() => this.#release(caller), this.#load.rest);
+  }
+
+  #release(caller: Caller): void {
+    const { rate, patience } = this.#load;
+    if (this.#isOver) {
+      if (this.#waiting.size === 0) this.#allAnswered.resolve();
+    } else if (rate === undefined) {
+      const now = performance.now();
+      this.#load.onDue?.(now);
+      this.#send(caller, now);
+    } else {
+      this.#free.push(caller);
+      if (patience === undefined && this.#begun > 0) this.#sendDue(rate);
+    }
+  }
+
+  #giveUp(since: number): void {
+    for (const caller of this.#waiting) {
+      if (caller.since >= since) return;
+      this.counts.givenUp += 1;
+      caller.connection.close();
+      this.#replace(caller);
+    }
+  }
+
+  #lose(caller: Caller, reason: string): void {
+    if (this.#load.patience === undefined) {
+      this.#load.onBreak?.(reason);
+      this.#isOver = true;
+      this.#allAnswered.resolve();
+    } else if (!this.#isOver) {
+      if (caller.since > 0) this.counts.broken += 1;
+      this.#replace(caller);
+    }
+  }
+
+  #replace(caller: Caller): void {
+    this.#waiting.delete(caller);
+    const index = caller.since === 0 ? this.#free.indexOf(caller) : -1;
+    if (index >= 0) this.#free.splice(index, 1);
+    caller.since = 0;
+    void this.#connect(caller);
+  }
+}

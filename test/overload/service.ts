@@ -1,0 +1,68 @@
+import type { Variables } from '../../lib/settings/settings.ts';
+import { TOKEN } from '../lab/load/impatient.ts';
+import { USERS, wireOf } from '../lab/load/wire.ts';
+import type { Stage } from '../lab/stage/stage.ts';
+import type { BuiltHost } from '../stage/built-host.ts';
+
+/** What callers send: reads by id and updates, or batches of users that are there already. */
+export type Requests = 'reads-and-updates' | 'batches';
+
+/** A service that is loaded, and what callers send to it. */
+export type LoadedService = Pick<BuiltHost, 'events' | 'isAlive' | 'processId'> & {
+  readonly url: string;
+  /** As HTTP/1.1 writes them. */
+  readonly requests: readonly string[];
+  /** The same for one of ten callers, each with users of its own. Another token is put in. */
+  requestsOf(caller: number): readonly string[];
+  sign(claims?: { readonly sub?: string; readonly jti?: string }): Promise<string>;
+};
+
+const STORED = 2000;
+const BATCH = 100;
+
+/** Starts the built host with some users in its table; `runBy` is a command that runs it. */
+export async function startLoadedService(
+  { startService, issuer, postgres }: Stage,
+  what: Requests,
+  variables: Variables,
+  runBy: readonly string[],
+): Promise<LoadedService> {
+  const service = await startService(variables, { runBy });
+  const sign: LoadedService['sign'] = (claims = {}) =>
+    issuer.sign({ ...claims, exp: Math.floor(Date.now() / 1000) + 7200 });
+  const rows = await postgres.query(
+    `INSERT INTO users (id, email, full_name)
+     SELECT uuidv7(), 'user-' || n || '@example.com', 'User ' || n FROM generate_series(1, ${STORED}) AS n
+     RETURNING id`,
+  );
+  await postgres.query('VACUUM ANALYZE users');
+  const ids = rows.map(({ id }) => String(id));
+  return {
+    ...service,
+    requests: REQUESTS[what](ids, await sign()),
+    requestsOf: (caller) => {
+      const own = ids.filter((_, index) => index % 10 === caller);
+      return REQUESTS[what](own, TOKEN);
+    },
+    sign,
+  };
+}
+
+const REQUESTS: Readonly<Record<Requests, (ids: readonly string[], token: string) => readonly string[]>> = {
+  /** Four reads by id for each update of a name. */
+  'reads-and-updates': (ids, token) =>
+    ids.map((id, index) => {
+      const target = USERS + id;
+      if (index % 5 > 0) return wireOf({ method: 'GET', target, token });
+      return wireOf({ method: 'PATCH', target, token, body: JSON.stringify({ full_name: `Name ${index}` }) });
+    }),
+  /** Of 100 users each, none of whom is stored a second time. */
+  batches: (ids, token) =>
+    Array.from({ length: Math.floor(ids.length / BATCH) }, (_, index) => {
+      const items = Array.from({ length: BATCH }, (_, n) => ({
+        email: `user-${index * BATCH + n + 1}@example.com`,
+      }));
+      const body = JSON.stringify({ mode: 'partial', items });
+      return wireOf({ method: 'POST', target: `${USERS}batch`, token, body });
+    }),
+};
