@@ -1,8 +1,7 @@
 import { CannotJudge, createCall, isUnreachable } from './call.mjs';
 import { changes } from './checks/changes.mjs';
-import { documentation } from './checks/documentation.mjs';
 import { list } from './checks/list.mjs';
-import { probes } from './checks/probes.mjs';
+import { documentation, probes } from './checks/probes.mjs';
 import { read } from './checks/read.mjs';
 import { readRoles, writeRoles } from './checks/roles.mjs';
 import { tokens } from './checks/tokens.mjs';

@@ -4,7 +4,7 @@ import type { Variables } from '../../lib/settings/settings.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { type RawRequest, sendTo } from '../stage/raw-request.ts';
 import { startService } from '../stage/service.ts';
-import type { Fault } from './faults.ts';
+import type { Breaking } from './faults.ts';
 
 /** A service for the checks. */
 export type Acceptable = Awaited<ReturnType<typeof startAcceptable>>;
@@ -53,7 +53,7 @@ export async function startAcceptable(variables: Variables = {}) {
 /** A proxy in front of a service, which breaks it. `seen` has the requests that it received. */
 export async function startBreaking(
   url: string,
-  { onRequest = (request) => request, onAnswer = (answer) => answer }: Partial<Fault>,
+  { onRequest = (request) => request, onAnswer = (answer) => answer }: Breaking,
 ) {
   const seen: RawRequest[] = [];
   const front = await startHttpFront(async (request) => {

@@ -1,5 +1,5 @@
 import { exportJWK, importJWK, type JWK, type JWTHeaderParameters } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Gate, startGate } from '../stage/gate.ts';
 import { startVerifier } from '../stage/keys.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
@@ -30,9 +30,8 @@ beforeAll(async () => {
   narrow = await startGate({ SVC_OAUTH_ALGORITHMS: 'ES256, EdDSA' });
   keys = await Promise.all(ALGORITHMS.map((alg) => gate.issuer.addKey(alg)));
   second = await gate.issuer.addKey('ES256');
+  return () => Promise.all([gate.stop(), narrow.stop()]);
 });
-
-afterAll(() => Promise.all([gate.stop(), narrow.stop()]));
 
 const keyOf = (alg: string): IssuerKey => keys.find((key) => key.alg === alg) as IssuerKey;
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Gate, startGate } from '../stage/gate.ts';
 
 let gate: Gate;
@@ -7,9 +7,8 @@ let token: string;
 beforeAll(async () => {
   gate = await startGate();
   token = await gate.issuer.sign();
+  return () => gate.stop();
 });
-
-afterAll(() => gate.stop());
 
 describe('a token after the scheme Bearer, in any case and with any number of spaces', () => {
   test.each(['Bearer ', 'bearer ', 'BEARER ', 'bEaReR ', 'Bearer   '])('%j is accepted', async (prefix) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { forged, goodParts, rs256 } from '../stage/forge.ts';
 import { type Gate, startGate } from '../stage/gate.ts';
 
@@ -6,9 +6,8 @@ let gate: Gate;
 
 beforeAll(async () => {
   gate = await startGate();
+  return () => gate.stop();
 });
-
-afterAll(() => gate.stop());
 
 const now = () => Math.floor(Date.now() / 1000);
 const signed = (claims: Record<string, unknown>, header = {}) => gate.issuer.sign(claims, header);
@@ -19,6 +18,10 @@ function signedRaw(change: (json: { header: string; claims: string }) => { heade
   const changed = change({ header: JSON.stringify(header), claims: JSON.stringify(claims) });
   return forged(changed.header, changed.claims, rs256(key));
 }
+
+/** A good signature of a payload that is not the JSON of any object. */
+const signedClaims = (change: (claims: string) => string) =>
+  signedRaw(({ header, claims }) => ({ header, claims: change(claims) }));
 
 test('a token with exactly the required claims is accepted', async () => {
   const { issuer, audience } = gate.issuer;
@@ -55,9 +58,7 @@ describe('exp', () => {
   });
 
   test('of an infinite number is 401', async () => {
-    const claims = (text: string) => text.replace(/"exp":\d+/, '"exp":1e400');
-
-    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+    await gate.expectRefused(signedClaims((text) => text.replace(/"exp":\d+/, '"exp":1e400')));
   });
 
   test.concurrent('ends a token that was accepted before', async () => {
@@ -144,15 +145,15 @@ describe('sub', () => {
   );
 
   test.each(['\\ud800', 'svc-\\udc00', '\\udf0d\\ud83c', '\\u0000'])('%s in JSON is 401', async (escaped) => {
-    const claims = (text: string) => text.replace('"sub":"svc-test"', `"sub":"svc${escaped}"`);
-
-    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+    await gate.expectRefused(
+      signedClaims((text) => text.replace('"sub":"svc-test"', `"sub":"svc${escaped}"`)),
+    );
   });
 
   test('a surrogate pair in JSON is accepted', async () => {
-    const claims = (text: string) => text.replace('"sub":"svc-test"', '"sub":"svc\\ud83c\\udf0d"');
-
-    await gate.expectAccepted(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+    await gate.expectAccepted(
+      signedClaims((text) => text.replace('"sub":"svc-test"', '"sub":"svc\\ud83c\\udf0d"')),
+    );
   });
 });
 
@@ -211,9 +212,7 @@ describe('any cnf, which binds a token to a key or a certificate, is 401', () =>
   });
 
   test('repeated', async () => {
-    const claims = (text: string) => text.replace('{', '{"cnf":{"jkt":"x"},"cnf":null,');
-
-    await gate.expectRefused(signedRaw((json) => ({ ...json, claims: claims(json.claims) })));
+    await gate.expectRefused(signedClaims((text) => text.replace('{', '{"cnf":{"jkt":"x"},"cnf":null,')));
   });
 });
 
@@ -250,9 +249,8 @@ describe('SVC_OAUTH_CLOCK_TOLERANCE applies to', () => {
 
   beforeAll(async () => {
     tolerant = await startGate({ SVC_OAUTH_CLOCK_TOLERANCE: '30' });
+    return () => tolerant.stop();
   });
-
-  afterAll(() => tolerant.stop());
 
   test('exp', async () => {
     await tolerant.expectAccepted(await tolerant.issuer.sign({ exp: now() - 20 }));

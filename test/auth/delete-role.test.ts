@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { BATCH, USERS } from '../stage/keyed.ts';
-import { forbidden, refusal, type UserBody } from '../stage/responses.ts';
+import { BATCH, forbidden, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

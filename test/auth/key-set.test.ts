@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, type TestContext, test } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
 
 type Options = Parameters<typeof startVerifier>[0];
 
-async function start(onTestFinished: TestContext['onTestFinished'], options?: Options) {
+async function start({ onTestFinished }: TestContext, options?: Options) {
   const verifier = await startVerifier(options);
   onTestFinished(verifier.stop);
   return verifier;
@@ -15,27 +15,24 @@ const unknownKey = (index: number) => ({ kid: `unknown-${index}` });
 
 // Concurrently, because some of them wait for up to two seconds between two fetches.
 describe.concurrent('the keys', () => {
-  test('are not fetched before the service starts or the first token arrives', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, judge } = await start(onTestFinished);
+  test('are not fetched before the service starts or the first token arrives', async (context) => {
+    const { issuer, judge } = await start(context);
     expect(issuer.fetches).toBe(0);
 
     expect(await judge(await issuer.sign())).toBe(200);
     expect(issuer.fetches).toBe(1);
   });
 
-  test('are refreshed in the background', async ({ expect, onTestFinished }) => {
-    const { issuer, keySet } = await start(onTestFinished, { refreshEvery: 100 });
+  test('are refreshed in the background', async (context) => {
+    const { issuer, keySet } = await start(context, { refreshEvery: 100 });
     keySet.start();
     await sleep(1500);
 
     expect(issuer.fetches).toBeGreaterThanOrEqual(4);
   });
 
-  test('are fetched once for any number of waiting tokens', async ({ expect, onTestFinished }) => {
-    const { issuer, judge } = await start(onTestFinished);
+  test('are fetched once for any number of waiting tokens', async (context) => {
+    const { issuer, judge } = await start(context);
     const tokens = await Promise.all(
       Array.from({ length: 50 }, (_, index) => issuer.sign({ jti: `${index}` })),
     );
@@ -52,8 +49,8 @@ describe.concurrent('the keys', () => {
 });
 
 describe.concurrent('after a rotation', () => {
-  test('a new key is accepted within 2 seconds of its first use', async ({ expect, onTestFinished }) => {
-    const { issuer, judge, untilJudged } = await start(onTestFinished);
+  test('a new key is accepted within 2 seconds of its first use', async (context) => {
+    const { issuer, judge, untilJudged } = await start(context);
     await judge(await issuer.sign());
     await issuer.addKey('ES256');
 
@@ -62,11 +59,8 @@ describe.concurrent('after a rotation', () => {
     expect(issuer.fetches).toBe(2);
   });
 
-  test('a new key is accepted at its first use if the last fetch is 2 seconds old', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, judge } = await start(onTestFinished);
+  test('a new key is accepted at its first use if the last fetch is 2 seconds old', async (context) => {
+    const { issuer, judge } = await start(context);
     await judge(await issuer.sign());
     await issuer.addKey('ES256');
     await sleep(2100);
@@ -74,11 +68,8 @@ describe.concurrent('after a rotation', () => {
     expect(await judge(await issuer.sign())).toBe(200);
   });
 
-  test('a removed key is refused after the next refresh, also for tokens that were accepted before', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, keySet, judge, untilJudged, counts } = await start(onTestFinished, { refreshEvery: 500 });
+  test('a removed key is refused after the next refresh, also for tokens that were accepted before', async (context) => {
+    const { issuer, keySet, judge, untilJudged, counts } = await start(context, { refreshEvery: 500 });
     keySet.start();
     const token = await issuer.sign();
     const statuses = [await judge(token), await judge(token), await judge(token)];
@@ -90,11 +81,8 @@ describe.concurrent('after a rotation', () => {
     expect(await judge(await issuer.sign())).toBe(200);
   });
 
-  test('of two keys whose tokens were accepted before, only the removed one is refused', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, judge, untilJudged, counts, keySet } = await start(onTestFinished, { refreshEvery: 500 });
+  test('of two keys whose tokens were accepted before, only the removed one is refused', async (context) => {
+    const { issuer, judge, untilJudged, counts, keySet } = await start(context, { refreshEvery: 500 });
     const removed = issuer.keys[0] as IssuerKey;
     const kept = await issuer.addKey('ES256');
     keySet.start();
@@ -109,11 +97,8 @@ describe.concurrent('after a rotation', () => {
     expect(await judge(ofRemoved)).toBe(401);
   });
 
-  test('a removed key is refused as soon as a token of the new key arrives', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, judge, untilJudged } = await start(onTestFinished);
+  test('a removed key is refused as soon as a token of the new key arrives', async (context) => {
+    const { issuer, judge, untilJudged } = await start(context);
     const token = await issuer.sign();
     await judge(token);
     await issuer.rotate('ES256');
@@ -123,8 +108,8 @@ describe.concurrent('after a rotation', () => {
     expect(await judge(token)).toBe(401);
   });
 
-  test('another key with an old kid replaces the old key', async ({ expect, onTestFinished }) => {
-    const { issuer, keySet, judge, untilJudged } = await start(onTestFinished, { refreshEvery: 500 });
+  test('another key with an old kid replaces the old key', async (context) => {
+    const { issuer, keySet, judge, untilJudged } = await start(context, { refreshEvery: 500 });
     keySet.start();
     const [old] = issuer.keys as [IssuerKey];
     const token = await issuer.sign();
@@ -137,12 +122,9 @@ describe.concurrent('after a rotation', () => {
     expect(await judge(token)).toBe(401);
   });
 
-  test('a process that was frozen fetches overdue keys before it verifies a token', async ({
-    expect,
-    onTestFinished,
-  }) => {
+  test('a process that was frozen fetches overdue keys before it verifies a token', async (context) => {
     let skipped = 0;
-    const { issuer, judge } = await start(onTestFinished, { now: () => Date.now() + skipped });
+    const { issuer, judge } = await start(context, { now: () => Date.now() + skipped });
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
     await issuer.rotate('ES256');
@@ -154,10 +136,10 @@ describe.concurrent('after a rotation', () => {
 });
 
 describe.concurrent('when the clock is set back by an hour', () => {
-  test('the keys are refreshed, and a removed key is refused', async ({ expect, onTestFinished }) => {
+  test('the keys are refreshed, and a removed key is refused', async (context) => {
     let back = 0;
     const now = () => Date.now() - back;
-    const { issuer, keySet, judge, untilJudged } = await start(onTestFinished, { refreshEvery: 3000, now });
+    const { issuer, keySet, judge, untilJudged } = await start(context, { refreshEvery: 3000, now });
     keySet.start();
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
@@ -169,9 +151,9 @@ describe.concurrent('when the clock is set back by an hour', () => {
     expect(await untilJudged(token, 401)).toBeLessThan(6000);
   });
 
-  test('a new key is accepted within about two seconds', async ({ expect, onTestFinished }) => {
+  test('a new key is accepted within about two seconds', async (context) => {
     let back = 0;
-    const { issuer, judge, untilJudged } = await start(onTestFinished, { now: () => Date.now() - back });
+    const { issuer, judge, untilJudged } = await start(context, { now: () => Date.now() - back });
     await judge(await issuer.sign());
     back = 3_600_000;
     await issuer.addKey('ES256');
@@ -181,8 +163,8 @@ describe.concurrent('when the clock is set back by an hour', () => {
 });
 
 describe.concurrent('many tokens with unknown keys', () => {
-  test('cause at most one fetch per 2 seconds, and are all refused', async ({ expect, onTestFinished }) => {
-    const { issuer, judge } = await start(onTestFinished);
+  test('cause at most one fetch per 2 seconds, and are all refused', async (context) => {
+    const { issuer, judge } = await start(context);
     const good = await issuer.sign();
     await judge(good);
     const from = performance.now();

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, type TestContext, test } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
 
-type OnTestFinished = TestContext['onTestFinished'];
-
-async function start(onTestFinished: OnTestFinished, options?: Parameters<typeof startVerifier>[0]) {
+async function start({ onTestFinished }: TestContext, options?: Parameters<typeof startVerifier>[0]) {
   const verifier = await startVerifier(options);
   onTestFinished(verifier.stop);
   return verifier;
@@ -12,11 +10,12 @@ async function start(onTestFinished: OnTestFinished, options?: Parameters<typeof
 
 const unknownKey = { kid: 'unknown' };
 
-describe('while the identity provider is unavailable', () => {
+// Concurrently, because some of them wait for seconds.
+describe.concurrent('while the identity provider is unavailable', () => {
   /** A clock that moves only when it is set, and with it the timers. */
-  async function startWithClock(onTestFinished: OnTestFinished) {
+  async function startWithClock(context: TestContext) {
     let time = 1_800_000_000_000;
-    const verifier = await start(onTestFinished, { now: () => time });
+    const verifier = await start(context, { now: () => time });
     return {
       ...verifier,
       pass(seconds: number) {
@@ -25,11 +24,8 @@ describe('while the identity provider is unavailable', () => {
     };
   }
 
-  test('a token with no keys to verify it is 503, and the pauses between two fetches grow', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, judge, pass } = await startWithClock(onTestFinished);
+  test('a token with no keys to verify it is 503, and the pauses between two fetches grow', async (context) => {
+    const { issuer, judge, pass } = await startWithClock(context);
     issuer.answer((_request, response) => response.writeHead(500).end());
     const token = await issuer.sign();
     const pauses: number[] = [];
@@ -50,11 +46,8 @@ describe('while the identity provider is unavailable', () => {
     expect(pauses.at(-1)).toBeGreaterThanOrEqual(8);
   });
 
-  test('a token with an unknown key is 503 also after a successful start, and one with a known key is accepted', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, judge, pass } = await startWithClock(onTestFinished);
+  test('a token with an unknown key is 503 also after a successful start, and one with a known key is accepted', async (context) => {
+    const { issuer, judge, pass } = await startWithClock(context);
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
     issuer.answer((_request, response) => response.writeHead(500).end());
@@ -65,11 +58,8 @@ describe('while the identity provider is unavailable', () => {
     expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
   });
 
-  test('the last good key set is used for 24 hours, and then tokens are 503', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, judge, pass } = await startWithClock(onTestFinished);
+  test('the last good key set is used for 24 hours, and then tokens are 503', async (context) => {
+    const { issuer, judge, pass } = await startWithClock(context);
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
     await issuer.stop();
@@ -86,11 +76,8 @@ describe('while the identity provider is unavailable', () => {
     expect(await judge(token)).toBe(200);
   });
 
-  test('valid tokens are accepted at once, also if the provider responds slowly', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { issuer, keySet, judge } = await start(onTestFinished, { refreshEvery: 200 });
+  test('valid tokens are accepted at once, also if the provider responds slowly', async (context) => {
+    const { issuer, keySet, judge } = await start(context, { refreshEvery: 200 });
     keySet.start();
     const token = await issuer.sign();
     await judge(token);
@@ -108,8 +95,8 @@ describe('while the identity provider is unavailable', () => {
     expect(longest).toBeLessThan(1500);
   });
 
-  test('the service recovers by itself with the provider', async ({ expect, onTestFinished }) => {
-    const { issuer, keySet, judge, untilJudged } = await start(onTestFinished);
+  test('the service recovers by itself with the provider', async (context) => {
+    const { issuer, keySet, judge, untilJudged } = await start(context);
     const token = await issuer.sign();
     await issuer.stop();
     keySet.start();
@@ -120,11 +107,8 @@ describe('while the identity provider is unavailable', () => {
   });
 });
 
-test('a token whose key is being fetched when the key set is stopped cannot be verified', async ({
-  expect,
-  onTestFinished,
-}) => {
-  const { issuer, keySet, judge } = await start(onTestFinished);
+test.concurrent('a token whose key is being fetched when the key set is stopped cannot be verified', async (context) => {
+  const { issuer, keySet, judge } = await start(context);
   await judge(await issuer.sign());
   await issuer.addKey('ES256');
   issuer.answer(() => {});
@@ -136,8 +120,8 @@ test('a token whose key is being fetched when the key set is stopped cannot be v
   expect(await judging).toBe(503);
 });
 
-test('a stopped key set sends no more fetches', async ({ expect, onTestFinished }) => {
-  const { issuer, keySet, judge } = await start(onTestFinished, { refreshEvery: 100 });
+test.concurrent('a stopped key set sends no more fetches', async (context) => {
+  const { issuer, keySet, judge } = await start(context, { refreshEvery: 100 });
   keySet.start();
   await judge(await issuer.sign());
   keySet.stop();

@@ -1,11 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
+import { listen } from '../stage/listening.ts';
 import { type IssuerKey, startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
@@ -17,9 +16,8 @@ let key: IssuerKey;
 beforeAll(async () => {
   attacker = await startIssuer();
   key = await attacker.rotate();
+  return () => attacker.stop();
 });
-
-afterAll(() => attacker.stop());
 
 const LIMIT = 256 * 1024;
 const keysOfAttacker = () => JSON.stringify({ keys: [key.publicJwk] });
@@ -151,11 +149,9 @@ test('a redirect is not followed', async () => {
     asked += 1;
     response.end();
   });
-  elsewhere.listen(0, '127.0.0.1');
-  await once(elsewhere, 'listening');
-  const { port } = elsewhere.address() as AddressInfo;
+  const { url } = await listen(elsewhere);
   const { issuer, judge, stop } = await startVerifier();
-  issuer.answer((_request, response) => redirect(response, `http://127.0.0.1:${port}/jwks`));
+  issuer.answer((_request, response) => redirect(response, `${url}/jwks`));
 
   const status = await judge(await issuer.sign());
   await sleep(50);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ALGORITHMS } from '../../lib/settings/setting-forms.ts';
 import { forged, rs256 } from '../stage/forge.ts';
 import { startVerifier } from '../stage/keys.ts';
@@ -13,9 +13,8 @@ let keys: IssuerKey[];
 beforeAll(async () => {
   verifier = await startVerifier({ algorithms: ALGORITHMS });
   keys = await Promise.all(ALGORITHMS.map((alg) => verifier.issuer.addKey(alg)));
+  return () => verifier.stop();
 });
-
-afterAll(() => verifier.stop());
 
 /**
  * Texts similar to a signature: with other characters at the ends, shorter, longer, or with the bytes in another

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
 import { readResponse } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { timed } from '../stage/timed.ts';
 
 /** Number of changes in the feed, all of one actor. */
 const MANY = 200_000;
@@ -15,7 +16,7 @@ const SOON = 500;
 const service = serviceUnderTest();
 const { createUser } = service;
 
-let administrator: Awaited<ReturnType<typeof administer>>;
+const administrator = administratorOf(service);
 
 /** Writes changes as that actor would write them and readers would number them. */
 const leaveChanges = (count: number) =>
@@ -27,21 +28,13 @@ const leaveChanges = (count: number) =>
   `);
 
 beforeAll(async () => {
-  administrator = await administer(service.database.name);
   await leaveChanges(MANY);
 });
-
-afterAll(() => administrator.end());
 
 /** Starts another instance. */
 async function startFresh() {
   const fresh = await startService({}, service);
   return { stop: fresh.stop, get: async (path: string) => readResponse(await fresh.call('GET', path)) };
-}
-
-async function timed<Value>(done: Promise<Value>) {
-  const begun = performance.now();
-  return { value: await done, milliseconds: performance.now() - begun };
 }
 
 test('a reader far behind does not delay others in an instance that has just started', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { listChanges } from '../../handlers/users/changes.ts';
 import { listUserChanges } from '../../handlers/users/user-changes.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
@@ -11,9 +11,8 @@ let stage: Awaited<ReturnType<typeof startComposition>>;
 
 beforeAll(async () => {
   stage = await startComposition();
+  return () => stage.stop();
 });
-
-afterAll(() => stage.stop());
 
 const readEnd = () => stage.call(listChanges, 'listChanges-end');
 

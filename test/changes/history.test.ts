@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
+import { administratorOf } from '../stage/administration.ts';
 import {
   CHANGES,
   type ChangeBody,
@@ -36,14 +36,11 @@ const lose = (position: number) =>
     `UPDATE user_changes_head SET position = ${position}`,
   );
 
-let administrator: Awaited<ReturnType<typeof administer>>;
+const administrator = administratorOf(service);
 
 beforeAll(async () => {
-  administrator = await administer(service.database.name);
   for (let count = 0; count < 5; count += 1) await createUser();
 });
-
-afterAll(() => administrator.end());
 
 describe('after history was lost and as many changes were written again,', () => {
   test('a cursor in the lost part is 410 on every path, after any number of new changes', async () => {

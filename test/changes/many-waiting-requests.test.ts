@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
+import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilNothingPolls, untilPolling } from '../stage/changes.ts';
 import { createServiceResponse, type ServiceResponse } from '../stage/service-response.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -17,17 +17,15 @@ const service = serviceUnderTest();
 const { call, createUser } = service;
 
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-let administrator: Awaited<ReturnType<typeof administer>>;
+const administrator = administratorOf(service);
 let token: string;
 
 beforeAll(async () => {
-  administrator = await administer(service.database.name);
   token = await service.issuer.sign();
 });
 
 afterAll(async () => {
   agent.destroy();
-  await administrator.end();
 });
 
 /** Sends a request over a kept connection. `leave` disconnects. */
@@ -65,7 +63,7 @@ test('a thousand waiting requests all return each change, and none is refused wh
     waiting = crowd(next);
   }
   await untilPolling(administrator);
-  expect(await administrator.countSessions(service.database.name)).toBeLessThanOrEqual(11);
+  expect(await administrator.countSessions()).toBeLessThanOrEqual(11);
   for (const { response, leave } of waiting) {
     response.catch(() => undefined);
     leave();

@@ -1,23 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, type ChangeBody, change, endOfFeed, nextOf, readOn } from '../stage/changes.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
-import { freshAddress, type UserBody } from '../stage/responses.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;
 
-let administrator: Awaited<ReturnType<typeof administer>>;
-
-beforeAll(async () => {
-  administrator = await administer(service.database.name);
-});
-
-afterAll(() => administrator.end());
+const administrator = administratorOf(service);
 
 const of = ({ id }: Pick<UserBody, 'id'>) => `${USERS}${id}/changes`;
 
@@ -187,16 +179,10 @@ const byId = (a: unknown, b: unknown) => ((a as UserBody).id < (b as UserBody).i
 describe('with serializable as the default isolation, and a pooler that takes no session settings,', () => {
   const strict = serviceUnderTest(() => ({ SVC_POSTGRES_POOLER: 'transaction' }));
 
+  const strictAdministrator = administratorOf(strict);
+
   beforeAll(async () => {
-    const root = await administer();
-    await root.query(
-      `ALTER DATABASE ${strict.database.name} SET default_transaction_isolation = serializable`,
-    );
-    await root.end();
-    const inDatabase = await administer(strict.database.name);
-    // So that connections are opened again.
-    await inDatabase.terminate(strict.database.name);
-    await inDatabase.end();
+    await strictAdministrator.setForSessions('default_transaction_isolation', 'serializable');
     await strict.call('GET', CHANGES);
   });
 

@@ -1,28 +1,15 @@
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expiringChanges } from '../../lib/changes/expiry.ts';
 import { numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
-import { runMigrations } from '../../lib/migrations/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
+import { migratedDatabase } from '../stage/opened-database.ts';
 import { plansOver } from '../stage/plans.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { environmentOf } from '../stage/service.ts';
 import { statementSentBy } from '../stage/statements.ts';
 
-const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 /** Number of users and of changes. Each hundredth change is of the first user, every second one of the actor "busy". */
 const MANY = 100_000;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let client: pg.Client;
-let plans: ReturnType<typeof plansOver>;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
-  client = new pg.Client({ ...database, ssl: false });
-  await client.connect();
+const migrated = migratedDatabase(async (client) => {
   await client.query(`
     INSERT INTO users (id, email) SELECT md5(n::text)::uuid, n || '@example.com' FROM generate_series(0, ${MANY - 1}) AS n;
     INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time)
@@ -33,12 +20,6 @@ beforeAll(async () => {
   `);
   for (const table of ['users', 'user_changes', 'user_changes_head', 'user_changes_unnumbered'])
     await client.query(`VACUUM ANALYZE ${table}`);
-  plans = plansOver(client);
-}, 60_000);
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 const reading = (given: Partial<Reading>) =>
@@ -86,7 +67,7 @@ describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,'
       20,
     ],
   ])('%s', async (_title, given, indexes, most) => {
-    const cost = await plans[kind](await reading(given));
+    const cost = await plansOver(migrated.client)[kind](await reading(given));
 
     expect(cost.indexes).toEqual(expect.arrayContaining([...indexes]));
     expect(SMALL).toEqual(expect.arrayContaining([...cost.wholeTables]));
@@ -97,8 +78,10 @@ describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,'
     const number = await statementSentBy((statements) => numberingChanges(statements)());
     const expire = await statementSentBy((statements) => expiringChanges(statements)(30)());
 
-    expect((await plans[kind](number)).pages).toBeLessThanOrEqual(8);
-    const cost = await plans[kind](expire);
+    const plan = plansOver(migrated.client)[kind];
+
+    expect((await plan(number)).pages).toBeLessThanOrEqual(8);
+    const cost = await plan(expire);
     expect(cost.indexes).toContain(POSITION);
     expect(cost.wholeTables.filter((table) => !SMALL.includes(table))).toEqual([]);
     // It reads a thousand of the oldest changes.

@@ -1,20 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
-import { freshAddress, type UserBody } from '../stage/responses.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
-
-const USERS = '/api/v1/users/';
 
 let postgres: DisposablePostgres;
 
 beforeAll(async () => {
   postgres = await startDisposablePostgres();
+  return () => postgres.stop();
 });
-
-afterAll(() => postgres.stop());
 
 const service = serviceUnderTest(() => ({
   SVC_POSTGRES_HOST: postgres.host,

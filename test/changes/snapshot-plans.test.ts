@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { numberingChanges } from '../../lib/changes/numbering.ts';
+import { expect, test } from 'vitest';
+import { askingForUnnumbered, numberingChanges } from '../../lib/changes/numbering.ts';
 import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
-import { askingForUnnumbered } from '../../lib/changes/unnumbered.ts';
-import { runMigrations } from '../../lib/migrations/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { environmentOf } from '../stage/service.ts';
+import { hold } from '../stage/locks.ts';
+import { migratedDatabase } from '../stage/opened-database.ts';
 import { type Statement, statementsRunBy } from '../stage/statements.ts';
-
-const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 
 /** How often changes are numbered while a snapshot is open, and how many each time. */
 const NUMBERINGS = 3000;
@@ -19,45 +14,32 @@ const CHANGES = 50;
 /** More than any statement changes. */
 const NOTHING: Omit<Reading, 'after'> = { limit: 100, userId: undefined, excludeActor: undefined };
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let client: pg.Client;
-let snapshot: pg.Client;
+const migrated = migratedDatabase(async (client) => {
+  // Statistics that autovacuum would collect about empty tables.
+  for (const table of ['user_changes', 'user_changes_head', 'user_changes_unnumbered', 'users'])
+    await client.query(`VACUUM ANALYZE ${table}`);
+});
 
 /** The statements are prepared once, before there is a change, as on a connection of the service. */
 const prepared = new Map<string, string>();
 
 const statements = statementsRunBy(async ({ sql: text, name }, values) => {
   prepared.set(text, name);
-  return (await client.query({ text, name, values: [...values] })).rows;
+  return (await migrated.client.query({ text, name, values: [...values] })).rows;
 });
 
 const select = selectingChanges(statements);
 const number = numberingChanges(statements);
 const ask = askingForUnnumbered(statements);
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
-  [client, snapshot] = [0, 1].map(() => new pg.Client({ ...database, ssl: false })) as [pg.Client, pg.Client];
-  await Promise.all([client.connect(), snapshot.connect()]);
-  // Statistics that autovacuum would collect about empty tables.
-  for (const table of ['user_changes', 'user_changes_head', 'user_changes_unnumbered', 'users'])
-    await client.query(`VACUUM ANALYZE ${table}`);
-});
-
-afterAll(async () => {
-  await Promise.all([client.end(), snapshot.end()]);
-  await database.drop();
-});
-
 const write = (count: number) =>
-  client.query(`
+  migrated.client.query(`
     INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
     SELECT gen_random_uuid(), 1, 1, 0, 'a', '', now() FROM generate_series(1, ${count})
   `);
 
 const head = async () =>
-  Number((await client.query('SELECT max(position) AS head FROM user_changes')).rows[0].head);
+  Number((await migrated.client.query('SELECT max(position) AS head FROM user_changes')).rows[0].head);
 
 const looks = {
   'at the head': async () => select({ ...NOTHING, after: await head() }),
@@ -99,7 +81,7 @@ async function pagesOf(look: () => Promise<unknown>): Promise<number> {
       value === undefined || value === null ? 'NULL' : pg.escapeLiteral(`${value}`),
     );
     const given = values.length > 0 ? `(${values})` : '';
-    const { rows } = await client.query(
+    const { rows } = await migrated.client.query(
       `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE "${prepared.get(sql)}" ${given}`,
     );
     const { Plan } = rows[0]['QUERY PLAN'][0];
@@ -113,13 +95,17 @@ test('while a snapshot is open, each query reads as much as before, after any nu
   await number();
   for (let count = 0; count < 10; count += 1) for (const look of Object.values(looks)) await look();
   const before = await pagesOfLooks();
-  await snapshot.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-  await snapshot.query('SELECT FROM users');
+  const snapshot = await hold(
+    migrated.database,
+    'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ',
+    'SELECT FROM users',
+  );
   for (let count = 0; count < NUMBERINGS; count += 1) {
     await write(CHANGES);
     await number();
   }
   const after = await pagesOfLooks();
+  await snapshot.release();
 
   for (const title of Object.keys(looks)) expect([title, after[title]]).toEqual([title, expect.any(Number)]);
   for (const title of Object.keys(looks))

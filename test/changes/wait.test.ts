@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
+import { administratorOf } from '../stage/administration.ts';
 import {
   CHANGES,
   change,
@@ -9,11 +9,11 @@ import {
   untilNothingPolls,
   untilPolling,
 } from '../stage/changes.ts';
-import { connectTo, written } from '../stage/connection.ts';
-import { freshAddress, refusal } from '../stage/responses.ts';
+import { connectTo } from '../stage/connection.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
+import { timed } from '../stage/timed.ts';
 
 /**
  * With a single connection, so that a request that held it while waiting would be noticed, and a short statement
@@ -25,13 +25,7 @@ const service = serviceUnderTest(() => ({
 }));
 const { call, createUser } = service;
 
-let administrator: Awaited<ReturnType<typeof administer>>;
-
-beforeAll(async () => {
-  administrator = await administer(service.database.name);
-});
-
-afterAll(() => administrator.end());
+const administrator = administratorOf(service);
 
 const warnings: Error[] = [];
 const keepWarning = (warning: Error) => warnings.push(warning);
@@ -45,21 +39,10 @@ const another = async () => ({ authorization: `Bearer ${await service.issuer.sig
 /** Sends a request over a connection of its own, which stays open. */
 async function ask(target: string) {
   const connection = await connectTo(service.url);
-  const again = async (next: string, method = 'GET') =>
-    connection.send(
-      written(`${method} ${next}`, [
-        ['Host', 'localhost'],
-        ['Authorization', `Bearer ${await service.issuer.sign()}`],
-      ]),
-    );
+  const again = async (next: string) =>
+    connection.send(requestText(`GET ${next}`, { Authorization: `Bearer ${await service.issuer.sign()}` }));
   await again(target);
   return { ...connection, again };
-}
-
-/** The milliseconds until `done` resolves. */
-async function timed<Value>(done: Promise<Value>) {
-  const begun = performance.now();
-  return { value: await done, milliseconds: performance.now() - begun };
 }
 
 test('a change ends all waits, and each page has as many changes as its limit allows', async () => {
@@ -148,18 +131,13 @@ test('the service polls only while a request waits', async () => {
 });
 
 describe('a client', () => {
-  test('that disconnects frees its place', async () => {
+  test.each([
+    ['disconnects', 'abort'],
+    ['closes its connection', 'close'],
+  ] as const)('that %s frees its place', async (_case, leave) => {
     const connection = await ask(`${await endOfFeed(call)}&wait=20`);
     await untilPolling(administrator);
-    connection.abort();
-
-    await untilNothingPolls(administrator);
-  });
-
-  test('that closes its connection frees its place', async () => {
-    const connection = await ask(`${await endOfFeed(call)}&wait=20`);
-    await untilPolling(administrator);
-    connection.close();
+    connection[leave]();
 
     await untilNothingPolls(administrator);
   });

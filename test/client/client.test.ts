@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   clientCredentials,
   createUsers,
@@ -19,9 +19,8 @@ let service: Acceptable;
 
 beforeAll(async () => {
   service = await startAcceptable();
+  return () => service.stop();
 });
-
-afterAll(() => service.stop());
 
 let addresses = 0;
 const fresh = () => `client-${++addresses}@example.com`;

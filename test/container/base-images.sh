@@ -80,7 +80,7 @@ make_postgres() {
   mkdir -p "$tree/usr/local/lib/postgresql" "$tree/docker-entrypoint-initdb.d"
   # The first run creates its library links.
   node_in_project --input-type=module -e "
-    const { runnablePostgres } = await import('$root/host/development/postgres/binaries.ts');
+    const { runnablePostgres } = await import('$root/host/development/postgres/place.ts');
     process.stdout.write(await runnablePostgres({}));
   " >"$work/postgres"
   cp -R "$(cat "$work/postgres")/." "$tree/usr/local/lib/postgresql/"

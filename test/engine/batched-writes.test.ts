@@ -1,37 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { withinRequest } from '../../lib/http/request-scope.ts';
-import { type Database, openDatabase } from '../../lib/postgres/database.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { environmentOf } from '../stage/service.ts';
-import { prepare } from '../stage/statements.ts';
-import { startIssuer } from '../stage/tokens.ts';
+import { hold } from '../stage/locks.ts';
+import { openedDatabase } from '../stage/opened-database.ts';
+import { outcomesOf, prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let admin: Awaited<ReturnType<typeof administer>>;
-let opened: Database;
+const opened = openedDatabase(`CREATE TABLE notes
+  (id uuid PRIMARY KEY, note text CHECK (note <> 'bad'), writes int DEFAULT 1, place bigserial, transaction xid8 DEFAULT pg_current_xact_id())`);
 
-beforeAll(async () => {
-  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  admin = await administer(database.name);
-  await admin.query(`CREATE TABLE notes
-    (id uuid PRIMARY KEY, note text CHECK (note <> 'bad'), writes int DEFAULT 1, place bigserial, transaction xid8 DEFAULT pg_current_xact_id())`);
-  opened = openDatabase(readSettings(environmentOf(database, issuer)).postgres);
-});
-
-beforeEach(async () => {
-  await admin.query('TRUNCATE notes');
-});
-
-afterAll(async () => {
-  await Promise.all([opened.close(1), issuer.stop(), admin.end()]);
-  await database.drop();
-});
+beforeEach(() => opened.query('TRUNCATE notes'));
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 const idOf = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
@@ -55,17 +34,11 @@ function writingNotes(seconds = 0) {
 
 const written = (number: number, note: string) => [{ id: idOf(number), note }];
 
-/** The outcome of each: its result, or the problem or fault of its refusal. */
-async function endsOf(responses: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
-  const settled = await Promise.allSettled(responses);
-  return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
-}
-
 describe('batched writes', () => {
   test('are one statement if they arrive together, and each has its own result', async () => {
     const write = writingNotes();
     const responses = await Promise.all(numbers(50).map((number) => write(number, `note ${number}`)));
-    const [{ statements } = {}] = await admin.query(
+    const [{ statements } = {}] = await opened.query(
       'SELECT count(DISTINCT transaction)::int AS statements FROM notes',
     );
 
@@ -76,7 +49,7 @@ describe('batched writes', () => {
   test('of one id are carried out one after another, in the order of arrival', async () => {
     const write = writingNotes();
     const responses = await Promise.all(['a', 'b', 'c', 'd'].map((letter) => write(1, letter)));
-    const rows = await admin.query('SELECT id, note, writes FROM notes');
+    const rows = await opened.query('SELECT id, note, writes FROM notes');
 
     expect(responses).toEqual(['a', 'ab', 'abc', 'abcd'].map((note) => written(1, note)));
     expect(rows).toEqual([{ id: idOf(1), note: 'abcd', writes: 4 }]);
@@ -85,7 +58,7 @@ describe('batched writes', () => {
   test('are carried out in the order of their ids, so that two statements never wait for each other', async () => {
     const write = writingNotes();
     await Promise.all([7, 3, 9, 1].map((number) => write(number, 'note')));
-    const rows = await admin.query('SELECT id FROM notes ORDER BY place');
+    const rows = await opened.query('SELECT id FROM notes ORDER BY place');
 
     expect(rows).toEqual([1, 3, 7, 9].map((number) => ({ id: idOf(number) })));
   });
@@ -93,7 +66,7 @@ describe('batched writes', () => {
   test('that fail together are sent in parts and one by one, and only those with a fault fail', async () => {
     const write = writingNotes();
     const notes = numbers(50).map((number) => (number % 20 === 4 ? 'bad' : `note ${number}`));
-    const ended = await endsOf(notes.map((note, number) => write(number, note)));
+    const ended = await outcomesOf(notes.map((note, number) => write(number, note)));
 
     expect(ended).toEqual(
       notes.map((note, number) =>
@@ -105,14 +78,11 @@ describe('batched writes', () => {
   test('do not wait for a write that waits for a lock, which follows when it has the lock', async () => {
     const write = writingNotes();
     await write(0, 'before');
-    const other = await administer(database.name);
-    await other.query('BEGIN');
-    await other.query("UPDATE notes SET note = 'meanwhile' WHERE true");
+    const other = await hold(opened.database, "UPDATE notes SET note = 'meanwhile'");
     const waiting = write(0, ', after');
     const others = await Promise.all(numbers(40).map((number) => write(number + 1, 'free')));
     const later = await Promise.all(numbers(40).map((number) => write(number + 50, 'free')));
-    await other.query('COMMIT');
-    await other.end();
+    await other.commit();
 
     expect(others).toEqual(numbers(40).map((number) => written(number + 1, 'free')));
     expect(later).toEqual(numbers(40).map((number) => written(number + 50, 'free')));
@@ -124,7 +94,7 @@ describe('batched writes', () => {
     const ended: string[] = [];
     const first = slow(0, 'slow').then(() => ended.push('first'));
     await until('it runs', async () => {
-      const running = await admin.query(
+      const running = await opened.query(
         "SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%slept%0.3%' AND pid <> pg_backend_pid()",
       );
       return running.length > 0;
@@ -135,7 +105,7 @@ describe('batched writes', () => {
 
     expect(ended.slice(0, 20)).toEqual(others.map(() => 'other'));
     // In transactions of their own. The second one began before the first one ended.
-    const [{ apart } = {}] = await admin.query(
+    const [{ apart } = {}] = await opened.query(
       `SELECT count(DISTINCT transaction)::int AS apart FROM notes WHERE note = 'slow'`,
     );
     expect(apart).toBe(2);
@@ -143,9 +113,9 @@ describe('batched writes', () => {
 
   test('are 503 if their connection dies, and are never sent again', async () => {
     const write = writingNotes(0.3);
-    const ended = endsOf(numbers(50).map((number) => write(number, 'once')));
+    const ended = outcomesOf(numbers(50).map((number) => write(number, 'once')));
     await until('it runs', async () => {
-      const rows = await admin.query(
+      const rows = await opened.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%slept%'`,
       );
@@ -153,7 +123,7 @@ describe('batched writes', () => {
     });
 
     expect(await ended).toEqual(numbers(50).map(() => unavailable));
-    expect(await admin.query('SELECT FROM notes')).toEqual([]);
+    expect(await opened.query('SELECT FROM notes')).toEqual([]);
     expect(await writingNotes()(1, 'again')).toEqual(written(1, 'again'));
   });
 
@@ -164,28 +134,25 @@ describe('batched writes', () => {
     );
     const other = write(2, 'waited for');
 
-    expect(await endsOf([givenUp])).toEqual([unavailable]);
+    expect(await outcomesOf([givenUp])).toEqual([unavailable]);
     expect(await other).toEqual(written(2, 'waited for'));
   });
 
   test('are sent in parts without a write whose request reached its limit', async () => {
     const write = writingNotes();
     await write(0, 'before');
-    const other = await administer(database.name);
-    await other.query('BEGIN');
-    await other.query("UPDATE notes SET note = 'meanwhile' WHERE true");
+    const other = await hold(opened.database, "UPDATE notes SET note = 'meanwhile'");
     const waiting = write(0, ', after');
     // The wait for the lock takes longer.
     const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 10 }, () =>
       write(1, 'given up'),
     );
-    const ended = endsOf([givenUp, write(2, 'free')]);
+    const ended = outcomesOf([givenUp, write(2, 'free')]);
 
     expect(await ended).toEqual([unavailable, written(2, 'free')]);
-    await other.query('COMMIT');
-    await other.end();
+    await other.commit();
     expect(await waiting).toEqual(written(0, 'meanwhile, after'));
-    expect(await admin.query(`SELECT FROM notes WHERE id = '${idOf(1)}'`)).toEqual([]);
+    expect(await opened.query(`SELECT FROM notes WHERE id = '${idOf(1)}'`)).toEqual([]);
   });
 
   test('that fail together are 503 if the time limit leaves no time to find the faulty one', async () => {
@@ -194,7 +161,7 @@ describe('batched writes', () => {
     const rounds = numbers(20).map(async (round) => {
       await sleep(round * 7);
       const [, other] = await withinRequest({ requestId: 'r', answeredBy: performance.now() + 105 }, () =>
-        endsOf([write(2 * round, 'bad'), write(2 * round + 1, 'good')]),
+        outcomesOf([write(2 * round, 'bad'), write(2 * round + 1, 'good')]),
       );
       return other;
     });
@@ -203,17 +170,17 @@ describe('batched writes', () => {
   });
 
   test('that a transaction conflict has rolled back are sent again', async () => {
-    await admin.query(`CREATE SEQUENCE attempts;
+    await opened.query(`CREATE SEQUENCE attempts;
       CREATE FUNCTION refuse_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF nextval('attempts') = 1 THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF; RETURN NEW; END $$;
       CREATE TRIGGER refuse_first BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION refuse_first()`);
     const before = opened.statements.retried.serialization_failure;
     const write = writingNotes();
     const responses = await Promise.all(numbers(5).map((number) => write(number, 'once')));
-    await admin.query('DROP TRIGGER refuse_first ON notes');
+    await opened.query('DROP TRIGGER refuse_first ON notes');
 
     expect(responses).toEqual(numbers(5).map((number) => written(number, 'once')));
     expect(opened.statements.retried.serialization_failure - before).toBe(5);
-    expect(await admin.query('SELECT DISTINCT writes FROM notes')).toEqual([{ writes: 1 }]);
+    expect(await opened.query('SELECT DISTINCT writes FROM notes')).toEqual([{ writes: 1 }]);
   });
 });

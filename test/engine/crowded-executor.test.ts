@@ -1,9 +1,9 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { freshKey, USERS } from '../stage/keyed.ts';
+import { freshKey } from '../stage/keyed.ts';
 import { holdEmail, untilUnderWay } from '../stage/locks.ts';
-import { freshAddress } from '../stage/responses.ts';
+import { freshAddress, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();

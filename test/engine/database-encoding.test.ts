@@ -1,66 +1,31 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
-import { describe, expect, test } from 'vitest';
-import { startHost } from '../../host/host.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
 import { engineProfile } from '../../lib/postgres/engine-profile.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
 import { compile } from '../../lib/postgres/prepared-statement.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
 import { createDatabase } from '../stage/postgres.ts';
-import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
-import { environmentOf } from '../stage/service.ts';
+import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
+import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
-
 type Database = Awaited<ReturnType<typeof createDatabase>>;
 
-/** A host with a database in this encoding, which `prepare` changes before the host starts. */
-async function withHost(
-  encoding: string,
-  { isToMigrate, prepare }: { isToMigrate: boolean; prepare?: (database: Database) => Promise<void> },
-  use: (host: Awaited<ReturnType<typeof hostOver>>) => Promise<void>,
-): Promise<void> {
+/** A service with a database in this encoding, which `prepare` changes before the service starts. */
+async function start(encoding: string, prepare?: (database: Database) => Promise<void>) {
   const [database, issuer] = await Promise.all([createDatabase({ encoding }), startIssuer()]);
   await prepare?.(database);
-  const host = await hostOver(database, issuer, isToMigrate);
-  await use(host).finally(async () => {
-    await host.stop();
+  const variables = { SVC_POSTGRES_MIGRATE: String(!prepare) };
+  const service = await startService(variables, { database, issuer }, { waitsUntilReady: false });
+  onTestFinished(async () => {
+    await service.stop();
     await issuer.stop();
     await database.drop();
   });
-}
-
-async function hostOver(
-  database: Database,
-  issuer: Awaited<ReturnType<typeof startIssuer>>,
-  isToMigrate: boolean,
-) {
-  const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
-  const descriptor = openSync(join(folder, 'log'), 'a');
-  const environment = { ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: String(isToMigrate) };
-  const { url, shutDown } = await startHost(readSettings(environment), { logTo: descriptor });
-  const headers = { authorization: `Bearer ${await issuer.sign()}`, 'content-type': 'application/json' };
-
   return {
-    call: async (method: string, path: string, body?: unknown) =>
-      readResponse(
-        await fetch(url + path, {
-          method,
-          headers,
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        }),
-      ),
-    logged: () => readFileSync(join(folder, 'log'), 'utf8'),
-    async stop() {
-      await shutDown();
-      closeSync(descriptor);
-      rmSync(folder, { recursive: true });
-    },
+    call: async (...request: Parameters<typeof service.call>) => readResponse(await service.call(...request)),
+    logged: async () => JSON.stringify(await service.events()),
   };
 }
 
@@ -84,24 +49,26 @@ async function migrate(database: Database): Promise<void> {
 describe.each(['SQL_ASCII', 'LATIN1', 'EUC_JP', 'WIN1252'])('a database with the encoding %s', (encoding) => {
   const reason = `the database has the encoding ${encoding}, and the service requires UTF8`;
 
-  test('is not migrated, and the cause is logged at the first failure', () =>
-    withHost(encoding, { isToMigrate: true }, async ({ call, logged }) => {
-      const failures = () => logged().match(/.*"migration_failed".*/g) ?? [];
-      await until('the migration has failed', () => failures().length > 0);
+  test('is not migrated, and the cause is logged at the first failure', async () => {
+    const { call, logged } = await start(encoding);
+    const failure = await until(
+      'the migration has failed',
+      async () => /\{[^{}]*"migration_failed".*?"message":"(.*?)"/.exec(await logged())?.[1],
+    );
 
-      expect(failures()[0]).toContain(`"message":"${reason}"`);
-      expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
-    }));
+    expect(failure).toBe(reason);
+    expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
+  });
 
-  test('that was migrated earlier is refused: /ready and user operations are 503, and the cause is logged', () =>
-    withHost(encoding, { isToMigrate: false, prepare: migrate }, async ({ call, logged }) => {
-      const fields = { email: freshAddress(), full_name: 'é'.repeat(200) };
+  test('that was migrated earlier is refused: /ready and user operations are 503, and the cause is logged', async () => {
+    const { call, logged } = await start(encoding, migrate);
+    const fields = { email: freshAddress(), full_name: 'é'.repeat(200) };
 
-      expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
-      expect(logged()).toContain(`"message":"not ready: ${reason}"`);
-      expect(await call('POST', USERS, fields)).toEqual(refusal('service_unavailable_error', USERS));
-      expect(await call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
-      expect(logged()).toContain(`"message":"no connection: ${reason}"`);
-      expect((await call('GET', '/health')).status).toBe(200);
-    }));
+    expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
+    expect(await logged()).toContain(`"message":"not ready: ${reason}"`);
+    expect(await call('POST', USERS, fields)).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await logged()).toContain(`"message":"no connection: ${reason}"`);
+    expect((await call('GET', '/health')).status).toBe(200);
+  });
 });

@@ -1,14 +1,21 @@
 import { expect, type TestContext, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
-import { BATCH, freshKey } from '../stage/keyed.ts';
+import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
-import { freshAddress, readResponse, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import {
+  BATCH,
+  freshAddress,
+  readResponse,
+  refusal,
+  success,
+  USERS,
+  type UserBody,
+  user,
+} from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
-
-const USERS = '/api/v1/users/';
 
 /** A service whose database has these settings, and an administrator of the database. */
 async function start({ onTestFinished }: TestContext, ...settings: readonly string[]) {

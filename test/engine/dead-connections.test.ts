@@ -1,10 +1,9 @@
 import { beforeAll, expect, inject, test } from 'vitest';
-import { startProxy } from '../stage/proxy.ts';
-import { freshAddress, type UserBody } from '../stage/responses.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
 const CALLERS = 30;
 /** Maximum number of writes in progress on the connections for writes. */
 const MAX_WRITES_IN_PROGRESS = 9;
@@ -17,8 +16,7 @@ beforeAll(async () => {
 });
 
 const service = serviceUnderTest(() => ({
-  SVC_POSTGRES_HOST: proxy.host,
-  SVC_POSTGRES_PORT: String(proxy.port),
+  ...addressOf(proxy),
   SVC_POSTGRES_POOL_TIMEOUT: '3',
 }));
 

@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
-import { BATCH, USERS } from '../stage/keyed.ts';
-import { readResponse, refusal } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { administratorOf } from '../stage/administration.ts';
+import { BATCH, refusal, USERS } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 // On plain PostgreSQL, the behaviour of Citus with distributed tables: errors that PostgreSQL does not have, unique
 // indexes with the name of a shard, and an insert with an empty plan.
 
-let service: Awaited<ReturnType<typeof startService>>;
-let admin: Awaited<ReturnType<typeof administer>>;
+const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1' }));
+const admin = administratorOf(service);
 
 beforeAll(async () => {
-  service = await startService({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1' });
-  admin = await administer(service.database.name);
   await admin.query(`
     CREATE SEQUENCE attempts;
     CREATE FUNCTION act_like_shards() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -30,11 +27,6 @@ beforeAll(async () => {
     ALTER INDEX users_external_id_key RENAME TO users_external_id_key_102008`);
 });
 
-afterAll(async () => {
-  await admin.end();
-  await service.stop();
-});
-
 let count = 0;
 
 function bodyOf(full_name: string) {
@@ -47,16 +39,13 @@ async function attempts(): Promise<number> {
   return Number(row?.count);
 }
 
-test('a create that stores nothing without a conflict is 503', async () => {
-  const response = await readResponse(await service.call('POST', USERS, bodyOf('Nothing')));
-
-  expect(response).toEqual(refusal('service_unavailable_error', USERS));
-});
-
-test('a connection lost behind PostgreSQL (XX000) is 503', async () => {
-  const response = await readResponse(await service.call('POST', USERS, bodyOf('Lost')));
-
-  expect(response).toEqual(refusal('service_unavailable_error', USERS));
+test.each([
+  ['a create that stores nothing without a conflict', 'Nothing'],
+  ['a connection lost behind PostgreSQL (XX000)', 'Lost'],
+])('%s is 503', async (_case, name) => {
+  expect(await service.call('POST', USERS, bodyOf(name))).toEqual(
+    refusal('service_unavailable_error', USERS),
+  );
 });
 
 test.each(['Defect', 'Unsupported'])(
@@ -65,42 +54,24 @@ test.each(['Defect', 'Unsupported'])(
     await service.call('POST', USERS, bodyOf('Prepared'));
     const before = await attempts();
 
-    const response = await readResponse(await service.call('POST', USERS, bodyOf(name)));
+    const response = await service.call('POST', USERS, bodyOf(name));
 
     expect(response).toEqual(refusal('internal_server_error', USERS));
     expect((await attempts()) - before).toBe(1);
   },
 );
 
-describe('a value that conflicts with the index of a shard is 409', () => {
-  test.each(['plain', 'under a key'])('on create, %s', async (how) => {
-    const body = bodyOf('First');
-    await service.call('POST', USERS, body);
-    const headers = how === 'plain' ? {} : { 'idempotency-key': `shard-key-${count}` };
+test('a value that conflicts with the index of a shard is 409', async () => {
+  const body = bodyOf('First');
+  await service.call('POST', USERS, body);
+  const { location = '' } = (await service.call('POST', USERS, bodyOf('Second'))).headers;
+  const headers = { 'idempotency-key': 'shard-key' };
+  const responses = [
+    await service.call('POST', USERS, body),
+    await service.call('POST', USERS, body, { headers }),
+    await service.call('PATCH', location, { email: body.email }),
+    await service.call('POST', BATCH, { items: [body] }),
+  ];
 
-    const { status } = await service.call('POST', USERS, body, { headers });
-
-    expect(status).toBe(409);
-  });
-
-  test('on update', async () => {
-    const body = bodyOf('First');
-    await service.call('POST', USERS, body);
-    const other = await service.call('POST', USERS, bodyOf('Second'));
-
-    const { status } = await service.call('PATCH', other.headers.get('location') ?? '', {
-      email: body.email,
-    });
-
-    expect(status).toBe(409);
-  });
-
-  test('on an atomic batch', async () => {
-    const body = bodyOf('First');
-    await service.call('POST', USERS, body);
-
-    const { status } = await service.call('POST', BATCH, { items: [body] });
-
-    expect(status).toBe(409);
-  });
+  expect(responses.map(({ status }) => status)).toEqual([409, 409, 409, 409]);
 });

@@ -1,39 +1,20 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { openDatabase } from '../../lib/postgres/database.ts';
+import { beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Session } from '../../lib/postgres/hosts/session.ts';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { startProxy } from '../stage/proxy.ts';
-import { environmentOf } from '../stage/service.ts';
+import { openedDatabase } from '../stage/opened-database.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
 import { prepare } from '../stage/statements.ts';
-import { startIssuer } from '../stage/tokens.ts';
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let admin: Awaited<ReturnType<typeof administer>>;
+const database = openedDatabase('CREATE TABLE notes (id uuid, note text)');
 let proxy: Awaited<ReturnType<typeof startProxy>>;
 
 beforeAll(async () => {
-  [database, issuer, proxy] = await Promise.all([
-    createDatabase(),
-    startIssuer(),
-    startProxy(inject('postgres')),
-  ]);
-  admin = await administer(database.name);
-  await admin.query('CREATE TABLE notes (id uuid, note text)');
+  proxy = await startProxy(inject('postgres'));
+  return () => proxy.stop();
 });
 
-beforeEach(async () => {
-  await admin.query('TRUNCATE notes');
-});
-
-afterAll(async () => {
-  await Promise.all([issuer.stop(), admin.end(), proxy.stop()]);
-  await database.drop();
-});
+beforeEach(() => database.query('TRUNCATE notes'));
 
 const ID = '00000000-0000-7000-8000-000000000001';
 const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single'];
@@ -41,18 +22,14 @@ const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single
 /** A database behind the proxy, and the sessions that it opened. */
 function open() {
   const clients: Session[] = [];
-  const { postgres } = readSettings(
-    environmentOf({ ...database, host: proxy.host, port: proxy.port }, issuer),
-  );
-  const opened = openDatabase(postgres);
-  const { Session: Opened } = opened.hosts;
-  class Followed extends Opened {
-    constructor(...options: ConstructorParameters<typeof Opened>) {
-      super(...options);
-      clients.push(this);
-    }
-  }
-  Object.defineProperty(opened.hosts, 'Session', { value: Followed });
+  const opened = database.open(addressOf(proxy));
+  const { hosts } = opened;
+  const openSession = hosts.openSession.bind(hosts);
+  hosts.openSession = async (config) => {
+    const session = await openSession(config);
+    clients.push(session);
+    return session;
+  };
   return { opened, clients };
 }
 
@@ -61,7 +38,7 @@ const ENDS = {
   'PostgreSQL says so': {
     event: 'data',
     end: () =>
-      admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`),
   },
   'the connection is closed': { event: 'end', end: async () => proxy.endAll() },
@@ -97,7 +74,7 @@ test.each(cases)(
     await ENDS[how].end();
 
     expect(await response).toEqual([{ id: ID }]);
-    expect(await admin.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
+    expect(await database.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
     await opened.close(1);
   },
 );

@@ -1,11 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
-import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
+import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';
-import { startProxy, through } from '../stage/proxy.ts';
+import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress } from '../stage/responses.ts';
-import { environmentOf, startService } from '../stage/service.ts';
+import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 /** Features that an engine may lack. */
@@ -29,8 +30,7 @@ async function sentBy(variables: Variables): Promise<string> {
       push(chunk);
     }),
   );
-  const place = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
-  const service = await startService({ ...place, ...variables }, { database, issuer });
+  const service = await startService({ ...addressOf(proxy), ...variables }, { database, issuer });
   onTestFinished(async () => {
     await service.stop();
     await Promise.all([proxy.stop(), issuer.stop(), database.drop()]);
@@ -51,13 +51,7 @@ test('a distributed engine receives no feature that it may lack, and PostgreSQL 
 test('concurrent migrations of a distributed engine have no lock, and all succeed', async () => {
   const database = await createDatabase();
   onTestFinished(async () => void (await database.drop()));
-  const issuer = {
-    issuer: 'https://issuer.example',
-    jwksUri: 'https://issuer.example/jwks',
-    audience: 'users',
-  };
-  const environment = { ...environmentOf(database, issuer), SVC_POSTGRES_ENGINE: 'distributed' };
-  const { postgres } = readSettings(environment);
+  const postgres = settingsFor(database, { SVC_POSTGRES_ENGINE: 'distributed' });
   await Promise.all(Array.from({ length: 8 }, () => runMigrations(postgres)));
   const admin = await administer(database.name);
   onTestFinished(admin.end);

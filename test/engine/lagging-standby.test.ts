@@ -6,13 +6,11 @@ import { type DisposablePostgres, startDisposablePostgres } from '../stage/dispo
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
-import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
+import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
-
-const USERS = '/api/v1/users/';
 
 /** The replication lag of the standby in milliseconds. */
 const LAG = 400;
@@ -30,7 +28,7 @@ beforeAll(async () => {
   [issuer, primary] = await Promise.all([startIssuer(), startDisposablePostgres()]);
   standby = await startStandby(primary, { recovery_min_apply_delay: `${LAG}ms` });
   [toPrimary, toStandby] = await Promise.all([startProxy(primary), startProxy(standby)]);
-  const service = await serviceOver([primary]);
+  const service = await startServiceOver([primary], { postgres: primary, issuer });
   await service.create();
   await service.stop();
 }, 60_000);
@@ -41,19 +39,8 @@ afterAll(async () => {
   await primary.stop();
 });
 
-async function serviceOver(hosts: readonly { host: string; port: number }[], variables: Variables = {}) {
-  const service = await startService(
-    {
-      SVC_POSTGRES_HOST: hosts.map(({ host }) => host).join(),
-      SVC_POSTGRES_PORT: hosts.map(({ port }) => port).join(),
-      ...variables,
-    },
-    { database: { ...primary, drop: async () => [] }, issuer },
-  );
-  const call = async (...request: Parameters<typeof service.call>) =>
-    readResponse(await service.call(...request));
-  return { ...service, call, create: () => call('POST', USERS, { email: freshAddress() }) };
-}
+const start = (hosts: readonly Address[], variables: Variables = {}) =>
+  serviceOver(hosts, { postgres: primary, issuer }, variables);
 
 /** Until the test ends, new sessions at this host take this many milliseconds. */
 function delaySessions(proxy: TcpProxy, milliseconds: number): void {
@@ -75,28 +62,22 @@ describe.each([
 ] as const)('a primary %s its standby in the list', (_place, hosts) => {
   test('is used even if it needs 800 ms to open a session', async () => {
     delaySessions(toPrimary, 800);
-    const service = await serviceOver(hosts(), { SVC_POSTGRES_POOL_TIMEOUT: '3' });
-    onTestFinished(service.stop);
+    const service = await start(hosts(), { SVC_POSTGRES_POOL_TIMEOUT: '3' });
 
     expect((await service.create()).status).toBe(201);
     await primary.terminate();
-    await until('a user is stored again', async () => (await service.create()).status === 201);
+    await service.untilWritten();
   });
 });
 
 test('a primary that becomes slow is still used, and reads see every write', async () => {
-  const service = await serviceOver([toStandby, toPrimary], { SVC_POSTGRES_POOL_TIMEOUT: '3' });
-  onTestFinished(service.stop);
+  const service = await start([toStandby, toPrimary], { SVC_POSTGRES_POOL_TIMEOUT: '3' });
   expect((await service.create()).status).toBe(201);
 
   delaySessions(toPrimary, 700);
   for (let round = 0; round < 3; round += 1) {
     await primary.terminate('pid in (select pid from pg_stat_activity order by random() limit 3)');
-    const { status, body } = await until('a user is stored', async () => {
-      const response = await service.create();
-      return response.status === 201 && response;
-    });
-    expect(status).toBe(201);
+    const { body } = await service.untilWritten();
     const path = USERS + (body as UserBody).id;
     const statuses = new Set<number>();
     for (let read = 0; read < 10; read += 1) statuses.add((await service.call('GET', path)).status);
@@ -106,8 +87,7 @@ test('a primary that becomes slow is still used, and reads see every write', asy
 });
 
 test('a primary that accepts no further session is not treated as a standby', async () => {
-  const service = await serviceOver([toPrimary, toStandby]);
-  onTestFinished(service.stop);
+  const service = await start([toPrimary, toStandby]);
   await service.create();
   refuseSessions(toPrimary);
   const attempts = toPrimary.accepted;
@@ -133,8 +113,7 @@ test('a primary that accepts no further session is not treated as a standby', as
 });
 
 test('while the primary accepts no connection and its sessions continue, reads see every write', async () => {
-  const service = await serviceOver([toPrimary, toStandby]);
-  onTestFinished(service.stop);
+  const service = await start([toPrimary, toStandby]);
   await Promise.all(Array.from({ length: 20 }, service.create));
   await service.call('GET', USERS + ((await service.create()).body as UserBody).id);
   await toPrimary.refuseMore();
@@ -158,8 +137,7 @@ test('while the primary accepts no connection and its sessions continue, reads s
 });
 
 test('a standby is used while no host accepts writes, and no longer when one does', async () => {
-  const service = await serviceOver([toPrimary, toStandby]);
-  onTestFinished(service.stop);
+  const service = await start([toPrimary, toStandby]);
   const { body } = await service.create();
   const path = USERS + (body as UserBody).id;
   await until('the standby has it', async () => {
@@ -167,28 +145,20 @@ test('a standby is used while no host accepts writes, and no longer when one doe
   });
   await toPrimary.refuse();
 
-  await until('reads are 200', async () => (await service.call('GET', path)).status === 200, { seconds: 3 });
+  await service.untilRead(200, { path, seconds: 3 });
   expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
   expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
 
   await toPrimary.pass();
-  const created = await until(
-    'a user is stored',
-    async () => {
-      const response = await service.create();
-      return response.status === 201 && response;
-    },
-    { seconds: 3 },
-  );
+  const created = await service.untilWritten(3);
   expect((await service.call('GET', USERS + (created.body as UserBody).id)).status).toBe(200);
 });
 
 test('a standby that needs 500 ms to open a session is left, too, as soon as another host accepts writes', async () => {
-  const service = await serviceOver([toPrimary, toStandby]);
-  onTestFinished(service.stop);
+  const service = await start([toPrimary, toStandby]);
   await toPrimary.refuse();
   delaySessions(toStandby, 500);
-  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+  await service.untilRead(200, { seconds: 5 });
 
   await toPrimary.pass();
   await until('no session is at the standby', async () => (await standby.countSessions()) === 0, {
@@ -197,16 +167,15 @@ test('a standby that needs 500 ms to open a session is left, too, as soon as ano
 });
 
 test('a standby is left when the primary is available again and accepts no further session', async () => {
-  const service = await serviceOver([toPrimary, toStandby]);
-  onTestFinished(service.stop);
+  const service = await start([toPrimary, toStandby]);
   await toPrimary.refuse();
-  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+  await service.untilRead(200, { seconds: 5 });
 
   refuseSessions(toPrimary);
   await toPrimary.accept();
-  await until('reads are 503', async () => (await service.call('GET', USERS)).status === 503, { seconds: 3 });
+  await service.untilRead(503, { seconds: 3 });
   await toPrimary.pass();
-  await until('a user is stored', async () => (await service.create()).status === 201, { seconds: 3 });
+  await service.untilWritten(3);
 });
 
 test('a standby that does not report its state is used after one of its sessions was lost', async () => {
@@ -217,54 +186,39 @@ test('a standby that does not report its state is used after one of its sessions
       ),
     );
   onTestFinished(() => Promise.all([toPrimary.pass(), toStandby.pass()]).then(() => {}));
-  const service = await serviceOver([toPrimary, toStandby]);
-  onTestFinished(service.stop);
+  const service = await start([toPrimary, toStandby]);
   await toPrimary.refuse();
-  for (const path of [USERS, CHANGES])
-    await until('reads are 200', async () => (await service.call('GET', path)).status === 200, {
-      seconds: 5,
-    });
+  for (const path of [USERS, CHANGES]) await service.untilRead(200, { path, seconds: 5 });
 
   await standby.terminate("query like 'select users.id%'");
-  await until('reads are 200 again', async () => (await service.call('GET', USERS)).status === 200, {
-    seconds: 3,
-  });
+  await service.untilRead(200, { seconds: 3 });
 });
 
 test('the sessions of a pooler are free again after the search for the host that accepts writes', async () => {
   const poolers = await Promise.all([primary, standby].map((to) => startPgBouncer(to, { poolSize: 3 })));
   onTestFinished(() => Promise.all(poolers.map((pooler) => pooler.stop())).then(() => {}));
-  const service = await serviceOver(poolers, { SVC_POSTGRES_POOLER: 'transaction' });
-  onTestFinished(service.stop);
+  const service = await start(poolers, { SVC_POSTGRES_POOLER: 'transaction' });
   await Promise.all(Array.from({ length: 30 }, service.create));
-  await primary.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
-  onTestFinished(async () => {
-    await primary.query([
-      'SET default_transaction_read_only = off',
-      'ALTER DATABASE postgres RESET default_transaction_read_only',
-    ]);
-  });
+  onTestFinished(await primary.refuseWrites());
   await primary.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
   await until('writes are 503', async () => (await service.create()).status === 503);
   await sleep(1000);
 
-  const other = await serviceOver([poolers[0] as { host: string; port: number }], {
+  const other = await start([poolers[0] as Address], {
     SVC_POSTGRES_POOLER: 'transaction',
     SVC_POSTGRES_MIGRATE: 'false',
   });
-  onTestFinished(other.stop);
   expect((await other.call('GET', USERS)).status).toBe(200);
 });
 
 test('a cursor that is ahead of the standby is valid again when the primary is available', async () => {
   await setLag('20s');
   onTestFinished(() => setLag(`${LAG}ms`));
-  const service = await serviceOver([toPrimary, toStandby]);
-  onTestFinished(service.stop);
+  const service = await start([toPrimary, toStandby]);
   const created = await service.create();
   const end = nextOf(await service.call('GET', `${CHANGES}?cursor=now&limit=0`));
   await toPrimary.refuse();
-  await until('reads are 200', async () => (await service.call('GET', USERS)).status === 200, { seconds: 5 });
+  await service.untilRead(200, { seconds: 5 });
 
   for (const path of [`${end}&limit=100`, `${end}&limit=100&wait=1`]) {
     const page = await service.call('GET', path);
@@ -272,10 +226,7 @@ test('a cursor that is ahead of the standby is valid again when the primary is a
   }
 
   await toPrimary.pass();
-  const next = await until('a user is stored', async () => {
-    const response = await service.create();
-    return response.status === 201 && (response.body as UserBody);
-  });
+  const next = (await service.untilWritten()).body as UserBody;
   const { body } = await service.call('GET', end);
   expect(created.status).toBe(201);
   expect(body).toEqual([change('user.created', next, 1)]);

@@ -1,27 +1,15 @@
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runMigrations } from '../../lib/migrations/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
+import { describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { listingUsers } from '../../lib/users/user-list.ts';
+import { migratedDatabase } from '../stage/opened-database.ts';
 import { plansOver } from '../stage/plans.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { environmentOf } from '../stage/service.ts';
 import { statementSentBy } from '../stage/statements.ts';
 
 const BEGIN = Date.parse('2026-01-01T00:00:00Z');
-const NOBODY = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
-
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let client: pg.Client;
 
 /** 100,000 users, one per second. One in 100 is inactive. */
-beforeAll(async () => {
-  database = await createDatabase();
-  await runMigrations(readSettings(environmentOf(database, NOBODY)).postgres);
-  client = new pg.Client({ ...database, ssl: false });
-  await client.connect();
+const migrated = migratedDatabase(async (client) => {
   await client.query(`
     INSERT INTO users (id, email, is_active, created_at, updated_at, external_id)
     SELECT md5(n::text)::uuid, 'user-' || n || '@example.com', n % 100 <> 0, t, t, 'hr-' || n
@@ -29,11 +17,6 @@ beforeAll(async () => {
          LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 second' AS t) AS times
   `);
   await client.query('VACUUM ANALYZE users');
-}, 60_000);
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 /** The time at which the user with this number was created. */
@@ -118,7 +101,7 @@ describe.each([
     ],
     ['of two ids', { ids: `${IDS[0]},${IDS[1]}` }, undefined, ID],
   ])('%s', async (_title, parameters, after, index) => {
-    const cost = await plansOver(client)[kind](await statementOf(queryOf(parameters, after)));
+    const cost = await plansOver(migrated.client)[kind](await statementOf(queryOf(parameters, after)));
 
     expect(cost).toEqual({
       indexes: [index],
@@ -131,7 +114,7 @@ describe.each([
   });
 
   test('100 ids cost no more than their lookups', async () => {
-    const cost = await plansOver(client)[kind](await statementOf(queryOf({ ids: IDS.join() })));
+    const cost = await plansOver(migrated.client)[kind](await statementOf(queryOf({ ids: IDS.join() })));
 
     expect(cost).toEqual({ indexes: [ID], wholeTables: [], inVain: 0, pages: expect.any(Number) });
     expect(cost.pages).toBeLessThanOrEqual(310);

@@ -1,32 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../lib/postgres/database.ts';
+import { expect, test } from 'vitest';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
+import { openedDatabase } from '../stage/opened-database.ts';
 import { prepare } from '../stage/statements.ts';
-import { startIssuer } from '../stage/tokens.ts';
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let opened: Database;
-
-beforeAll(async () => {
-  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  opened = openDatabase(
-    readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_STATEMENT_TIMEOUT: '4' }).postgres,
-  );
-  await inDatabase(database, 'CREATE TABLE kept ()');
-});
-
-afterAll(async () => {
-  await Promise.all([opened.close(1), issuer.stop()]);
-  await database.drop();
-});
+const opened = openedDatabase('CREATE TABLE kept ()', { SVC_POSTGRES_STATEMENT_TIMEOUT: '4' });
+const holdTable = () => hold(opened.database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
 
 /** In milliseconds. 0 means no limit. */
 type Limit = { readonly limit: number };
@@ -43,9 +24,9 @@ const needing = (kind: Kind) =>
 
 test('short statements wait for a held lock in turns, a little longer each time', async () => {
   const read = needing('list');
-  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const table = await holdTable();
   const waiting = Array.from({ length: 5 }, () => read({}));
-  await untilUnderWay(2, database, 10, 30);
+  await untilUnderWay(2, opened.database, 10, 30);
   expect(opened.connections().waitedFor).toBe(3);
   await sleep(2000);
   await table.release();
@@ -63,18 +44,16 @@ test('no connection keeps the lock timeout of such a wait', async () => {
 
 test('a statement that has no turn fails with the lock timeout of its last wait', async () => {
   const read = needing('list');
-  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const table = await holdTable();
   const faults = await Promise.all(Array.from({ length: 12 }, () => read({}).catch((fault) => fault)));
   await table.release();
 
   expect(faults.map(({ cause }) => cause?.code)).toEqual(Array(12).fill('55P03'));
-  await untilUnderWay(0, database);
+  await untilUnderWay(0, opened.database);
 });
 
 test('a connection is used again at once after such a wait', async () => {
-  const few = openDatabase(
-    readSettings({ ...environmentOf(database, issuer), SVC_POSTGRES_POOL_SIZE: '4' }).postgres,
-  );
+  const few = opened.open({ SVC_POSTGRES_POOL_SIZE: '4' });
   const nap = prepare<{ seconds: number }, unknown>(
     few.statements,
     'SELECT',
@@ -87,10 +66,10 @@ test('a connection is used again at once after such a wait', async () => {
     () => sql`select count(*) from kept`,
     'list',
   );
-  const table = await hold(database, 'LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+  const table = await holdTable();
   const occupying = nap({ seconds: 2 });
   const waiting = read({});
-  await untilUnderWay(2, database, 10, 30);
+  await untilUnderWay(2, opened.database, 10, 30);
   const begun = performance.now();
   const next = nap({ seconds: 0 });
   await table.release();

@@ -7,19 +7,12 @@ import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { engineProfile } from '../../lib/postgres/engine-profile.ts';
 import { type Migration, migrate } from '../../lib/postgres/index.ts';
 import { createIndexConcurrently } from '../../lib/postgres/migrate/concurrent-index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { hold, holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
+import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
-import { environmentOf } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
-
-const issuer = {
-  issuer: 'https://issuer.example',
-  jwksUri: 'https://issuer.example/jwks',
-  audience: 'users',
-};
 
 /** An empty database for one test, and its settings. */
 async function emptyDatabase() {
@@ -27,7 +20,7 @@ async function emptyDatabase() {
   onTestFinished(async () => void (await database.drop()));
   const admin = await administer(database.name);
   onTestFinished(admin.end);
-  return { database, admin, settings: readSettings(environmentOf(database, issuer)).postgres };
+  return { database, admin, settings: settingsFor(database) };
 }
 
 /** A database with the current tables. */

@@ -1,35 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { type RawBuilder, sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { withinRequest } from '../../lib/http/request-scope.ts';
-import { type Database, openDatabase } from '../../lib/postgres/database.ts';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { environmentOf } from '../stage/service.ts';
-import { prepare, prepareBinary } from '../stage/statements.ts';
-import { startIssuer } from '../stage/tokens.ts';
+import { hold } from '../stage/locks.ts';
+import { openedDatabase } from '../stage/opened-database.ts';
+import { outcomesOf, prepare, prepareBinary } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let admin: Awaited<ReturnType<typeof administer>>;
-let opened: Database;
-
-beforeAll(async () => {
-  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  admin = await administer(database.name);
-  await admin.query('CREATE TABLE items (id int PRIMARY KEY, note int DEFAULT 0)');
-  await admin.query('CREATE TABLE written (item text)');
-  opened = openDatabase(readSettings(environmentOf(database, issuer)).postgres);
-});
-
-afterAll(async () => {
-  await Promise.all([opened.close(1), issuer.stop(), admin.end()]);
-  await database.drop();
-});
+const opened = openedDatabase('CREATE TABLE items (id int PRIMARY KEY, note int DEFAULT 0)');
 
 /** A statement of this kind, with the values `given`. */
 function statement<Values extends Record<string, unknown>>(
@@ -52,16 +32,10 @@ const nap = (kind: Kind) =>
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
 
-/** The outcome of each: its result, or the problem or code of its refusal. */
-async function endsOf(responses: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
-  const settled = await Promise.allSettled(responses);
-  return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
-}
-
 /** Ends the sessions that run a statement with this text. */
 async function terminate(part: string): Promise<void> {
   await until('it runs', async () => {
-    const rows = await admin.query(
+    const rows = await opened.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%${part}%'`,
     );
@@ -73,7 +47,7 @@ describe('pipelined statements', () => {
   test('each have their own result or error', async () => {
     const divide = statement<{ by: number }>('list', ({ by }) => sql`select 12 / ${by}::int as quotient`);
 
-    expect(await endsOf([4, 3, 0, 2, 1].map((by) => divide({ by })))).toEqual([
+    expect(await outcomesOf([4, 3, 0, 2, 1].map((by) => divide({ by })))).toEqual([
       [{ quotient: 3 }],
       [{ quotient: 4 }],
       expect.objectContaining({ message: 'PostgreSQL refused a value that validation let pass: 22012' }),
@@ -85,7 +59,7 @@ describe('pipelined statements', () => {
   test('that cannot be prepared fail alone, and are prepared when they can be', async () => {
     const [read, count] = [echo(), statement('list', () => sql`select count(*)::int as count from later`)];
     const answered = (text: string) => [{ text, at: expect.any(Number) }];
-    const ends = await endsOf([
+    const ends = await outcomesOf([
       read({ text: 'one' }),
       count({}),
       count({}),
@@ -93,7 +67,7 @@ describe('pipelined statements', () => {
       count({}),
       read({ text: 'three' }),
     ]);
-    await admin.query('CREATE TABLE later (id int)');
+    await opened.query('CREATE TABLE later (id int)');
 
     expect(ends).toEqual([
       answered('one'),
@@ -173,7 +147,7 @@ describe('pipelined statements', () => {
     const givenUp = withinRequest({ requestId: 'r', answeredBy }, () => sleep({ seconds: 0.6 }));
     const siblings = numbers(10).map((number) => read({ text: String(number) }));
 
-    expect(await endsOf([givenUp])).toEqual([unavailable]);
+    expect(await outcomesOf([givenUp])).toEqual([unavailable]);
     expect(await Promise.all(siblings)).toEqual(
       numbers(10).map((number) => [{ text: String(number), at: expect.any(Number) }]),
     );
@@ -183,7 +157,7 @@ describe('pipelined statements', () => {
     const [sleep, read] = [nap('list'), echo()];
     const first = sleep({ seconds: 0.5 });
     const others = numbers(50).map((number) => read({ text: String(number) }));
-    const ended = endsOf([first, ...others]);
+    const ended = outcomesOf([first, ...others]);
     await terminate('pg_sleep');
 
     expect(await ended).toEqual([
@@ -204,7 +178,7 @@ describe('pipelined statements', () => {
 
   test('are refused if too many wait', async () => {
     const sleep = nap('list');
-    const ends = await endsOf(numbers(500).map(() => sleep({ seconds: 0.01 })));
+    const ends = await outcomesOf(numbers(500).map(() => sleep({ seconds: 0.01 })));
 
     expect(ends.filter((end) => !Array.isArray(end)).length).toBeGreaterThan(0);
     expect(ends).toEqual(
@@ -218,13 +192,13 @@ describe('batched reads', () => {
   const [fault, slow] = [uuid(999), uuid(998)];
 
   beforeAll(async () => {
-    await admin.query('CREATE TABLE named (id uuid PRIMARY KEY, name text)');
-    await admin.query(`INSERT INTO named SELECT ('00000000-0000-7000-8000-' || lpad(number::text, 12, '0'))::uuid, number
+    await opened.query('CREATE TABLE named (id uuid PRIMARY KEY, name text)');
+    await opened.query(`INSERT INTO named SELECT ('00000000-0000-7000-8000-' || lpad(number::text, 12, '0'))::uuid, number
       FROM generate_series(0, 99) AS number`);
-    await admin.query(`CREATE FUNCTION checked(uuid) RETURNS uuid LANGUAGE plpgsql AS $$ BEGIN
+    await opened.query(`CREATE FUNCTION checked(uuid) RETURNS uuid LANGUAGE plpgsql AS $$ BEGIN
       IF $1 = '${fault}' THEN RAISE EXCEPTION 'a fault' USING ERRCODE = 'XX000'; END IF;
       IF $1 = '${slow}' THEN PERFORM pg_sleep(0.8); END IF; RETURN $1; END $$`);
-    await admin.query('CREATE SEQUENCE sent');
+    await opened.query('CREATE SEQUENCE sent');
   });
 
   /** Counts the statements in `sent`. */
@@ -251,10 +225,10 @@ describe('batched reads', () => {
 
   test('in one turn of the event loop are one statement, and each has its own result', async () => {
     const read = lookUp();
-    const [before] = await admin.query("SELECT nextval('sent')::int AS count");
+    const [before] = await opened.query("SELECT nextval('sent')::int AS count");
     const ids = [...numbers(50).map(uuid), uuid(7), uuid(500), uuid(8).toUpperCase()];
     const responses = await Promise.all(ids.map(read));
-    const [after] = await admin.query("SELECT nextval('sent')::int AS count");
+    const [after] = await opened.query("SELECT nextval('sent')::int AS count");
 
     expect(responses).toEqual([
       ...numbers(50).map((number) => [{ id: uuid(number), name: String(number) }]),
@@ -267,7 +241,7 @@ describe('batched reads', () => {
 
   test('during a statement in progress are one statement after it', async () => {
     const { reading, ended } = lookingUp();
-    const [before] = await admin.query("SELECT nextval('sent')::int AS count");
+    const [before] = await opened.query("SELECT nextval('sent')::int AS count");
     const first = reading(slow, 'first');
     await pause(100);
     const others: Promise<void>[] = [];
@@ -276,18 +250,14 @@ describe('batched reads', () => {
       others.push(reading(uuid(number), 'other'));
     }
     await Promise.all([first, ...others]);
-    const [after] = await admin.query("SELECT nextval('sent')::int AS count");
+    const [after] = await opened.query("SELECT nextval('sent')::int AS count");
 
     expect(ended).toEqual(['first', ...others.map(() => 'other')]);
     expect(Number(after?.count) - Number(before?.count)).toBe(3);
   });
 
   test('that wait for longer than SVC_POSTGRES_POOL_TIMEOUT to be sent are refused', async () => {
-    const { postgres } = readSettings({
-      ...environmentOf(database, issuer),
-      SVC_POSTGRES_POOL_TIMEOUT: '0.3',
-    });
-    const short = openDatabase(postgres);
+    const short = opened.open({ SVC_POSTGRES_POOL_TIMEOUT: '0.3' });
     onTestFinished(() => short.close(1));
     const select = prepare<{ ids: readonly [string] }, unknown>(
       short.statements,
@@ -303,12 +273,12 @@ describe('batched reads', () => {
     const first = Promise.race([inProgress.then(() => 'answered'), waiting.catch(({ message }) => message)]);
 
     expect(await first).toBe('no connection became free in time');
-    expect(await endsOf([waiting, inProgress])).toEqual([unavailable, [{ id: slow }]]);
+    expect(await outcomesOf([waiting, inProgress])).toEqual([unavailable, [{ id: slow }]]);
   });
 
   test('that fail together are sent one by one, and only the faulty one fails', async () => {
     const read = lookUp();
-    const ended = await endsOf([...numbers(9).map(uuid), fault, uuid(9)].map(read));
+    const ended = await outcomesOf([...numbers(9).map(uuid), fault, uuid(9)].map(read));
 
     expect(ended).toEqual([
       ...numbers(9).map((number) => [{ id: uuid(number), name: String(number) }]),
@@ -324,7 +294,7 @@ describe('batched reads', () => {
       while (!reading.isOver) await read(uuid(number));
     });
     for (const number of numbers(40)) {
-      await admin.query(`UPDATE named SET name = 'after ${number}' WHERE id = '${uuid(3)}'`);
+      await opened.query(`UPDATE named SET name = 'after ${number}' WHERE id = '${uuid(3)}'`);
       expect(await read(uuid(3))).toEqual([{ id: uuid(3), name: `after ${number}` }]);
     }
     reading.isOver = true;
@@ -332,17 +302,14 @@ describe('batched reads', () => {
   });
 
   test('are returned to the others after one reached its time limit', async () => {
-    const holder = await administer(database.name);
-    await holder.query('BEGIN');
-    await holder.query('LOCK TABLE named IN ACCESS EXCLUSIVE MODE');
+    const lock = await hold(opened.database, 'LOCK TABLE named IN ACCESS EXCLUSIVE MODE');
     const read = lookUp();
     const givenUp = withinRequest({ requestId: 'r', answeredBy: performance.now() + 300 }, () =>
       read(uuid(1)),
     );
     const other = read(uuid(2));
-    const ended = await endsOf([givenUp]);
-    await holder.query('ROLLBACK');
-    await holder.end();
+    const ended = await outcomesOf([givenUp]);
+    await lock.release();
 
     expect(ended).toEqual([unavailable]);
     expect(await other).toEqual([{ id: uuid(2), name: '2' }]);
@@ -353,12 +320,12 @@ describe('a prepared statement', () => {
   const kinds: readonly Kind[] = ['list', 'single'];
 
   test.each(kinds)('is prepared again after a migration has changed its columns: %s', async (kind) => {
-    await admin.query(`CREATE TABLE changed_${kind} (value int)`);
-    await admin.query(`INSERT INTO changed_${kind} VALUES (1)`);
+    await opened.query(`CREATE TABLE changed_${kind} (value int)`);
+    await opened.query(`INSERT INTO changed_${kind} VALUES (1)`);
     const table = sql.raw(`changed_${kind}`);
     const read = statement(kind, () => sql`select value from ${table}`);
     const before = await Promise.all(numbers(20).map(() => read({})));
-    await admin.query(`ALTER TABLE changed_${kind} ALTER value TYPE text`);
+    await opened.query(`ALTER TABLE changed_${kind} ALTER value TYPE text`);
     const after = await Promise.all(numbers(20).map(() => read({})));
 
     expect(before).toEqual(before.map(() => [{ value: 1 }]));

@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
-import { refusal, type UserBody } from '../stage/responses.ts';
+import { expect, test } from 'vitest';
+import { administratorOf } from '../stage/administration.ts';
+import { refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
 const DURATION = 2500;
 
 const service = serviceUnderTest();
 const { call } = service;
-let admin: Awaited<ReturnType<typeof administer>>;
-
-beforeAll(async () => {
-  admin = await administer();
-});
-
-afterAll(async () => {
-  await admin.end();
-});
+const admin = administratorOf(service);
 
 test('backends killed under load cause nothing but 503s, and every acknowledged write is stored once', async () => {
   const end = Date.now() + DURATION;
@@ -37,7 +28,7 @@ test('backends killed under load cause nothing but 503s, and every acknowledged 
   }
   async function kill(): Promise<void> {
     while (Date.now() < end) {
-      killed += await admin.terminate(service.database.name);
+      killed += await admin.terminate();
       await new Promise((resolve) => setTimeout(resolve, 40));
     }
   }

@@ -1,11 +1,10 @@
 import { beforeAll, expect, inject, test } from 'vitest';
 import { ERROR_RESPONSE, messagesThrough } from '../stage/postgres-messages.ts';
-import { startProxy } from '../stage/proxy.ts';
-import { freshAddress, refusal } from '../stage/responses.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
+import { freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
 const CALLERS = 30;
 
 let proxy: Awaited<ReturnType<typeof startProxy>>;
@@ -25,10 +24,7 @@ function translated(message: Buffer): Buffer {
   return german;
 }
 
-const { call, createUser } = serviceUnderTest(() => ({
-  SVC_POSTGRES_HOST: proxy.host,
-  SVC_POSTGRES_PORT: String(proxy.port),
-}));
+const { call, createUser } = serviceUnderTest(() => addressOf(proxy));
 
 test('in any language of the messages, an error belongs to one caller and ends no connection', async () => {
   const users = await Promise.all(Array.from({ length: CALLERS }, () => createUser()));

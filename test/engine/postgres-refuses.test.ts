@@ -2,12 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../stage/postgres-messages.ts';
-import { startProxy } from '../stage/proxy.ts';
-import { freshAddress, probe, refusal, type UserBody } from '../stage/responses.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
+import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
-
-const USERS = '/api/v1/users/';
 
 let admin: Awaited<ReturnType<typeof administer>>;
 const role = `role_${randomBytes(8).toString('hex')}`;
@@ -92,8 +90,7 @@ describe('while PostgreSQL requests a password that cannot be read', () => {
   });
 
   const service = serviceUnderTest(() => ({
-    SVC_POSTGRES_HOST: proxy.host,
-    SVC_POSTGRES_PORT: String(proxy.port),
+    ...addressOf(proxy),
     SVC_POSTGRES_PASSWORD_FROM: '/nowhere/password',
   }));
 

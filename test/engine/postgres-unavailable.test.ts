@@ -1,40 +1,22 @@
-import { closeSync, openSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { startHost } from '../../host/host.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { startProxy } from '../stage/proxy.ts';
-import { freshAddress, probe, readResponse, refusal, type ServiceResponse } from '../stage/responses.ts';
-import { environmentOf } from '../stage/service.ts';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { addressOf, startProxy } from '../stage/proxy.ts';
+import { freshAddress, probe, readResponse, refusal, USERS } from '../stage/responses.ts';
+import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { startIssuer } from '../stage/tokens.ts';
+import { timed } from '../stage/timed.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
-
-/** The response to a request, and its duration in milliseconds. */
-async function timed(asking: Promise<ServiceResponse>) {
-  const start = performance.now();
-  const response = await asking;
-  return { response, milliseconds: performance.now() - start };
-}
 
 describe('while PostgreSQL is unavailable', () => {
   let proxy: Awaited<ReturnType<typeof startProxy>>;
 
   beforeAll(async () => {
     proxy = await startProxy(inject('postgres'));
+    return () => proxy.stop();
   });
 
-  afterAll(async () => {
-    await proxy.stop();
-  });
-
-  const service = serviceUnderTest(() => ({
-    SVC_POSTGRES_HOST: proxy.host,
-    SVC_POSTGRES_PORT: String(proxy.port),
-  }));
+  const service = serviceUnderTest(() => addressOf(proxy));
   const { call } = service;
 
   // The longest wait of the service itself is 4.25 seconds.
@@ -49,8 +31,8 @@ describe('while PostgreSQL is unavailable', () => {
       expect((await call('POST', USERS, { email: freshAddress() })).status).toBe(201);
       await depart();
 
-      const { response, milliseconds } = await timed(call('GET', '/ready'));
-      expect(response).toEqual(refusal('service_unavailable_error', '/ready'));
+      const { value, milliseconds } = await timed(call('GET', '/ready'));
+      expect(value).toEqual(refusal('service_unavailable_error', '/ready'));
       expect(milliseconds).toBeLessThan(2000);
       expect(await call('GET', '/health')).toEqual(probe('healthy'));
 
@@ -61,20 +43,15 @@ describe('while PostgreSQL is unavailable', () => {
         timed(call('PATCH', UNKNOWN, {})),
         timed(call('DELETE', UNKNOWN)),
       ]);
-      expect(operations.map((operation) => operation.response)).toEqual(
+      expect(operations.map((operation) => operation.value)).toEqual(
         [USERS, USERS, UNKNOWN, UNKNOWN, UNKNOWN].map((path) => refusal('service_unavailable_error', path)),
       );
       expect(Math.max(...operations.map((operation) => operation.milliseconds))).toBeLessThan(6000);
 
       await proxy.pass();
       await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok, { seconds: 5 });
-      await until(
-        'a user is stored',
-        async () => {
-          return (await call('POST', USERS, { email: freshAddress() })).status === 201;
-        },
-        { seconds: 5 },
-      );
+      const isStored = async () => (await call('POST', USERS, { email: freshAddress() })).status === 201;
+      await until('a user is stored', isStored, { seconds: 5 });
       const responses = await Promise.all(Array.from({ length: 100 }, () => call('GET', `${USERS}?limit=1`)));
       expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
     },
@@ -107,19 +84,10 @@ describe('while PostgreSQL is unavailable', () => {
 });
 
 test('the service starts while PostgreSQL is unavailable, and becomes ready when it is available', async () => {
-  const [database, issuer, proxy] = await Promise.all([
-    createDatabase(),
-    startIssuer(),
-    startProxy(inject('postgres')),
-  ]);
+  const proxy = await startProxy(inject('postgres'));
   await proxy.refuse();
-  const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
-  const log = openSync('/dev/null', 'w');
-  const host = await startHost(readSettings({ ...environmentOf(database, issuer), ...through }), {
-    logTo: log,
-  });
-  const headers = { authorization: `Bearer ${await issuer.sign()}` };
-  const ask = async (path: string) => readResponse(await fetch(`${host.url}${path}`, { headers }));
+  const service = await startService(addressOf(proxy), undefined, { waitsUntilReady: false });
+  const ask = async (path: string) => readResponse(await service.call('GET', path));
 
   expect(await ask('/health')).toEqual(probe('healthy'));
   expect(await ask('/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
@@ -136,8 +104,6 @@ test('the service starts while PostgreSQL is unavailable, and becomes ready when
   expect(await ask('/ready')).toEqual(probe('ready'));
   expect(await ask(USERS)).toMatchObject({ status: 200, body: [] });
 
-  await host.shutDown();
-  closeSync(log);
-  await Promise.all([issuer.stop(), proxy.stop()]);
-  await database.drop();
+  await service.stop();
+  await proxy.stop();
 });

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { listChanges } from '../../handlers/users/changes.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
@@ -32,9 +32,8 @@ beforeAll(async () => {
     ({ name, value }) => sql`select set_config(${name}, ${value}, false)`,
   );
   usual = await responses();
+  return () => stage.stop();
 });
-
-afterAll(() => stage.stop());
 
 /** A time of standard time and one of daylight saving time. */
 async function setTimes(): Promise<void> {

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { holdEmail } from '../stage/locks.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
-import { freshAddress, readResponse, refusal, type UserBody } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
+import { serviceOver, startServiceOver } from '../stage/service-over.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
-
-const USERS = '/api/v1/users/';
 
 const AUTHENTICATION = 'R';
 const BACKEND_KEY_DATA = 'K';
@@ -25,20 +24,11 @@ beforeAll(async () => {
     startDisposablePostgres(),
   ]);
   proxy = await startProxy(postgres);
-  await (await serviceOver(other)).stop();
+  await (await startServiceOver([other], { postgres, issuer })).stop();
+  return () => Promise.all([proxy, issuer, postgres, other].map((started) => started.stop()));
 });
 
-afterAll(() => Promise.all([proxy, issuer, postgres, other].map((started) => started.stop())));
-
-async function serviceOver(host: { readonly host: string; readonly port: number }) {
-  const service = await startService(
-    { SVC_POSTGRES_HOST: host.host, SVC_POSTGRES_PORT: String(host.port) },
-    { database: { ...postgres, drop: async () => [] }, issuer },
-  );
-  const call = async (...request: Parameters<typeof service.call>) =>
-    readResponse(await service.call(...request));
-  return { ...service, call, create: () => call('POST', USERS, { email: freshAddress() }) };
-}
+const start = () => serviceOver([proxy], { postgres, issuer });
 
 /** The statuses of the responses to `callers` callers during this many milliseconds. */
 async function statusesFor(
@@ -56,8 +46,7 @@ async function statusesFor(
 }
 
 test('without room for another session, the existing sessions serve reads and writes', async () => {
-  const service = await serviceOver(proxy);
-  onTestFinished(service.stop);
+  const service = await start();
   const path = USERS + ((await service.create()).body as UserBody).id;
   const read = () => service.call('GET', path);
   const before = await statusesFor(1500, 16, service.create);
@@ -83,19 +72,13 @@ test('without room for another session, the existing sessions serve reads and wr
 });
 
 test('while PostgreSQL is read-only, refused writes keep their sessions, and one session a second checks for recovery', async () => {
-  const service = await serviceOver(proxy);
-  onTestFinished(service.stop);
+  const service = await start();
   const path = USERS + ((await service.create()).body as UserBody).id;
   await statusesFor(200, 16, service.create);
-  await postgres.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
-  const undo = () =>
-    postgres.query([
-      'SET default_transaction_read_only = off',
-      'ALTER DATABASE postgres RESET default_transaction_read_only',
-    ]);
-  onTestFinished(async () => void (await undo()));
+  const undo = await postgres.refuseWrites();
+  onTestFinished(undo);
   await postgres.terminate();
-  await until('reads are 200', async () => (await service.call('GET', path)).status === 200);
+  await service.untilRead(200, { path });
   await statusesFor(500, 16, service.create);
 
   const attempts = proxy.accepted;
@@ -105,12 +88,11 @@ test('while PostgreSQL is read-only, refused writes keep their sessions, and one
   expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
 
   await undo();
-  await until('a user is stored', async () => (await service.create()).status === 201, { seconds: 3 });
+  await service.untilWritten(3);
 });
 
 test('when the name resolves to another host, the service connects there', async () => {
-  const service = await serviceOver(proxy);
-  onTestFinished(service.stop);
+  const service = await start();
   await service.create();
   await postgres.query('ALTER SYSTEM SET default_transaction_read_only = on');
   await postgres.query('SELECT pg_reload_conf()');
@@ -125,15 +107,7 @@ test('when the name resolves to another host, the service connects there', async
 
   proxy.leadTo(other);
   onTestFinished(() => proxy.leadTo(postgres));
-  const created = await until(
-    'a user is stored',
-    async () => {
-      const response = await service.create();
-      return response.status === 201 && response;
-    },
-    { seconds: 3 },
-  );
-  const { id } = created.body as UserBody;
+  const { id } = (await service.untilWritten(3)).body as UserBody;
   expect(await other.query(`SELECT FROM users WHERE id = '${id}'`)).toHaveLength(1);
   await until('no session is left', async () => (await postgres.countSessions()) === 0, { seconds: 3 });
 });
@@ -152,28 +126,17 @@ test.each([
   ['the name resolves to another host later', () => {}],
 ])('a slow write is not treated as a lost connection if %s', async (_case, interfere) => {
   interfere();
-  const service = await serviceOver(proxy);
   onTestFinished(() => proxy.pass());
-  onTestFinished(service.stop);
+  const service = await start();
   const email = freshAddress();
-  expect((await service.call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }] })).status).toBe(
-    201,
-  );
-  const holding = holdFor(1500, email);
-  await sleep(100);
+  const write = async (address: string) =>
+    (await service.call('POST', BATCH, { items: [{ email: address }] })).status;
+  expect(await write(freshAddress())).toBe(201);
+  const held = await holdEmail(postgres, email);
+  const released = sleep(1500).then(held.release);
   proxy.leadTo(other);
   onTestFinished(() => proxy.leadTo(postgres));
 
-  const { status } = await service.call('POST', `${USERS}batch`, { items: [{ email }] });
-  expect(status).toBe(201);
-  await holding;
+  expect(await write(email)).toBe(201);
+  await released;
 });
-
-/** For this many milliseconds another transaction writes a user with this email. */
-const holdFor = (milliseconds: number, email: string) =>
-  postgres.query([
-    'BEGIN',
-    `INSERT INTO users (id, email) VALUES (gen_random_uuid(), '${email}')`,
-    `SELECT pg_sleep(${milliseconds / 1000})`,
-    'ROLLBACK',
-  ]);

@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
-import { startProxy, through } from '../stage/proxy.ts';
-import { freshAddress, probe, readResponse, refusal, type UserBody } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { startProxy, type TcpProxy, through } from '../stage/proxy.ts';
+import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
+import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
-
-const USERS = '/api/v1/users/';
 
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let one: DisposablePostgres;
@@ -23,55 +20,25 @@ beforeAll(async () => {
     startDisposablePostgres(),
   ]);
   // One instance can read what another has migrated.
-  await Promise.all([one, other].map(async (postgres) => (await serviceOver([postgres])).stop()));
+  for (const postgres of [one, other])
+    await (await startServiceOver([postgres], { postgres, issuer })).stop();
+  return () => Promise.all([issuer, one, other].map((started) => started.stop()));
 });
 
-afterAll(() => Promise.all([issuer, one, other].map((started) => started.stop())));
+const start = (hosts: readonly Address[]) => serviceOver(hosts, { postgres: one, issuer });
 
-type Server = { readonly host: string; readonly port: number };
-
-/** Starts a service with these hosts, in this order. */
-async function serviceOver(servers: readonly Server[], variables: Variables = {}) {
-  const database = { ...one, drop: async () => [] };
-  const service = await startService(
-    {
-      SVC_POSTGRES_HOST: servers.map(({ host }) => host).join(),
-      SVC_POSTGRES_PORT: servers.map(({ port }) => port).join(),
-      ...variables,
-    },
-    { database, issuer },
-  );
-  const call = async (...request: Parameters<typeof service.call>) =>
-    readResponse(await service.call(...request));
-  return {
-    ...service,
-    call,
-    create: async () => await call('POST', USERS, { email: freshAddress() }),
-    untilWritten: (seconds = 10) =>
-      until(
-        'a user is stored',
-        async () => (await call('POST', USERS, { email: freshAddress() })).status === 201,
-        {
-          seconds,
-        },
-      ),
-  };
+/** Proxies in front of these servers, for one test. */
+async function proxiesOf(...servers: readonly DisposablePostgres[]) {
+  const proxies = await Promise.all(servers.map((postgres) => startProxy(postgres)));
+  onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
+  return proxies;
 }
 
 /** Until `undo`, new sessions at this host accept no writes. */
 async function takesNoWrites(postgres: DisposablePostgres) {
-  await postgres.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
-  await postgres.terminate();
-  let isUndone = false;
-  const undo = async () => {
-    if (isUndone) return;
-    isUndone = true;
-    await postgres.query([
-      'SET default_transaction_read_only = off',
-      'ALTER DATABASE postgres RESET default_transaction_read_only',
-    ]);
-  };
+  const undo = await postgres.refuseWrites();
   onTestFinished(undo);
+  await postgres.terminate();
   return undo;
 }
 
@@ -80,8 +47,7 @@ const hasUser = async (postgres: DisposablePostgres, { body }: { body: unknown }
 
 describe('the service uses, of several hosts,', () => {
   test('the first one that accepts writes', async () => {
-    const both = await serviceOver([other, one]);
-    onTestFinished(both.stop);
+    const both = await start([other, one]);
     expect(await hasUser(other, await both.create())).toBe(true);
 
     await takesNoWrites(other);
@@ -91,12 +57,10 @@ describe('the service uses, of several hosts,', () => {
   });
 
   test('one that responds, while others refuse or never respond', async () => {
-    const [away, silent] = [await startProxy(one), await startProxy(one)];
-    onTestFinished(() => Promise.all([away.stop(), silent.stop()]).then(() => {}));
+    const [away, silent] = (await proxiesOf(one, one)) as [TcpProxy, TcpProxy];
     await away.refuse();
     silent.stall();
-    const service = await serviceOver([away, silent, one]);
-    onTestFinished(service.stop);
+    const service = await start([away, silent, one]);
 
     const statuses = await Promise.all(
       Array.from({ length: 30 }, async () => (await service.create()).status),
@@ -109,8 +73,7 @@ describe('the service uses, of several hosts,', () => {
     ['a pooler reports the state before a failover', 'in_hot_standby\0on\0'],
   ])('one that reports that it accepts writes, if %s', async (_case, report) => {
     await takesNoWrites(one);
-    const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
-    onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
+    const proxies = await proxiesOf(one, other);
     for (const proxy of proxies) {
       proxy.answersThrough(() =>
         through(async (chunk, push) =>
@@ -118,17 +81,14 @@ describe('the service uses, of several hosts,', () => {
         ),
       );
     }
-    const service = await serviceOver(proxies);
-    onTestFinished(service.stop);
+    const service = await start(proxies);
 
     expect(await hasUser(other, await service.create())).toBe(true);
   });
 
   test('none while all are unavailable, and then the one that recovers', async () => {
-    const proxies = await Promise.all([one, other].map((postgres) => startProxy(postgres)));
-    onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
-    const service = await serviceOver(proxies);
-    onTestFinished(service.stop);
+    const proxies = await proxiesOf(one, other);
+    const service = await start(proxies);
     await Promise.all(proxies.map((proxy) => proxy.refuse()));
 
     expect(await service.call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
@@ -145,8 +105,7 @@ describe('the service uses, of several hosts,', () => {
 describe('while no host accepts writes', () => {
   test('reads are 200, writes 503 and /ready 200, until one does', async () => {
     const undos = [await takesNoWrites(one), await takesNoWrites(other)];
-    const service = await serviceOver([one, other]);
-    onTestFinished(service.stop);
+    const service = await start([one, other]);
 
     const reads = await Promise.all(
       Array.from({ length: 20 }, async () => (await service.call('GET', USERS)).status),
@@ -171,15 +130,14 @@ describe('when a standby is promoted', () => {
     onTestFinished(primary.stop);
     const standby = await startStandby(primary);
     onTestFinished(standby.stop);
-    const service = await serviceOver([standby, primary]);
-    onTestFinished(service.stop);
+    const service = await start([standby, primary]);
     const written = await service.create();
     expect(written.status).toBe(201);
     await until('the standby has it', () => hasUser(standby, written));
 
     await primary.kill();
     const path = USERS + (written.body as UserBody).id;
-    await until('reads are 200', async () => (await service.call('GET', path)).status === 200);
+    await service.untilRead(200, { path });
     expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
     expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
 
@@ -196,10 +154,8 @@ test.each([
 ])(
   'with %s, sessions that end in the packet of their start are 503, and no other session ends',
   async (_case, count) => {
-    const proxies = await Promise.all([one, other].slice(0, count).map((postgres) => startProxy(postgres)));
-    onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
-    const service = await serviceOver(proxies);
-    onTestFinished(service.stop);
+    const proxies = await proxiesOf(...[one, other].slice(0, count));
+    const service = await start(proxies);
     for (const proxy of proxies) {
       proxy.answersThrough(() =>
         messagesThrough((type, message) =>

@@ -1,29 +1,16 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../lib/postgres/database.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { openedDatabase } from '../stage/opened-database.ts';
 import { messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
-import { startProxy } from '../stage/proxy.ts';
-import { environmentOf } from '../stage/service.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
 import { prepare } from '../stage/statements.ts';
-import { startIssuer } from '../stage/tokens.ts';
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
+const database = openedDatabase('SELECT');
 let proxy: Awaited<ReturnType<typeof startProxy>>;
 
 beforeAll(async () => {
-  [database, issuer, proxy] = await Promise.all([
-    createDatabase(),
-    startIssuer(),
-    startProxy(inject('postgres')),
-  ]);
-});
-
-afterAll(async () => {
-  await Promise.all([issuer.stop(), proxy.stop()]);
-  await database.drop();
+  proxy = await startProxy(inject('postgres'));
+  return () => proxy.stop();
 });
 
 /** Messages that PostgreSQL or a pooler can send at any time. */
@@ -57,11 +44,7 @@ test.each(cases)(
         return Buffer.concat([message, split.subarray(0, length)]);
       });
     });
-    const { postgres } = readSettings({
-      ...environmentOf({ ...database, host: proxy.host, port: proxy.port }, issuer),
-      SVC_POSTGRES_STATEMENT_TIMEOUT: '1',
-    });
-    const opened = openDatabase(postgres);
+    const opened = database.open({ ...addressOf(proxy), SVC_POSTGRES_STATEMENT_TIMEOUT: '1' });
     onTestFinished(() => opened.close(1));
     const count = prepare<{ most: number }, { number: number }>(
       opened.statements,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import type { StatementKind } from '../../lib/postgres/index.ts';
 import { startComposition } from '../stage/composition.ts';
@@ -25,9 +25,8 @@ beforeAll(async () => {
     sent.push(text.kind);
     return run(text, values);
   };
+  return () => composition.stop();
 });
-
-afterAll(() => composition.stop());
 
 test.each(cases)(
   '$name declares the kind of its first statement, which admission uses',

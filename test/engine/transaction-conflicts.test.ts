@@ -1,28 +1,15 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
 import { isDistributed } from '../stage/distributed.ts';
 import { isPooled } from '../stage/pooled.ts';
-import { freshAddress, refusal, success, user } from '../stage/responses.ts';
+import { freshAddress, refusal, success, USERS, user } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 type UnderTest = ReturnType<typeof serviceUnderTest>;
 
-/** Runs statements in the service's database. */
-async function inDatabase({ database }: UnderTest, ...statements: readonly string[]) {
-  const admin = await administer(database.name);
-  try {
-    for (const statement of statements.slice(0, -1)) await admin.query(statement);
-    return await admin.query(statements.at(-1) ?? '');
-  } finally {
-    await admin.end();
-  }
-}
-
-async function insertUsers(service: UnderTest, count: number): Promise<readonly string[]> {
+async function insertUsers({ database }: UnderTest, count: number): Promise<readonly string[]> {
   const rows = await inDatabase(
-    service,
+    database,
     `INSERT INTO users (id, email) SELECT gen_random_uuid(), gen_random_uuid() || '@example.com'
      FROM generate_series(1, ${count}) RETURNING id`,
   );
@@ -30,9 +17,9 @@ async function insertUsers(service: UnderTest, count: number): Promise<readonly 
 }
 
 /** From now on the first `count` tries to create a user end in `sqlState`. */
-async function failCreates(service: UnderTest, sqlState: string, count: number): Promise<void> {
+async function failCreates({ database }: UnderTest, sqlState: string, count: number): Promise<void> {
   await inDatabase(
-    service,
+    database,
     'CREATE SEQUENCE IF NOT EXISTS tries',
     'ALTER SEQUENCE tries RESTART',
     `CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -43,8 +30,8 @@ async function failCreates(service: UnderTest, sqlState: string, count: number):
   );
 }
 
-async function countTries(service: UnderTest): Promise<number> {
-  const [row] = await inDatabase(service, 'SELECT last_value::int AS count FROM tries');
+async function countTries({ database }: UnderTest): Promise<number> {
+  const [row] = await inDatabase(database, 'SELECT last_value::int AS count FROM tries');
   return Number(row?.count);
 }
 
@@ -95,7 +82,7 @@ describe('if all transactions are serializable by default,', () => {
     for (const service of [direct, pooled]) {
       // All sessions, because a new session of a pooler does not have the name of the service yet.
       await inDatabase(
-        service,
+        service.database,
         `ALTER DATABASE ${service.database.name} SET default_transaction_isolation = serializable`,
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
@@ -105,7 +92,7 @@ describe('if all transactions are serializable by default,', () => {
 
   test('the service requests READ COMMITTED, if engine and pooler support it', async () => {
     await inDatabase(
-      direct,
+      direct.database,
       `CREATE OR REPLACE FUNCTION note_isolation() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          new.full_name = current_setting('transaction_isolation'); RETURN new;
        END $$`,

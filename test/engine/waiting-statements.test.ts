@@ -1,39 +1,20 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../lib/postgres/database.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { untilUnderWay } from '../stage/locks.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
+import { openedDatabase } from '../stage/opened-database.ts';
 import { prepare } from '../stage/statements.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let opened: Database;
+const opened = openedDatabase(
+  `CREATE TABLE released ();
+   CREATE FUNCTION held() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+     WHILE NOT EXISTS (SELECT FROM released) LOOP PERFORM pg_sleep(0.01); END LOOP;
+     RETURN 1;
+   END $$`,
+  { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' },
+);
 
-beforeAll(async () => {
-  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
-  opened = openDatabase(readSettings({ ...environmentOf(database, issuer), ...patient }).postgres);
-  await inDatabase(
-    database,
-    'CREATE TABLE released ()',
-    `CREATE FUNCTION held() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
-      WHILE NOT EXISTS (SELECT FROM released) LOOP PERFORM pg_sleep(0.01); END LOOP;
-      RETURN 1;
-    END $$`,
-  );
-});
-
-beforeEach(() => inDatabase(database, 'TRUNCATE released'));
-
-afterAll(async () => {
-  await Promise.all([opened.close(1), issuer.stop()]);
-  await database.drop();
-});
+beforeEach(() => opened.query('TRUNCATE released'));
 
 /** Takes until `release()`, for any number of ids at once. */
 function holding(kind: 'batched-read' | 'batched-write') {
@@ -47,7 +28,7 @@ function holding(kind: 'batched-read' | 'batched-write') {
   return (number: number) => hold({ ids: [idOf(number)] });
 }
 
-const release = () => inDatabase(database, 'INSERT INTO released DEFAULT VALUES');
+const release = () => opened.query('INSERT INTO released DEFAULT VALUES');
 const idOf = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 const waitedFor = (count: number) =>
@@ -57,7 +38,7 @@ describe('statements that wait for a connection include', () => {
   test('reads that are batched during a statement in progress', async () => {
     const hold = holding('batched-read');
     const first = hold(0);
-    await untilUnderWay(1, database);
+    await untilUnderWay(1, opened.database);
     const batched = numbers(5).map((number) => hold(number + 1));
 
     expect(opened.connections()).toMatchObject({ waitedFor: 5 });
@@ -77,7 +58,7 @@ describe('statements that wait for a connection include', () => {
     }
     const batched = numbers(5).map((number) => hold(number + 3));
     // Enough time to be sent.
-    await inDatabase(database, 'SELECT');
+    await opened.query('SELECT');
 
     expect(opened.connections()).toMatchObject({ waitedFor: 5 });
     await release();

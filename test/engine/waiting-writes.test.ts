@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
-import { freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
-import { freshAddress, type UserBody } from '../stage/responses.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 // Longer than any test waits. The test releases every lock.
@@ -24,6 +24,9 @@ async function writeAll(): Promise<readonly number[]> {
   ]);
   return responses.map(({ status }) => status);
 }
+
+// So that no test waits for connections to be opened.
+beforeAll(async () => void (await writeAll()));
 
 const ALL_WRITTEN = [200, 201, 201].flatMap((status) => Array.from({ length: 30 }, () => status));
 

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
+import { expect, test } from 'vitest';
+import { administratorOf } from '../stage/administration.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
 const service = serviceUnderTest();
-let admin: Awaited<ReturnType<typeof administer>>;
-
-beforeAll(async () => {
-  admin = await administer(service.database.name);
-});
-
-afterAll(() => admin.end());
+const admin = administratorOf(service);
 
 /** The counters of PostgreSQL for the table of users. They are up to a second late. */
 async function counts() {

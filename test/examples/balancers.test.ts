@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accept } from '../accept/accept.ts';
-import { startBalancer } from './balancer.ts';
-import { startTwoInstances } from './two-instances.ts';
+import { startBalancer, startTwoInstances } from './two-instances.ts';
 
 let instances: Awaited<ReturnType<typeof startTwoInstances>>;
 

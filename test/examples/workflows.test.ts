@@ -7,9 +7,8 @@ import { startFunctions } from '../parity/ways.ts';
 import { callerOf } from '../stage/caller.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { startBalancer } from './balancer.ts';
 import { cursorOf, respect, type Step, shell } from './respect.ts';
-import { startTwoInstances } from './two-instances.ts';
+import { startBalancer, startTwoInstances } from './two-instances.ts';
 
 const INFRA = join(import.meta.dirname, '../../infra');
 const FILE = 'infra/workflows.arazzo.yaml';

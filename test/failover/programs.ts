@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
+import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { fromDebian } from '../lab/stage/packages.ts';
 
 /** Patroni, etcd, and what Patroni imports: unpacked, not installed. */
 const PACKAGES = [
@@ -24,19 +21,15 @@ const POSTGRES = '/usr/lib/postgresql';
 /** Where the programs of a cluster are. */
 export type Programs = Awaited<ReturnType<typeof unpackPrograms>>;
 
-/** Fetches Debian's packages of Patroni and etcd and unpacks them in `folder`; nothing is installed by it. */
+/** Puts Patroni and etcd of Debian's packages into `folder`, where the account of PostgreSQL can read them. */
 export async function unpackPrograms(folder: string) {
   for (const [name, path] of Object.entries(INSTALLED)) if (!existsSync(path)) refuse(path, name);
   const versions = existsSync(POSTGRES) ? await readdir(POSTGRES) : [];
   const version = versions.find((name) => existsSync(join(POSTGRES, name, 'bin/pg_rewind')));
   if (!version) refuse(`${POSTGRES}/*/bin/pg_rewind`, 'postgresql');
 
-  const packages = join(folder, 'packages');
-  await mkdir(packages, { recursive: true });
-  await run('apt-get', ['download', '-qq', ...PACKAGES], { cwd: packages }).catch(({ stderr }) => {
-    throw new Error(`the packages cannot be fetched; apt-get update may help: ${stderr}`);
-  });
-  for (const file of await readdir(packages)) await run('dpkg', ['-x', join(packages, file), folder]);
+  const packages = await fromDebian(PACKAGES, { alone: true });
+  await cp(join(packages, 'root'), folder, { recursive: true });
   return {
     etcd: join(folder, 'usr/bin/etcd'),
     python: INSTALLED.python3,

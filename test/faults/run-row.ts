@@ -55,24 +55,10 @@ export async function abandonRow(): Promise<void> {
 }
 
 /** What is printed for a row without an outcome of its own. */
-export function failedOutcome({ name }: Row, seed: number, seconds: number, fault: string): Outcome {
-  return {
-    row: name,
-    seed,
-    trials: 0,
-    sent: 0,
-    ok: 0,
-    refused_by_status: {},
-    lost: 0,
-    in_doubt: 0,
-    recovery_seconds: 0,
-    longest_answer_ms: 0,
-    memory_change_mb: 0,
-    exits: 0,
-    seconds: rounded(seconds, 1),
-    faults: [fault],
-    passed: false,
-  };
+export function failedOutcome(row: Row, seed: number, seconds: number, fault: string): Outcome {
+  const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
+  const nothing = { figures, ledgers: [], totals: [], seed };
+  return { ...outcomeOf(row, { ...nothing, faults: [fault] }, seconds), passed: false };
 }
 
 async function refuseAfter(minutes: number): Promise<never> {
@@ -80,7 +66,17 @@ async function refuseAfter(minutes: number): Promise<never> {
   throw new Error(`the row has not ended after ${Math.round(minutes * 60)} seconds`);
 }
 
-function outcomeOf({ name }: Row, { figures, faults, ledgers, totals, seed }: Stage, seconds: number) {
+function outcomeOf(
+  { name }: Row,
+  {
+    figures,
+    faults,
+    ledgers,
+    totals,
+    seed,
+  }: Pick<Stage, 'figures' | 'faults' | 'ledgers' | 'totals' | 'seed'>,
+  seconds: number,
+) {
   const counted = [...ledgers.map(totalsOf), ...totals];
   const sum = (of: (one: Totals) => number) => counted.reduce((total, one) => total + of(one), 0);
   const refused: Record<string, number> = {};

@@ -1,7 +1,7 @@
 import { Agent, METHODS, request as open } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { HttpResponse } from '../http/rules/exchange.ts';
-import type { RawRequest } from '../stage/raw-request.ts';
+import { pairsOf, type RawRequest } from '../stage/raw-request.ts';
 
 const agent = new Agent({ keepAlive: true });
 
@@ -24,12 +24,5 @@ export function send(url: string, { method, target, fields, body }: RawRequest):
       },
     );
     sent.on('error', reject).end(body);
-  });
-}
-
-function pairsOf(raw: readonly string[]): HttpResponse['fields'] {
-  return Array.from({ length: raw.length / 2 }, (_, index) => {
-    const [name = '', value = ''] = raw.slice(2 * index);
-    return [name, value] as const;
   });
 }

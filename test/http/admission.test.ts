@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
@@ -9,10 +8,12 @@ import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
 import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
-import { connectTo, written } from '../stage/connection.ts';
+import { connectTo } from '../stage/connection.ts';
+import { listen } from '../stage/listening.ts';
+import { requestText } from '../stage/raw-client.ts';
 import { until } from '../stage/until.ts';
 
-/** Admission judges by the time that the machine gives: a busy one takes other decisions than those expected here. */
+/** Admission depends on the time that requests take. On a busy machine its decisions differ from the expected ones. */
 const BY_TIME = { retry: 2 };
 
 describe('the limit of the queue', () => {
@@ -25,7 +26,7 @@ describe('the limit of the queue', () => {
     expect(pace.servableInTime).toBeCloseTo(600, 0);
   });
 
-  test('is small when no request is admitted any more, and as at first when all are', () => {
+  test('is small while no request is admitted, and has its first value again when all are', () => {
     const pace = new AdmissionPace();
     const first = pace.servableInTime;
     for (let time = 0; time <= 10_000; time += 100) pace.measure(time);
@@ -35,31 +36,16 @@ describe('the limit of the queue', () => {
   });
 });
 
-/** A server of HTTP on a free port; gives its URL. */
-async function listen(
-  server: Server,
-  { onTestFinished }: { onTestFinished(fn: () => unknown): void },
-): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 type Connection = Awaited<ReturnType<typeof connectTo>>;
 
-const send = (connection: Connection, path: string) =>
-  connection.send(written(`GET ${path}`, [['Host', 'a']]));
+const send = (connection: Connection, path: string) => connection.send(requestText(`GET ${path}`, {}));
 
 async function ask(connection: Connection, path: string): Promise<string> {
   send(connection, path);
   return String((await connection.answer()).body);
 }
 
-/** Once this has been answered, whatever was sent before to the same server has been received, if it is read at all. */
+/** Resolves when the server has received everything that was sent to it before, on connections that it reads. */
 async function untilReceived(url: string): Promise<void> {
   for (let count = 0; count < 2; count += 1) {
     const connection = await connectTo(url);
@@ -82,17 +68,18 @@ describe('the turns', () => {
     isMemoryIntensive: true,
   });
 
+  const queued = (turn: Turn, socket = new Socket()): QueuedRequest => {
+    const response = new ServerResponse(new IncomingMessage(socket));
+    return { ...turn, response, serve() {}, refuse() {} };
+  };
+
   function start(requests: readonly Turn[]) {
     const turns = new Turns();
-    for (const request of requests) {
-      const response = new ServerResponse(new IncomingMessage(new Socket()));
-      turns.add({ ...request, response, serve() {}, refuse() {} });
-    }
+    for (const request of requests) turns.add(queued(request));
     const nameOf = (request: QueuedRequest | undefined) => (request as Turn | undefined)?.name;
     return {
       turns,
       next: (isMemoryIntensiveFree = true) => nameOf(turns.takeNext(isMemoryIntensiveFree)),
-      last: () => nameOf(turns.takeLastOfLongest()),
     };
   }
 
@@ -126,14 +113,27 @@ describe('the turns', () => {
     expect([next(), next()]).toEqual(['other', 'heavy']);
   });
 
-  test('give up the last request of the caller that has most', () => {
-    const { last } = start([light('a', 'a1'), light('b', 'b1'), light('b', 'b2'), light('c', 'c1')]);
-    expect(last()).toBe('b2');
+  test('have room for the share of each caller in what can be served in time', () => {
+    const { turns } = start([light('a', 'a1'), light('b', 'b1'), light('b', 'b2')]);
+    const hasRoom = (caller: string, limit: number) => turns.hasRoom(queued(light(caller, '')), limit);
+    expect([hasRoom('a', 4), hasRoom('b', 4), hasRoom('b', 5), hasRoom('c', 3)]).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
   });
 
-  test('give up the request whose turn is farthest away if all callers have as many', () => {
-    const { last, next } = start([light('a', 'a1'), light('b', 'b1'), light('c', 'c1')]);
-    expect([last(), next(), last()]).toEqual(['c1', 'a1', 'b1']);
+  test('have no room for the first request on a connection that was paused for too long', async () => {
+    const { turns } = start([light('a', 'a1')]);
+    const [late, other] = [new Socket(), new Socket()];
+    turns.for('a').pause(late);
+    await sleep(710);
+    turns.for('a').pause(other);
+    turns.resumeLate();
+    const isRead = () => [late, other].map((socket) => !socket.isPaused());
+    const hasRoom = () => turns.hasRoom(queued(light('a', ''), late), 128);
+    expect([...isRead(), hasRoom(), hasRoom()]).toEqual([true, false, false, true]);
   });
 
   test('read connections only for requests that can be queued', () => {
@@ -143,9 +143,9 @@ describe('the turns', () => {
       socket.resume();
       turns.for(`${index % 3}`).pause(socket);
     }
-    expect([turns.readAhead(1), sockets.filter((socket) => socket.isPaused()).length]).toEqual([false, 9]);
-    expect([turns.readAhead(5), sockets.filter((socket) => socket.isPaused()).length]).toEqual([false, 5]);
-    expect([turns.readAhead(128), sockets.filter((socket) => socket.isPaused()).length]).toEqual([false, 0]);
+    const paused = () => sockets.filter((socket) => socket.isPaused()).length;
+    expect([turns.readAhead(8), paused()]).toEqual([true, 3]);
+    expect([turns.readAhead(128), paused()]).toEqual([false, 0]);
   });
 
   test('give up all requests that came before a time, of every caller', async () => {
@@ -156,19 +156,11 @@ describe('the turns', () => {
     expect([turns.queued, turns.readAhead(128), turns.isEmpty]).toEqual([0, false, true]);
   });
 
-  test('are bounded: callers beyond 256 share one', () => {
-    const callers = Array.from({ length: 256 }, (_, index) => light(`${index}`, `${index}`));
-    const { last } = start([...callers, light('x', 'x1'), light('y', 'y1'), light('z', 'z1')]);
-    expect([last(), last()]).toEqual(['z1', 'y1']);
-  });
-
-  test('never join a caller that is known with requests without a verified token', () => {
+  test('are bounded: callers beyond 256 share one, but not with requests without a verified token', () => {
     const callers = Array.from({ length: 256 }, (_, index) => light(`${index}`, `${index}`));
     const { turns } = start([...callers, light('x', 'x1'), light(undefined, 'unverified')]);
-    expect([turns.find('x') === turns.find('y'), turns.find('x') === turns.find(undefined)]).toEqual([
-      true,
-      false,
-    ]);
+    expect(turns.find('x')).toBe(turns.find('y'));
+    expect(turns.find('x')).not.toBe(turns.find(undefined));
   });
 });
 
@@ -213,16 +205,19 @@ describe('the caller of a request', () => {
 describe('admission', () => {
   /** As in turns.ts. */
   const FEW = 16;
-  /** So many are let in by the database of this test. */
+  /** Number of requests that this test admits at a time. */
   const INSIDE = 64;
-  /** So often so many are answered while many wait, and their connections left. */
+  /** Number of times that all admitted requests have responses while others wait, and their connections are not read. */
   const TURNS = 5;
   const CALLERS = (TURNS + 2) * INSIDE + FEW / 2;
-  /** As in turns.ts: one of so many is paused later. */
+  /** As in turns.ts: one of this many connections is paused later. */
   const EXCHANGE = 16;
 
-  /** A server whose callers have a request each, all of them received; it answers what is let in when it is told to. */
-  async function start(context: { onTestFinished(fn: () => unknown): void }) {
+  /**
+   * A server that has received one request from each caller. It responds to the admitted requests only when the test
+   * calls `answerAll()`.
+   */
+  async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
     const admitted: QueuedRequest[] = [];
     const received: string[] = [];
     let answered = 0;
@@ -253,20 +248,21 @@ describe('admission', () => {
       if (isAdmitted) request.serve();
       else admission.queue(request);
     });
-    const url = await listen(server, context);
+    const { url } = await listen(server);
+    onTestFinished(() => void server.close().closeAllConnections());
     const callers = await Promise.all(Array.from({ length: CALLERS }, () => connectTo(url)));
     for (const [index, caller] of callers.entries()) send(caller, `/first/${index}`);
     await until('all are received', () => received.length === CALLERS, { every: 1 });
-    // Each sends its next request as soon as the first is answered.
+    // Each caller sends its next request as soon as the first one has a response.
     const all = callers.map(async (caller, index) => {
       await caller.answer();
       send(caller, `/second/${index}`);
       return (await caller.answer()).body;
     });
-    // A try that has failed waits for none of them.
+    // If the test fails, it does not wait for them.
     void Promise.allSettled(all);
 
-    /** Answers what is let in, and waits until what the callers send then would be received. */
+    /** Responds to the admitted requests, and waits until the next requests of their callers would be received. */
     async function answerAll(): Promise<void> {
       for (const request of admitted.splice(0)) {
         answer(request.response);
@@ -279,7 +275,7 @@ describe('admission', () => {
       admission,
       received,
       answerAll,
-      /** Resolves once both requests of each caller have been answered. */
+      /** Resolves when both requests of each caller have their responses. */
       async untilAllAnswered() {
         while (answered < 2 * CALLERS) await answerAll();
         return Promise.all(all);
@@ -288,7 +284,7 @@ describe('admission', () => {
   }
 
   test(
-    'reads few requests ahead: the others in the order of their answers, in exchange for some',
+    'reads few requests ahead, and the others in the order of the responses, in exchange for some',
     BY_TIME,
     async (context) => {
       const { received, answerAll, untilAllAnswered } = await start(context);
@@ -305,7 +301,7 @@ describe('admission', () => {
     },
   );
 
-  test('leaves nothing unread in a drain', BY_TIME, async (context) => {
+  test('reads all connections in a drain', BY_TIME, async (context) => {
     const { admission, received, answerAll, untilAllAnswered } = await start(context);
     await answerAll();
     await answerAll();

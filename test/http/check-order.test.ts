@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ACCEPT_PATCH, forbidden, readResponse, refusal } from '../stage/responses.ts';
+import { ACCEPT_PATCH, forbidden, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 const TOO_LARGE = 'x'.repeat(65_537);
 const PLAIN = { 'content-type': 'text/plain' };
@@ -133,8 +132,11 @@ describe('without a valid token, a request', () => {
   test.each([
     ['POST', USERS, '{"email":'],
     ['POST', USERS, TOO_LARGE],
+    ['GET', USERS, undefined],
+    ['GET', UNKNOWN, undefined],
     ['PATCH', `${USERS}42`, '[]'],
     ['PATCH', UNKNOWN, '{}'],
+    ['DELETE', UNKNOWN, undefined],
   ])('is 401: %s %s', async (method, path, body) => {
     for (const bearer of ['', 'no.such.token', foreign]) {
       expect(await send(method, path, bearer, STALE, body)).toEqual(refusal('unauthorized_error', path));

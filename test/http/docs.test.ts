@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
 import { startBrowser } from '../stage/browser.ts';
+import { readResponse, refusal } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const PATHS = [
   '/openapi.json',
@@ -32,23 +34,19 @@ const operations = endpoints.map(({ route: { operationId, kind } }) => ({
 
 describe('in development', () => {
   let issuer: TokenIssuer;
-  let service: Awaited<ReturnType<typeof startService>>;
 
   beforeAll(async () => {
     issuer = await startTokenIssuer({ audience: 'user-management-service', port: 0 });
-    service = await startService({
-      SVC_ENV: 'development',
-      SVC_OAUTH_ISSUER: issuer.issuer,
-      SVC_OAUTH_JWKS_URI: issuer.jwksUri,
-      SVC_OAUTH_AUDIENCE: 'user-management-service',
-      SVC_OAUTH_ROLES_CLAIM: 'aud',
-    });
+    return () => issuer.stop();
   });
 
-  afterAll(async () => {
-    await service?.stop();
-    await issuer?.stop();
-  });
+  const service = serviceUnderTest(() => ({
+    SVC_ENV: 'development',
+    SVC_OAUTH_ISSUER: issuer.issuer,
+    SVC_OAUTH_JWKS_URI: issuer.jwksUri,
+    SVC_OAUTH_AUDIENCE: 'user-management-service',
+    SVC_OAUTH_ROLES_CLAIM: 'aud',
+  }));
 
   test('/openapi.json is the committed document with the token endpoint of the issuer', async () => {
     const response = await fetch(`${service.url}/openapi.json`);
@@ -132,9 +130,8 @@ describe('in development', () => {
 
     beforeAll(async () => {
       browser = await startBrowser();
+      return () => browser?.stop();
     });
-
-    afterAll(() => browser?.stop());
 
     test('shows every operation in Swagger UI, authorizes with the issuer, and creates a user', async () => {
       const visit = await browser.visit(`${service.url}/docs`);
@@ -188,26 +185,12 @@ describe('in development', () => {
 });
 
 describe('in production', () => {
-  let service: Awaited<ReturnType<typeof startService>>;
-
-  beforeAll(async () => {
-    service = await startService({ SVC_ENV: 'production' });
-  });
-
-  afterAll(() => service?.stop());
+  const service = serviceUnderTest();
 
   test.for([...PATHS, '/docs/', '/redoc/'])('%s is an unknown path', async (path) => {
-    const response = await fetch(`${service.url}${path}`);
-
-    expect(response.status).toBe(404);
-    expect(response.headers.get('content-type')).toBe('application/problem+json');
-    expect(await response.json()).toEqual({
-      type: 'urn:svc:error:not_found_error',
-      title: 'Not Found',
-      status: 404,
-      detail: 'This path does not exist.',
-      instance: path,
-    });
+    expect(await readResponse(await fetch(service.url + path))).toEqual(
+      refusal('not_found_error', path, { detail: 'This path does not exist.' }),
+    );
   });
 });
 

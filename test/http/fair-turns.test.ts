@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, written } from '../stage/connection.ts';
+import { connectTo } from '../stage/connection.ts';
 import { holdUsers } from '../stage/locks.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
-
-/** More requests than may be queued while PostgreSQL answers none, as in limits.ts. */
+/** More requests than may be queued while PostgreSQL responds to none, as in limits.ts. */
 const FLOOD = 300;
 
 /** Number of requests of the quiet caller, each on a connection of its own. */
 const SINGLE = 5;
 
-/** A refusal that comes sooner is for want of room: the others come after 0.85 s. */
+/** In milliseconds. An earlier refusal means that the queue is full; the other refusals come after 0.85 s. */
 const PROMPT_MS = 500;
 
 type FloodWith = (sign: (sub: string) => Promise<string>) => Promise<string | undefined>;
@@ -33,7 +33,7 @@ async function startFlooded(
     return (await fetch(service.url + USERS, { headers })).status;
   };
   const [quiet, loud] = [await sign('quiet'), await floodWith(sign)];
-  // Both are known from now on, as far as they can be.
+  // The service now knows the callers with a verified token.
   await Promise.all([read(quiet), read(loud)]);
   const lock = await holdUsers(service.database);
   onTestFinished(async () => {
@@ -41,14 +41,11 @@ async function startFlooded(
     await service.stop();
   });
 
-  const single = written(`GET ${USERS}`, [
-    ['Host', 'service.test'],
-    ['Authorization', `Bearer ${quiet}`],
-  ]);
+  const single = requestText(`GET ${USERS}`, { Authorization: `Bearer ${quiet}` });
   const connections = await Promise.all(Array.from({ length: SINGLE }, () => connectTo(service.url)));
   // All are accepted before the flood begins.
   for (const connection of connections) {
-    connection.send(written('GET /health', [['Host', 'a']]));
+    connection.send(requestText('GET /health', {}));
     await connection.answer();
   }
   const sent: Promise<number>[] = [];
@@ -73,7 +70,7 @@ async function startFlooded(
   };
 }
 
-/** Admission judges by the time that the machine gives: a busy one takes other decisions than those expected here. */
+/** Admission depends on the time that requests take. On a busy machine its decisions differ from the expected ones. */
 const BY_TIME = { retry: 2 };
 
 describe('while one caller fills the queue, the single requests of another are served', () => {

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readResponse } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { describe, expect, test } from 'vitest';
+import { USERS } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 const ADDRESS =
   'must have exactly one @ with at least one character on each side, and no white space or control characters';
 
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
+const service = serviceUnderTest();
 
 /** The faults of a response: place and detail. */
 async function faultsOf(method: string, path: string, content?: string | Uint8Array<ArrayBuffer>) {
   const sent =
     content === undefined ? {} : { body: content, headers: { 'content-type': 'application/json' } };
-  const { status, body } = await readResponse(await service.call(method, path, undefined, sent));
+  const { status, body } = await service.call(method, path, undefined, sent);
   expect(status).toBe(422);
   const { errors } = body as { errors: readonly { pointer?: string; parameter?: string; detail: string }[] };
   return errors.map(({ pointer, parameter, detail }) => [pointer ?? parameter, detail]);

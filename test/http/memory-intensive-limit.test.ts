@@ -1,13 +1,14 @@
-import { once } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
 import { MemoryIntensiveLimit } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
 import type { QueuedRequest } from '../../host/admission/turns.ts';
-import { connectTo, written } from '../stage/connection.ts';
+import { connectTo } from '../stage/connection.ts';
+import { listen } from '../stage/listening.ts';
+import { requestText } from '../stage/raw-client.ts';
 import { until } from '../stage/until.ts';
 
 /** As in limits.ts; in milliseconds. */
@@ -68,13 +69,8 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
     if (admission.admits(request)) serve();
     else admission.queue(request);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = await listen(server);
+  onTestFinished(() => void server.close().closeAllConnections());
 
   return {
     refused,
@@ -83,7 +79,7 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
       until(`${count} are admitted`, () => admitted.size >= count, { every: 1 }),
     async send(path: string) {
       const connection = await connectTo(url);
-      connection.send(written(`GET ${path}`, [['Host', 'a']]));
+      connection.send(requestText(`GET ${path}`, {}));
       return connection;
     },
     answer(path: string) {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 import { startService } from '../stage/service.ts';
@@ -191,9 +191,8 @@ describe('the responses of the service are as documented:', () => {
   beforeAll(async () => {
     service = await startService();
     user = await pathOfNew('taken@example.com');
+    return () => service?.stop();
   });
-
-  afterAll(() => service?.stop());
 
   const authorizedAs = async (...roles: string[]) => ({
     headers: { authorization: `Bearer ${await service.issuer.tokenFor(...roles)}` },

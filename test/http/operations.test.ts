@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { health } from '../../handlers/probes/health.ts';
 import { ready } from '../../handlers/probes/ready.ts';
 import { createUser } from '../../handlers/users/create.ts';
@@ -9,15 +9,14 @@ import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Endpoint } from '../../lib/http/endpoint.ts';
 import { startComposition } from '../stage/composition.ts';
-import { freshAddress, probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/responses.ts';
+import { probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/responses.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
 beforeAll(async () => {
   stage = await startComposition();
+  return () => stage.stop();
 });
-
-afterAll(() => stage.stop());
 
 /** Calls an endpoint with an event and the token of a caller that holds `role`. */
 async function call(endpoint: Endpoint, name: string, role: string, particulars = {}) {
@@ -156,27 +155,7 @@ describe('deleteUser', () => {
   });
 });
 
-describe('the probes', () => {
-  test('health is 200 while the process runs', async () => {
-    expect(await call(health, 'health', 'none')).toEqual(probe('healthy'));
-  });
-
-  test('ready is 200 when the database is connected', async () => {
-    expect(await call(ready, 'ready', 'none')).toEqual(probe('ready'));
-  });
-});
-
-test('api.superuser is accepted on every route with a role', async () => {
-  const { id } = await stage.createUser();
-  const particulars = { id };
-  const body = JSON.stringify({ email: freshAddress() });
-  const statuses = [
-    await call(createUser, 'createUser', 'api.superuser', { body }),
-    await call(listUsers, 'listUsers', 'api.superuser'),
-    await call(getUser, 'getUser', 'api.superuser', particulars),
-    await call(updateUser, 'updateUser', 'api.superuser', particulars),
-    await call(deleteUser, 'deleteUser', 'api.superuser', particulars),
-  ].map(({ status }) => status);
-
-  expect(statuses).toEqual([201, 200, 200, 200, 204]);
+test('the probes are 200 while the process runs and the database is connected', async () => {
+  expect(await call(health, 'health', 'none')).toEqual(probe('healthy'));
+  expect(await call(ready, 'ready', 'none')).toEqual(probe('ready'));
 });

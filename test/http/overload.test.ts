@@ -1,19 +1,18 @@
 import { expect, test } from 'vitest';
-import { connectTo, written } from '../stage/connection.ts';
+import { connectTo } from '../stage/connection.ts';
 import { holdUsers } from '../stage/locks.ts';
-import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
-
-/** With one connection to PostgreSQL, so many requests hold or await it before others wait at the door. */
+/** Number of requests that are admitted with one connection to PostgreSQL. Further requests are queued. */
 const INSIDE = 17;
 const MORE = 23;
 
 const isRefused = ({ status }: { status: number }) => status === 503;
 
-/** A service whose table is locked, with so many requests under way that the next ones wait at its door. */
+/** A service whose table is locked, with so many requests in progress that further ones are queued. */
 async function startCrowded({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
   const service = await startService({
     SVC_POSTGRES_POOL_SIZE: '1',
@@ -26,17 +25,17 @@ async function startCrowded({ onTestFinished }: { onTestFinished(fn: () => unkno
     await service.stop();
   });
   const sent = Array.from({ length: INSIDE + MORE }, () => service.call('GET', USERS));
-  /** Nobody reads the token of what is refused at the door. */
+  /** Admission refuses without checking the token. */
   const ask = () => fetch(service.url + USERS, { headers: { authorization: 'Bearer none' } });
-  await until('the door is closed', async () => isRefused(await ask()));
+  await until('a request is refused', async () => isRefused(await ask()));
   return { service, lock, sent };
 }
 
-/** The door judges by the time that the machine gives: a busy one takes other decisions than those expected here. */
+/** Admission depends on the time that requests take. On a busy machine its decisions differ from the expected ones. */
 const BY_TIME = { retry: 2 };
 
 test(
-  'an overloaded instance answers with 503 before all checks: a whole problem, without an app_error',
+  'an overloaded instance responds with 503 before all checks: a complete problem, without an app_error',
   BY_TIME,
   async (context) => {
     const { service, lock, sent } = await startCrowded(context);
@@ -62,18 +61,18 @@ test(
   },
 );
 
-test('requests_refused tells how many, at most once a second', BY_TIME, async (context) => {
+test('requests_refused has the number of refusals, at most once a second', BY_TIME, async (context) => {
   const begun = Date.now();
   const { service, lock, sent } = await startCrowded(context);
   await lock.release();
   await Promise.all(sent);
 
-  const told = () =>
+  const reported = () =>
     service.events().then((events) => events.filter(({ event }) => event === 'requests_refused'));
-  const count = (lines: Awaited<ReturnType<typeof told>>) =>
+  const count = (lines: Awaited<ReturnType<typeof reported>>) =>
     lines.reduce((sum, line) => sum + Number(line.count), 0);
-  const lines = await until('all are told', async () => {
-    const found = await told();
+  const lines = await until('all are reported', async () => {
+    const found = await reported();
     return count(found) > MORE && found;
   });
   expect(lines[0]).toEqual({
@@ -86,28 +85,18 @@ test('requests_refused tells how many, at most once a second', BY_TIME, async (c
   expect(lines.length).toBeLessThanOrEqual(Math.ceil((Date.now() - begun) / 1000));
 });
 
-test('the probes of an overloaded instance answer 200', BY_TIME, async (context) => {
+test('the probes of an overloaded instance are 200', BY_TIME, async (context) => {
   const { service } = await startCrowded(context);
 
   expect((await fetch(`${service.url}/health`)).status).toBe(200);
   expect((await fetch(`${service.url}/ready`)).status).toBe(200);
 });
 
-test('a request whose caller has left is not carried out', BY_TIME, async (context) => {
+test('a request whose client has disconnected is not carried out', BY_TIME, async (context) => {
   const { service, lock, sent } = await startCrowded(context);
-  const token = await service.issuer.sign();
+  const Authorization = `Bearer ${await service.issuer.sign()}`;
   const email = freshAddress();
-  const body = JSON.stringify({ email });
-  const create = written(
-    `POST ${USERS}`,
-    [
-      ['Host', 'service.test'],
-      ['Authorization', `Bearer ${token}`],
-      ['Content-Type', 'application/json'],
-      ['Content-Length', String(body.length)],
-    ],
-    body,
-  );
+  const create = requestText(`POST ${USERS}`, { Authorization }, JSON.stringify({ email }));
   const [hungUp, halfClosed] = [await connectTo(service.url), await connectTo(service.url)];
   hungUp.send(create);
   halfClosed.send(create);
@@ -123,7 +112,7 @@ test('a request whose caller has left is not carried out', BY_TIME, async (conte
 });
 
 test(
-  'what waits at the door is in flight until it is answered or refused, and the drain waits for it',
+  'a queued request is in flight until its response or refusal, and the drain waits for it',
   BY_TIME,
   async (context) => {
     const { service, lock, sent } = await startCrowded(context);
@@ -139,7 +128,7 @@ test(
 );
 
 test(
-  'requests beyond those in flight at once wait a moment, and all are answered',
+  'requests beyond the number in flight are queued briefly, and all are 200',
   BY_TIME,
   async ({ onTestFinished }) => {
     const service = await startService();
@@ -153,19 +142,17 @@ test(
 );
 
 test(
-  'what was sent before a drain begins is answered, also where it lies unread in the kernel',
+  'every request that was sent before a drain begins has a response, also if the service has not read it yet',
   BY_TIME,
   async ({ onTestFinished }) => {
     const service = await startService();
     onTestFinished(service.stop);
-    const request = written(`GET ${USERS}`, [
-      ['Host', 'service.test'],
-      ['Authorization', `Bearer ${await service.issuer.sign()}`],
-    ]);
+    const Authorization = `Bearer ${await service.issuer.sign()}`;
+    const request = requestText(`GET ${USERS}`, { Authorization });
     const connections = await Promise.all(Array.from({ length: 600 }, () => connectTo(service.url)));
     onTestFinished(() => connections.forEach(({ close }) => void close()));
     // All are accepted before the load begins.
-    for (const connection of connections) connection.send(written('GET /health', [['Host', 'a']]));
+    for (const connection of connections) connection.send(requestText('GET /health', {}));
     await Promise.all(connections.map((connection) => connection.answer()));
 
     const statuses: number[] = [];

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
-import { probe, refusal, TIMESTAMP, UUID_4 } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { probe, refusal, TIMESTAMP, USERS, UUID_4 } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
 const HOST = ['Host', 'localhost'] as const;
 const CALLER = ['X-Request-ID', 'of-the-caller'] as const;
 const BROKEN = ['A', 'b\0c'] as const;
 
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
+const service = serviceUnderTest();
 
 const send = (content: string | Buffer) => lastAnswer(service.url, content);
 
@@ -168,25 +161,6 @@ describe('a request that the parser refuses', () => {
 
     expect(await connection.answer()).toEqual(refuseInvalidHttp('/'));
     expect(await connection.rest()).toBe('');
-  });
-
-  test('has its request ID in the header of SVC_REQUEST_ID_HEADER', async () => {
-    const other = await startService({ SVC_REQUEST_ID_HEADER: 'Correlation-Id' });
-    const own = ['Correlation-Id', 'correlated'] as const;
-    const contents = [
-      written('FOO /health', [HOST, own, CALLER]),
-      written('GET /health', [HOST, own, CALLER, BROKEN]),
-      written('CONNECT example.com:443', [HOST, own, CALLER]),
-    ];
-    const responses = [];
-    for (const content of contents) responses.push(await lastAnswer(other.url, content));
-    await other.stop();
-
-    expect(responses.map(({ status }) => status)).toEqual([405, 400, 400]);
-    for (const { headers } of responses) {
-      expect(headers['correlation-id']).toBe('correlated');
-      expect(headers).not.toHaveProperty('x-request-id');
-    }
   });
 });
 

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { connectTo, lastAnswer } from '../stage/connection.ts';
+import { requestText } from '../stage/raw-client.ts';
 import {
   freshAddress,
   options,
@@ -27,13 +28,8 @@ beforeAll(async () => {
 
 /** A request with exactly this target, which fetch would normalize. */
 async function get(target: string, method = 'GET') {
-  const authorization = `Bearer ${await service.issuer.sign()}`;
-  const fields = [
-    ['Host', 'localhost'],
-    ['Authorization', authorization],
-    ['Connection', 'close'],
-  ] as const;
-  return lastAnswer(service.url, written(`${method} ${target}`, fields));
+  const Authorization = `Bearer ${await service.issuer.sign()}`;
+  return lastAnswer(service.url, requestText(`${method} ${target}`, { Authorization, Connection: 'close' }));
 }
 
 describe('one resource', () => {
@@ -118,9 +114,8 @@ describe('a path that is not valid percent-encoded UTF-8 is 400', () => {
     '/%c0%ae%c0%ae/',
     '/api/v1/users/%25%ff',
   ])('%s', async (path) => {
-    expect(await get(path)).toEqual(refusal('bad_request_error', path));
-    expect(await get(path, 'OPTIONS')).toEqual(refusal('bad_request_error', path));
-    expect(await get(path, 'DELETE')).toEqual(refusal('bad_request_error', path));
+    for (const method of ['GET', 'OPTIONS', 'DELETE'])
+      expect(await get(path, method)).toEqual(refusal('bad_request_error', path));
   });
 });
 
@@ -166,9 +161,8 @@ describe('HEAD is supported wherever GET is', () => {
 
   test('and sends no byte of content', async () => {
     const connection = await connectTo(service.url);
-    const fields = [['Host', 'localhost']] as const;
-    connection.send(written('HEAD /health', fields));
-    connection.send(written('GET /health', [...fields, ['Connection', 'close']]));
+    connection.send(requestText('HEAD /health', {}));
+    connection.send(requestText('GET /health', { Connection: 'close' }));
 
     expect(await connection.answer({ toHead: true })).toMatchObject({ status: 200, body: '' });
     expect(await connection.answer()).toEqual(probe('healthy'));

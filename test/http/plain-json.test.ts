@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
+import { administratorOf } from '../stage/administration.ts';
+import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
-
 const service = serviceUnderTest();
+const admin = administratorOf(service);
 
 /** Values that are hard for a writer of JSON, or that PostgreSQL may convert. */
 const anyText = fc.oneof(
@@ -79,7 +79,7 @@ describe('the list, a user and the changes equal JSON.stringify byte for byte', 
   test.each(settings)('if %s is %s', async (name, value) => {
     const [[users, changes] = [[], []]] = fc.sample(fc.tuple(anyUsers, anyChanges), 1);
     const stored = await store(users, changes);
-    await setOfSessions(name, value);
+    await admin.setForSessions(name, value, { isOnly: true });
     await until('it reads again', async () => (await get(USERS)).ok);
     expect(await responses(stored.users[0].id)).toEqual(plainAnswers(stored));
   });
@@ -90,7 +90,6 @@ async function store(given: Users, changes: Changes) {
   const users = given
     .map((user, index) => ({ ...user, email: user.email + index }))
     .toSorted((one, other) => (one.created_at + one.id < other.created_at + other.id ? -1 : 1));
-  const admin = await administer(service.database.name);
   const json = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", "''")}'`;
   await admin.query(`TRUNCATE users, user_changes, user_changes_unnumbered`);
   await admin.query(`UPDATE user_changes_head SET position = 0, expired = 0`);
@@ -101,7 +100,6 @@ async function store(given: Users, changes: Changes) {
     SELECT position, user_id, version, type, changed, actor, request_id, time, identity
     FROM json_populate_recordset(null::user_changes, ${json(changes.map((change, index) => ({ ...change, position: index + 1 })))})`);
   await admin.query(`UPDATE user_changes_head SET position = ${changes.length}`);
-  await admin.end();
   return { users: users as unknown as readonly [Users[number]], changes };
 }
 
@@ -137,13 +135,4 @@ async function responses(id: string) {
 
 async function get(path: string): Promise<Response> {
   return fetch(service.url + path, { headers: { authorization: `Bearer ${await service.issuer.sign()}` } });
-}
-
-/** For every later session of the service. Nothing else is set. */
-async function setOfSessions(name: string, value: string): Promise<void> {
-  const admin = await administer(service.database.name);
-  await admin.query(`ALTER DATABASE ${service.database.name} RESET ALL`);
-  await admin.query(`ALTER DATABASE ${service.database.name} SET ${name} = '${value}'`);
-  await admin.terminate(service.database.name);
-  await admin.end();
 }

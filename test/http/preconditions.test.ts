@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, written } from '../stage/connection.ts';
-import { freshAddress, refusal, success, TIMESTAMP } from '../stage/responses.ts';
+import { connectTo, lastAnswer } from '../stage/connection.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { freshAddress, refusal, success, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 
 const service = serviceUnderTest();
@@ -38,15 +38,12 @@ describe('If-Match is satisfied', () => {
 
   test('by a list in several headers', async () => {
     const { id } = await createUser();
-    const fields = [
-      ['Host', 'localhost'],
-      ['Authorization', `Bearer ${await service.issuer.sign()}`],
-      ['If-Match', '"7"'],
-      ['If-Match', '"1"'],
-      ['Connection', 'close'],
-    ] as const;
+    const Authorization = `Bearer ${await service.issuer.sign()}`;
+    const fields = { Authorization, 'If-Match': '"7"', 'if-match': '"1"', Connection: 'close' };
 
-    expect(await lastAnswer(service.url, written(`DELETE ${USERS}${id}`, fields))).toEqual(success(204, ''));
+    expect(await lastAnswer(service.url, requestText(`DELETE ${USERS}${id}`, fields))).toEqual(
+      success(204, ''),
+    );
   });
 
   test("by the ETag of the user's last response, with any method", async () => {
@@ -168,15 +165,10 @@ describe('If-None-Match', () => {
   test('a 304 has no Content-Length, and the connection serves the next request', async () => {
     const { id } = await createUser();
     const connection = await connectTo(service.url);
-    const fields = [
-      ['Host', 'localhost'],
-      ['Authorization', `Bearer ${await service.issuer.sign()}`],
-    ] as const;
-    const conditional = [...fields, ['If-None-Match', '"1"']] as const;
-
-    connection.send(written(`GET ${USERS}${id}`, conditional));
-    connection.send(written(`HEAD ${USERS}${id}`, conditional));
-    connection.send(written(`GET ${USERS}${id}`, [...fields, ['Connection', 'close']]));
+    const fields = { Authorization: `Bearer ${await service.issuer.sign()}` };
+    for (const method of ['GET', 'HEAD'])
+      connection.send(requestText(`${method} ${USERS}${id}`, { ...fields, 'If-None-Match': '"1"' }));
+    connection.send(requestText(`GET ${USERS}${id}`, { ...fields, Connection: 'close' }));
 
     expect(await connection.rest()).toMatch(
       /^HTTP\/1\.1 304 (?:(?!content-length).)*HTTP\/1\.1 304 (?:(?!content-length).)*HTTP\/1\.1 200 /is,

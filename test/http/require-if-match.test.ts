@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { forbidden, refusal } from '../stage/responses.ts';
+import { forbidden, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 const service = serviceUnderTest(() => ({ SVC_REQUIRE_IF_MATCH: 'yes' }));
 const { createUser } = service;

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
-import { refusal, responseFromResult, type ServiceResponse } from '../stage/responses.ts';
-
-const BATCH = '/api/v1/users/batch';
+import { BATCH, refusal, responseFromResult, type ServiceResponse } from '../stage/responses.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
 beforeAll(async () => {
   stage = await startComposition();
+  return () => stage.stop();
 });
-
-afterAll(() => stage.stop());
 
 /** The response of a function to the event of this name, with another path. */
 async function callAt(rawPath: string, name: string, endpoint: typeof getUser): Promise<ServiceResponse> {
@@ -67,9 +64,9 @@ test('a path that ends in a parameter has all its sibling routes with their meth
   const routes = endpoints.map(({ route }) => route);
   const beside = (path: string) => {
     const [, parent = ''] = /^(.*\/)\{\w+\}$/.exec(path) ?? [];
-    const isNeighbour = (other: string) =>
+    const isSibling = (other: string) =>
       other.startsWith(parent) && /^[^/{}]+$/.test(other.slice(parent.length));
-    const group = routes.filter((other) => parent !== '' && isNeighbour(other.path));
+    const group = routes.filter((other) => parent !== '' && isSibling(other.path));
     return Object.fromEntries(
       [...Map.groupBy(group, (other) => other.path.slice(parent.length))].map(([name, members]) => [
         name,

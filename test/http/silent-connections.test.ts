@@ -1,17 +1,18 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { SilentConnections } from '../../host/sockets/silent-connections.ts';
-import { connectTo, written } from '../stage/connection.ts';
+import { connectTo } from '../stage/connection.ts';
+import { listen } from '../stage/listening.ts';
+import { requestText } from '../stage/raw-client.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
 /** In milliseconds. */
 const SILENCE = 300;
 
-const ask = written('GET /', [['Host', 'a']]);
+const ask = requestText('GET /', {});
 
 /** Responds at once. A response to `/long` stays open until the test ends it. */
 let url: string;
@@ -24,14 +25,8 @@ const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
 beforeAll(async () => {
   const isBusy = (socket: Socket) => long.has(socket);
   new SilentConnections({ isBusy, silence: SILENCE, period: 20 }).watch(server);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-
-afterAll(() => {
-  server.close();
-  server.closeAllConnections();
+  ({ url } = await listen(server));
+  return () => void server.close().closeAllConnections();
 });
 
 /** How long a connection stays open in milliseconds, from before its last activity. */
@@ -62,7 +57,7 @@ test('a connection that sends nothing after a response is closed after the same 
 
 test('a connection that waits for its response is not closed', async () => {
   const connection = await connectTo(url);
-  connection.send(written('GET /long', [['Host', 'a']]));
+  connection.send(requestText('GET /long', {}));
   const [socket, response] = await until('it is received', () => [...long][0]);
   expect(await lifetime(() => connectTo(url))).toBeGreaterThanOrEqual(NOT_LESS);
 

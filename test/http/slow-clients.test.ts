@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connectTo } from '../stage/connection.ts';
-import { probe, refusal } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { probe, refusal, TIMESTAMP, USERS, UUID_4 } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
-
-let service: Awaited<ReturnType<typeof startService>>;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
+const service = serviceUnderTest();
 
 const create = (bearer: string) =>
   [
@@ -24,7 +16,7 @@ const create = (bearer: string) =>
     '{',
   ].join('\r\n');
 
-// Side by side: each waits for a limit of several seconds.
+// Concurrently, because each waits for a limit of several seconds.
 describe.concurrent('a client too slow', () => {
   test('with its head is 408, and its connection ends', async ({ expect }) => {
     const connection = await connectTo(service.url);
@@ -44,7 +36,7 @@ describe.concurrent('a client too slow', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('is not one that has sent nothing yet: its connection is kept, and serves its first request', async ({
+  test('is not one that has sent nothing yet: its connection stays open, and serves its first request', async ({
     expect,
   }) => {
     const silent = await connectTo(service.url);
@@ -59,7 +51,7 @@ describe.concurrent('a client too slow', () => {
     silent.close();
   });
 
-  test('with a body nobody waits for is told 401 at once, and its connection ends later', async ({
+  test('with a body that the service does not need is 401 at once, and its connection ends later', async ({
     expect,
   }) => {
     const connection = await connectTo(service.url);
@@ -72,11 +64,23 @@ describe.concurrent('a client too slow', () => {
   });
 });
 
-test('after them others are served, and the refusals stand in the log', async () => {
+test('afterwards other requests are served, and the refusals are in the log', async () => {
   expect((await service.call('GET', USERS)).status).toBe(200);
 
   const refused = (await service.events()).filter(
     ({ event, path }) => event === 'app_error' && path !== '/ready',
   );
+  const tooSlow = (path: string) => ({
+    timestamp: expect.stringMatching(TIMESTAMP),
+    level: 'warning',
+    event: 'app_error',
+    request_id: expect.stringMatching(UUID_4),
+    message: expect.stringMatching(/too long/),
+    status_code: 408,
+    path,
+  });
   expect(refused.map(({ status_code }) => status_code).sort()).toEqual([401, 408, 408, 408]);
+  expect(refused.filter(({ status_code }) => status_code === 408)).toEqual(
+    expect.arrayContaining([tooSlow('/'), tooSlow('/'), tooSlow(USERS)]),
+  );
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { BATCH, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { postingUnderKeys } from '../stage/keyed.ts';
+import { BATCH, USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

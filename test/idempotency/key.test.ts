@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, written } from '../stage/connection.ts';
-import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
-import { freshAddress, refusal } from '../stage/responses.ts';
+import { connectTo } from '../stage/connection.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { BATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -75,20 +76,12 @@ describe('422 names all faults, and an invalid key is', () => {
   test('repeated in two header lines', async () => {
     const body = JSON.stringify({ email: freshAddress() });
     const key = freshKey();
-    const fields = [
-      ['Host', 'localhost'],
-      ['Authorization', `Bearer ${await service.issuer.sign()}`],
-      ['Content-Type', 'application/json'],
-      ['Content-Length', String(body.length)],
-    ] as const;
+    const Authorization = `Bearer ${await service.issuer.sign()}`;
     const connection = await connectTo(service.url);
 
     for (const second of [key, `"${key}"`]) {
-      const keys = [
-        ['Idempotency-Key', key],
-        ['Idempotency-Key', second],
-      ] as const;
-      connection.send(written(`POST ${USERS}`, [...fields, ...keys], body));
+      const fields = { Authorization, 'Idempotency-Key': key, 'idempotency-key': second };
+      connection.send(requestText(`POST ${USERS}`, fields, body));
       expect(await connection.answer()).toEqual(
         refusal('validation_error', USERS, { errors: ['Idempotency-Key'] }),
       );

@@ -1,11 +1,12 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
-import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
-import { freshAddress, readResponse, refusal, success, user } from '../stage/responses.ts';
+import { BATCH, freshAddress, readResponse, refusal, success, USERS, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { until } from '../stage/until.ts';
 
 type Instance = Awaited<ReturnType<typeof startService>>;
 
@@ -17,7 +18,10 @@ const postTo = ({ call }: Instance) =>
 const post = postingUnderKeys(service.call);
 const replayed = { 'idempotency-replayed': 'true' };
 
-/** A second instance with the same database and this time limit in seconds. `use` stops it at its end. */
+/**
+ * A second instance with the same database, this time limit in seconds, and an open connection for writes. `use` stops
+ * it at its end.
+ */
 async function withAnother<Result>(
   seconds: number,
   use: (another: Instance) => Promise<Result>,
@@ -25,6 +29,10 @@ async function withAnother<Result>(
 ): Promise<Result> {
   const settings = { SVC_POSTGRES_STATEMENT_TIMEOUT: String(seconds), ...variables };
   const another = await startService(settings, service);
+  await until('a user is stored', async () => {
+    const { status } = await postTo(another)(USERS, freshKey(), { email: freshAddress() });
+    return status === 201;
+  });
   return use(another).finally(() => another.stop());
 }
 
@@ -61,6 +69,8 @@ describe('while the first request under a key is in progress in another instance
 
       expect(second).toEqual(refusal('idempotency_key_in_use_error', path));
       expect(performance.now() - begun).toBeGreaterThan(800);
+      // PostgreSQL has stopped the refused one. It could get the key if the first one conflicts with it.
+      await untilUnderWay(1, service.database);
     }).finally(release);
     const { status, headers } = await first;
     expect([status, headers['idempotency-replayed']]).toEqual([
@@ -156,15 +166,17 @@ describe(`a timeout that the key did not cause is ${statusOfTimeout}, and stores
     ...(isPooled ? [] : [['a table that is locked', () => holdUsers(service.database)] as const]),
   ])('%s', async (_case, hold) => {
     const [key, email] = [freshKey(), freshAddress()];
-    const { release } = await hold(email);
     await withAnother(0.6, async (another) => {
+      const { release } = await hold(email);
+      onTestFinished(release);
       const responses = await Promise.all(
         Array.from({ length: 12 }, () => postTo(another)(USERS, key, { email })),
       );
       expect(responses).toEqual(responses.map(() => refusal(timeout, USERS)));
       expect(await postTo(another)(BATCH, key, { items: [{ email }] })).toEqual(refusal(timeout, BATCH));
       await untilUnderWay(0, service.database);
-    }).finally(release);
+      await release();
+    });
 
     const response = await post(USERS, key, { email });
     expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);

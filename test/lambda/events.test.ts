@@ -2,12 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
-import { refusal, responseFromResult, type ServiceResponse, UUID_4 } from '../stage/responses.ts';
+import { refusal, responseFromResult, type ServiceResponse, USERS, UUID_4 } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
-const USERS = '/api/v1/users/';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 const instances = new Map<string, LambdaFunction>();

@@ -47,6 +47,13 @@ async function start(variables: Variables = {}, nodeOptions: readonly string[] =
   return { ...started, read: async (options = {}) => responseFromResult(await started.call(event, options)) };
 }
 
+/** The same, with a collector of its spans. */
+async function startTraced() {
+  const collector = await startOtlpReceiver();
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+  return { ...(await start({ SVC_OTEL_ENABLED: 'true', ...endpoint })), collector };
+}
+
 describe('an instance', () => {
   test('has one connection', async () => {
     const { read } = await start();
@@ -74,9 +81,7 @@ describe('an instance', () => {
   });
 
   test('has sent its spans to the collector when its response is sent', async () => {
-    const collector = await startOtlpReceiver();
-    const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
-    const { read } = await start(settings);
+    const { read, collector } = await startTraced();
 
     await read();
     const names = collector.spans().map(({ name }) => name);
@@ -86,10 +91,8 @@ describe('an instance', () => {
   });
 
   test('waits about a second at most for a hanging collector', async () => {
-    const collector = await startOtlpReceiver();
+    const { read, collector } = await startTraced();
     collector.answer(() => {});
-    const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
-    const { read } = await start(settings);
     await read();
 
     const begun = performance.now();
@@ -117,10 +120,8 @@ describe('an instance', () => {
   });
 
   test('responds before its time limit also with a hanging collector', async () => {
-    const collector = await startOtlpReceiver();
+    const { read, collector } = await startTraced();
     collector.answer(() => {});
-    const settings = { SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
-    const { read } = await start(settings);
     await read();
     const table = await holdUsers(stage.database);
 

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { npm, openFolder, removeProject } from '../stage/project-copy.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -42,9 +42,8 @@ beforeAll(async () => {
   write('host/development/launch.ts', 'console.log(process.version);');
   for (const name of ['commands.sh', 'bootstrap.mjs']) copyFileSync(join(ROOT, name), join(folder, name));
   await npm(folder, ['install', '--package-lock-only', '--offline']);
+  return () => removeProject(folder);
 });
-
-afterAll(() => removeProject(folder));
 
 const dev = () => npm(folder, ['run', '--silent', 'dev']);
 

@@ -25,9 +25,8 @@ describe('the development token issuer', () => {
 
   beforeAll(async () => {
     issuer = await startTokenIssuer({ audience, port: 0 });
+    return () => issuer.stop();
   });
-
-  afterAll(() => issuer.stop());
 
   async function askForToken(form: Record<string, string>, headers: Record<string, string> = {}) {
     const body = new URLSearchParams(form);

@@ -4,7 +4,7 @@ import { openSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { devNull, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -32,9 +32,8 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     development = await startDevelopment();
     banner = await development.untilBanner();
+    return () => development.stop();
   }, 60_000);
-
-  afterAll(() => development.stop());
 
   test('prints the service, its documentation, its database, and the settings for another service beside it', () => {
     const [, url, port] = /(http:\/\/127\.0\.0\.1:(\d+))$/m.exec(banner) ?? [];

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
 
@@ -46,9 +46,8 @@ describe('two builds of a commit in folders of different depths', { timeout: 60_
 
   beforeAll(async () => {
     builds = await Promise.all([buildClone('clone'), buildClone('much/deeper/a-clone-with-a-longer-name')]);
+    return () => parents.forEach(removeProject);
   }, 60_000);
-
-  afterAll(() => parents.forEach(removeProject));
 
   test('are identical byte for byte', () => {
     const [one, other] = builds;

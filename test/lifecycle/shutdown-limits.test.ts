@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
-import { connectTo, written } from '../stage/connection.ts';
+import { connectTo } from '../stage/connection.ts';
+import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
-import { refusal, TIMESTAMP } from '../stage/responses.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
@@ -12,7 +14,6 @@ let service: BuiltService;
 
 afterEach(() => service.remove());
 
-const users = '/api/v1/users/';
 const common = { timestamp: expect.stringMatching(TIMESTAMP) };
 const drained = { ...common, level: 'info', event: 'shutdown_drained' };
 const timedOut = (inFlight: number) => ({
@@ -28,7 +29,7 @@ const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOU
 async function endWithThreeHeld(variables: Variables) {
   service = await startBuiltService({ ...patient, ...variables });
   const lock = await holdUsers(service.database);
-  const held = Array.from({ length: 3 }, () => service.call('GET', users));
+  const held = Array.from({ length: 3 }, () => service.call('GET', USERS));
   await untilUnderWay(2, service.database);
   const ended = await endedBy('SIGTERM', service);
   const responses = await Promise.all(
@@ -43,70 +44,61 @@ async function endWithThreeHeld(variables: Variables) {
   return { ...ended, responses };
 }
 
-const { status, body } = refusal('service_unavailable_error', users);
+const { status, body } = refusal('service_unavailable_error', USERS);
 const threeRefused = Array.from({ length: 3 }, () => ({ status, body }));
 
-test('after SVC_SHUTDOWN_DRAIN_TIMEOUT remaining requests are counted, cancelled, and stopped in PostgreSQL', async () => {
-  const { seconds, responses, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' });
+test.each<readonly [string, Variables, readonly [number, number], unknown]>([
+  [
+    'after SVC_SHUTDOWN_DRAIN_TIMEOUT remaining requests are counted, cancelled, and stopped in PostgreSQL',
+    { SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' },
+    [0.7, 2.7],
+    timedOut(3),
+  ],
+  [
+    'SVC_SHUTDOWN_DRAIN_TIMEOUT=0 ends the drain at once',
+    { SVC_SHUTDOWN_DRAIN_TIMEOUT: '0' },
+    [0, 2],
+    timedOut(3),
+  ],
+  [
+    'SVC_SHUTDOWN_DRAIN_TIMEOUT=-1 ends the drain at once',
+    { SVC_SHUTDOWN_DRAIN_TIMEOUT: '-1' },
+    [0, 2],
+    timedOut(3),
+  ],
+  [
+    'a shorter SVC_SHUTDOWN_SERVER_TIMEOUT cancels the requests, and the drain is reported as complete',
+    { SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7', SVC_SHUTDOWN_DRAIN_TIMEOUT: '20' },
+    [0.7, 2.7],
+    drained,
+  ],
+  [
+    'a longer SVC_SHUTDOWN_SERVER_TIMEOUT has no effect',
+    { SVC_SHUTDOWN_SERVER_TIMEOUT: '10', SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7' },
+    [0.7, 2.7],
+    timedOut(3),
+  ],
+  [
+    'SVC_SHUTDOWN_SERVER_TIMEOUT begins with the drain, after the delay',
+    { SVC_SHUTDOWN_READINESS_DELAY: '1', SVC_SHUTDOWN_SERVER_TIMEOUT: '0.5' },
+    [1.5, 3.5],
+    drained,
+  ],
+])('%s', async (_title, variables, [least, most], event) => {
+  const { seconds, responses, ...exit } = await endWithThreeHeld(variables);
 
   expect(exit).toEqual({ code: 0, signal: null });
-  expect(seconds).toBeGreaterThan(0.7);
-  expect(seconds).toBeLessThan(2.7);
-  expect(drainEvents(service)).toEqual([timedOut(3)]);
+  expect(seconds).toBeGreaterThan(least);
+  expect(seconds).toBeLessThan(most);
+  expect(drainEvents(service)).toEqual([event]);
   expect(responses).toEqual(threeRefused);
   expect(service.errors()).toBe('');
 });
 
-test.each(['0', '-1'])('SVC_SHUTDOWN_DRAIN_TIMEOUT=%s ends the drain at once', async (timeout) => {
-  const { seconds, responses, ...exit } = await endWithThreeHeld({ SVC_SHUTDOWN_DRAIN_TIMEOUT: timeout });
-
-  expect(exit).toEqual({ code: 0, signal: null });
-  expect(seconds).toBeLessThan(2);
-  expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(responses).toEqual(threeRefused);
-});
-
 test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 without a request in flight is a clean drain', async () => {
   service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0' });
-  const { seconds, ...exit } = await endedBy('SIGTERM', service);
+  await expectEndInOrder(service, 2);
 
-  expect(exit).toEqual({ code: 0, signal: null });
-  expect(seconds).toBeLessThan(2);
-  expect(drainEvents(service)).toEqual([drained]);
-});
-
-test('a shorter SVC_SHUTDOWN_SERVER_TIMEOUT cancels the requests, and the drain is reported as complete', async () => {
-  const { seconds, responses, ...exit } = await endWithThreeHeld({
-    SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
-    SVC_SHUTDOWN_DRAIN_TIMEOUT: '20',
-  });
-
-  expect(exit).toEqual({ code: 0, signal: null });
-  expect(seconds).toBeGreaterThan(0.7);
-  expect(seconds).toBeLessThan(2.7);
-  expect(drainEvents(service)).toEqual([drained]);
-  expect(responses).toEqual(threeRefused);
-});
-
-test('a longer SVC_SHUTDOWN_SERVER_TIMEOUT has no effect', async () => {
-  const { seconds, responses } = await endWithThreeHeld({
-    SVC_SHUTDOWN_SERVER_TIMEOUT: '10',
-    SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.7',
-  });
-
-  expect(seconds).toBeLessThan(2.7);
-  expect(drainEvents(service)).toEqual([timedOut(3)]);
-  expect(responses).toEqual(threeRefused);
-});
-
-test('SVC_SHUTDOWN_SERVER_TIMEOUT begins with the drain, after the delay', async () => {
-  const { seconds } = await endWithThreeHeld({
-    SVC_SHUTDOWN_READINESS_DELAY: '1',
-    SVC_SHUTDOWN_SERVER_TIMEOUT: '0.5',
-  });
-
-  expect(seconds).toBeGreaterThan(1.5);
-  expect(seconds).toBeLessThan(3.5);
   expect(drainEvents(service)).toEqual([drained]);
 });
 
@@ -117,25 +109,18 @@ test('requests that wait for a connection or for their body are cancelled, too',
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
   });
   const lock = await holdUsers(service.database);
-  const held = Array.from({ length: 3 }, () => service.call('GET', users));
+  const held = Array.from({ length: 3 }, () => service.call('GET', USERS));
   await untilUnderWay(1, service.database);
   const bodiless = await connectTo(service.url);
-  bodiless.send(
-    written(`POST ${users}`, [
-      ['Host', 'localhost'],
-      ['Authorization', `Bearer ${await service.issuer.sign()}`],
-      ['Content-Type', 'application/json'],
-      ['Content-Length', '100'],
-    ]),
-  );
+  const Authorization = `Bearer ${await service.issuer.sign()}`;
+  const fields = { Authorization, 'Content-Type': 'application/json', 'Content-Length': '100' };
+  bodiless.send(requestText(`POST ${USERS}`, fields));
   await sleep(200);
-  const { seconds, ...exit } = await endedBy('SIGTERM', service);
+  await expectEndInOrder(service, 2.7);
   await lock.release();
 
   expect((await Promise.all(held)).map((response) => response.status)).toEqual([503, 503, 503]);
-  expect(await bodiless.answer()).toMatchObject(refusal('service_unavailable_error', users));
-  expect(exit).toEqual({ code: 0, signal: null });
-  expect(seconds).toBeLessThan(2.7);
+  expect(await bodiless.answer()).toMatchObject(refusal('service_unavailable_error', USERS));
   expect(drainEvents(service)).toEqual([drained]);
 });
 
@@ -146,7 +131,7 @@ test('requests that wait for the keys of the identity provider are cancelled, to
     SVC_OAUTH_JWKS_URI: provider.jwksUri,
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.3',
   });
-  const held = service.call('GET', users);
+  const held = service.call('GET', USERS);
   await sleep(200);
   const { seconds, ...exit } = await endedBy('SIGTERM', service);
   await provider.stop();

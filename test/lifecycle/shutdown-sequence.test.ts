@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
-import { connectTo, written } from '../stage/connection.ts';
+import { connectTo } from '../stage/connection.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
-import { refusal, TIMESTAMP } from '../stage/responses.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { until } from '../stage/until.ts';
 
@@ -11,12 +12,11 @@ let service: BuiltService;
 
 afterEach(() => service.remove());
 
-const users = '/api/v1/users/';
 const drained = { timestamp: expect.stringMatching(TIMESTAMP), level: 'info', event: 'shutdown_drained' };
 const inOrder = { code: 0, signal: null };
 
 async function createUser(email: string): Promise<string> {
-  const response = await service.call('POST', users, { email });
+  const response = await service.call('POST', USERS, { email });
   const { id } = (await response.json()) as { id: string };
   return id;
 }
@@ -25,13 +25,13 @@ const isReady = async () => (await fetch(`${service.url}/ready`)).ok;
 const untilNotReady = () => until('/ready is 503', async () => !(await isReady()), { seconds: 2, every: 1 });
 
 /** Starts a service and its drain, during which one request is held until `lock` is released. */
-async function startAndDrain() {
+async function startAndDrain(signal: NodeJS.Signals = 'SIGTERM') {
   service = await startBuiltService();
   const id = await createUser('held@example.com');
   const lock = await holdUser(service.database, id);
-  const held = service.call('PATCH', users + id, { full_name: 'Held' });
+  const held = service.call('PATCH', USERS + id, { full_name: 'Held' });
   await untilUnderWay(1, service.database);
-  service.signal('SIGTERM');
+  service.signal(signal);
   await untilNotReady();
   return { id, lock, held };
 }
@@ -49,18 +49,11 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and 
 
 test('pipelined requests during the drain all have responses, and the last one closes the connection', async () => {
   const { lock, held } = await startAndDrain();
-  const token = await service.issuer.sign();
-  const create = (name: string) => {
-    const body = JSON.stringify({ email: `${name}@example.com` });
-    const fields = { Host: 'a', Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-    return written(
-      `POST ${users}`,
-      Object.entries({ ...fields, 'Content-Length': String(body.length) }),
-      body,
-    );
-  };
+  const Authorization = `Bearer ${await service.issuer.sign()}`;
+  const create = (name: string) =>
+    requestText(`POST ${USERS}`, { Authorization }, `{"email":"${name}@example.com"}`);
   const connection = await connectTo(service.url);
-  connection.send(Buffer.concat([create('first'), create('second')]));
+  connection.send(create('first') + create('second'));
 
   const [first, second] = [await connection.answer(), await connection.answer()];
   expect([first.status, second.status]).toEqual([201, 201]);
@@ -77,7 +70,7 @@ test('/ready is 503 at once, requests in flight are awaited, and the database co
   const [ready, health, created] = await Promise.all([
     fetch(`${service.url}/ready`),
     fetch(`${service.url}/health`),
-    service.call('POST', users, { email: 'late@example.com' }),
+    service.call('POST', USERS, { email: 'late@example.com' }),
   ]);
   expect([ready.status, health.status, created.status]).toEqual([503, 200, 201]);
   for (const { headers } of [ready, health, created]) expect(headers.get('connection')).toBe('close');
@@ -103,8 +96,8 @@ test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as 
   await untilNotReady();
   const responses = await Promise.all([
     fetch(`${service.url}/health`),
-    service.call('POST', users, { email: 'as-before@example.com' }),
-    service.call('GET', users),
+    service.call('POST', USERS, { email: 'as-before@example.com' }),
+    service.call('GET', USERS),
   ]);
   const eventsMeanwhile = drainEvents(service);
   const { seconds, ...exit } = await ended;
@@ -124,7 +117,7 @@ test('a request that starts during the delay and outlasts it is awaited', async 
   const lock = await holdUser(service.database, id);
   service.signal('SIGTERM');
   await untilNotReady();
-  const held = service.call('DELETE', users + id);
+  const held = service.call('DELETE', USERS + id);
   await untilUnderWay(1, service.database);
   await sleep(1000);
   expect(service.isAlive()).toBe(true);
@@ -139,13 +132,7 @@ test.each([
   ['SIGTERM', 'SIGTERM'],
   ['SIGINT', 'SIGTERM'],
 ] as const)('a second signal changes nothing (%s, %s)', async (first, second) => {
-  service = await startBuiltService();
-  const id = await createUser('twice@example.com');
-  const lock = await holdUser(service.database, id);
-  const held = service.call('PATCH', users + id, { full_name: 'Twice' });
-  await untilUnderWay(1, service.database);
-  service.signal(first);
-  await untilNotReady();
+  const { lock, held } = await startAndDrain(first);
   service.signal(second);
   await sleep(300);
   expect(service.isAlive()).toBe(true);

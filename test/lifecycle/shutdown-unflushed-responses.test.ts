@@ -1,9 +1,10 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
-import { endedBy } from '../stage/shutdown.ts';
+import { expectEndInOrder } from '../stage/end-in-order.ts';
+import { requestText } from '../stage/raw-client.ts';
+import { inDatabase } from '../stage/rows.ts';
 
 const USERS = 1000;
 const REQUESTS = 5;
@@ -12,21 +13,16 @@ const REQUESTS = 5;
 async function startWithUnread(after = '') {
   const service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
   onTestFinished(service.remove);
-  const client = new pg.Client({ ...service.database, ssl: false });
-  await client.connect();
-  await client.query(`
-    INSERT INTO users (id, email, full_name)
-    SELECT gen_random_uuid(), n || '@example.com', repeat('\u{1F600}', 255) FROM generate_series(1, ${USERS}) AS n`);
-  await client.end();
+  await inDatabase(
+    service.database,
+    `INSERT INTO users (id, email, full_name)
+     SELECT gen_random_uuid(), n || '@example.com', repeat('\u{1F600}', 255) FROM generate_series(1, ${USERS}) AS n`,
+  );
 
   // More than the buffers of both sides hold, on one connection whose client does not read.
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').pause();
-  const request = [
-    `GET /api/v1/users/?limit=${USERS} HTTP/1.1`,
-    'Host: localhost',
-    `Authorization: Bearer ${await service.issuer.sign()}`,
-  ];
-  socket.write(`${request.join('\r\n')}\r\n\r\n`.repeat(REQUESTS) + after);
+  const fields = { Authorization: `Bearer ${await service.issuer.sign()}` };
+  socket.write(requestText(`GET /api/v1/users/?limit=${USERS}`, fields).repeat(REQUESTS) + after);
   await sleep(1500);
   return { service, socket };
 }
@@ -51,9 +47,6 @@ test.each([
   async (_case, after) => {
     const { service, socket } = await startWithUnread(after);
     onTestFinished(() => void socket.destroy());
-    const { seconds, ...exit } = await endedBy('SIGTERM', service);
-
-    expect(exit).toEqual({ code: 0, signal: null });
-    expect(seconds).toBeLessThan(2.5);
+    await expectEndInOrder(service, 2.5);
   },
 );

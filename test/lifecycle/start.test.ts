@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
@@ -22,9 +22,8 @@ let issuer: Awaited<ReturnType<typeof startIssuer>>;
 
 beforeAll(async () => {
   [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  return () => Promise.all([issuer.stop(), database.drop()]);
 });
-
-afterAll(() => Promise.all([issuer.stop(), database.drop()]));
 
 /** Starts the real process with exactly these variables. */
 function start(variables: Variables) {

@@ -416,7 +416,7 @@ proctype read(byte me) {
   od
 }
 
-/* lib/changes/settling.ts, the snapshot. A write that had drawn its number when it was noted has ended a quarter of an
+/* lib/changes/numbering.ts, the snapshot. A write that had drawn its number when it was noted has ended a quarter of an
    hour later, or is never answered. */
 inline findMissed(me) {
   upTo[me] = db.noted; isMissed[me] = false;
@@ -464,7 +464,7 @@ inline expire(me, to) {
 #endif
 }
 
-/* lib/cleanup.ts, in any order: numbering, settling (lib/changes/settling.ts), retention (lib/changes/expiry.ts). */
+/* lib/cleanup.ts, in any order: numbering, settling (lib/changes/numbering.ts), retention (lib/changes/expiry.ts). */
 proctype clean(byte me) {
   do
   :: d_step { LIVE && session[me] == IDLE -> findCandidates(me, IDLE) }
@@ -587,6 +587,11 @@ init {
 #endif
 
 #ifdef LIVENESS
+#ifdef LATE_COMMITS /* only settling finds these changes, and it runs again and again */
+#define IS_FAIR ([] <> (session[READERS] == SETTLING))
+#else
+#define IS_FAIR true
+#endif
 /* Every committed change gets a position, and every reader gets to the head. */
-ltl liveness { [] <> (unnumbered == 0) && [] <> (cursor[0] == db.position && !isRebasing[0]) }
+ltl liveness { IS_FAIR -> ([] <> (unnumbered == 0) && [] <> (cursor[0] == db.position && !isRebasing[0])) }
 #endif

@@ -89,7 +89,7 @@ inline endAttempt(c, state) {
   client[c] = state; response[c] = 0
 }
 
-/* lib/idempotency/carry-out-once.ts, lib/idempotency/claim.ts, lib/users/create-user.ts, lib/users/replayed-users.ts */
+/* lib/idempotency/carry-out-once.ts, lib/idempotency/key-table.ts, lib/users/create-user.ts, lib/users/keyed-creates.ts */
 proctype create(byte me) {
   do
   :: d_step { client[me] == IDLE -> client[me] = WAITING }
@@ -154,7 +154,7 @@ proctype create(byte me) {
   od
 }
 
-/* lib/idempotency/expiry.ts: one statement finds old records, locks each, looks again and deletes it. */
+/* lib/idempotency/key-table.ts: one statement finds old records, locks each, looks again and deletes it. */
 proctype expire(byte key) {
 end:
   do

@@ -100,93 +100,53 @@ describe('a history that one order explains has no fault', () => {
   });
 });
 
-describe('a planted violation is found', () => {
-  test('a read of an overtaken version', () => {
-    const { create, name, read, faults } = books();
-    create([1, 2]);
+/** What is planted after a create. */
+const VIOLATIONS: Readonly<Record<string, (about: ReturnType<typeof books>) => void>> = {
+  'a read of an overtaken version'({ name, read }) {
     name([3, 4], 'Ada', 200, 2);
     read([5, 6], 200, null, 1);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('two updates of one version (a lost update)', () => {
-    const { create, name, faults } = books();
-    create([1, 2]);
+  },
+  'two updates of one version (a lost update)'({ name }) {
     name([3, 6], 'Ada', 200, 2, 1);
     name([4, 5], 'Eve', 200, 2, 1);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('an update for another version than that of If-Match', () => {
-    const { create, name, faults } = books();
-    create([1, 2]);
+  },
+  'an update for another version than that of If-Match'({ name }) {
     name([3, 4], 'Ada', 200, 2);
     name([5, 6], 'Eve', 200, 3, 1);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('412 although the version is the one of If-Match', () => {
-    const { create, name, faults } = books();
-    create([1, 2]);
+  },
+  '412 although the version is the one of If-Match'({ name }) {
     name([3, 4], 'Ada', 412, 1, 1);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('a user that is there again after its deletion', () => {
-    const { create, read, remove, faults } = books();
-    create([1, 2]);
+  },
+  'a user that is there again after its deletion'({ read, remove }) {
     remove([3, 4], 204);
     read([5, 6], 200, null, 1);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('404 although the user was never deleted', () => {
-    const { create, read, faults } = books();
-    create([1, 2]);
+  },
+  '404 although the user was never deleted'({ read }) {
     read([3, 4], 404, null, 0);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('two deletions', () => {
-    const { create, remove, faults } = books();
-    create([1, 2]);
+  },
+  'two deletions'({ remove }) {
     remove([3, 6], 204);
     remove([4, 5], 204);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('a value that no request has written', () => {
-    const { create, name, read, faults } = books();
-    create([1, 2]);
+  },
+  'a value that no request has written'({ name, read }) {
     name([3, 4], 'Ada', 200, 2);
     read([3, 4], 200, 'Eve', 2);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('an update in doubt that is seen, and then not', () => {
-    const { create, name, read, faults } = books();
-    create([1, 2]);
+  },
+  'an update in doubt that is seen, and then not'({ name, read }) {
     name([3, 4], 'Ada', 503);
     read([5, 6], 200, 'Ada', 2);
     read([7, 8], 200, null, 1);
-
-    expect(faults()).toEqual(NO_ORDER);
-  });
-
-  test('a read before the request that wrote its value', () => {
-    const { create, name, read, faults } = books();
-    create([1, 2]);
+  },
+  'a read before the request that wrote its value'({ name, read }) {
     read([3, 4], 200, 'Ada', 2);
     name([5, 6], 'Ada', 200, 2);
+  },
+};
 
-    expect(faults()).toEqual(NO_ORDER);
-  });
+test.each(Object.entries(VIOLATIONS))('a planted violation is found: %s', (_title, happens) => {
+  const about = books();
+  about.create([1, 2]);
+  happens(about);
+
+  expect(about.faults()).toEqual(NO_ORDER);
 });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { freePort } from '../../host/development/free-port.ts';
+import { fromDebian } from '../lab/stage/packages.ts';
 import { until } from '../stage/until.ts';
-import { prometheusPrograms } from './prometheus-programs.ts';
 
 const run = promisify(execFile);
 
@@ -16,10 +16,13 @@ type Sample = {
   readonly value: readonly [number, string];
 };
 
+/** The path of a program of Debian's package. */
+const programOf = async (name: string) =>
+  join(await fromDebian(['prometheus'], { alone: true }), 'root/usr/bin', name);
+
 /** Runs promtool and returns its output. Throws the output if promtool reports a fault. */
 export async function promtool(...words: readonly string[]): Promise<string> {
-  const programs = await prometheusPrograms();
-  const { stdout } = await run(programs.promtool, words).catch(({ stdout, stderr }) => {
+  const { stdout } = await run(await programOf('promtool'), words).catch(({ stdout, stderr }) => {
     throw new Error(stdout + stderr);
   });
   return stdout;
@@ -27,7 +30,6 @@ export async function promtool(...words: readonly string[]): Promise<string> {
 
 /** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second, and evaluates the rules twice per second. */
 export async function startPrometheus(ports: readonly number[], rules: string) {
-  const { prometheus } = await prometheusPrograms();
   const folder = mkdtempSync(join(tmpdir(), 'user-management-prometheus-'));
   const port = await freePort();
   writeFileSync(join(folder, 'rules.yaml'), rules);
@@ -37,7 +39,9 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
     `--config.file=${join(folder, 'prometheus.yaml')}`,
     `--storage.tsdb.path=${join(folder, 'data')}`,
   ];
-  const child = spawn(prometheus, [...options, ...files], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(await programOf('prometheus'), [...options, ...files], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const kill = () => void child.kill('SIGKILL');
   process.on('exit', kill);
   let output = '';

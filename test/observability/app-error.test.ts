@@ -1,212 +1,165 @@
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectTo, written } from '../stage/connection.ts';
-import { TIMESTAMP } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { hold, holdUsers } from '../stage/locks.ts';
+import { refusal, type ServiceResponse, TIMESTAMP, USERS } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const UNKNOWN_ID = '11111111-1111-1111-1111-111111111111';
+const service = serviceUnderTest(() => ({ SVC_BODY_LIMIT: '1024', SVC_POSTGRES_STATEMENT_TIMEOUT: '0.3' }));
+const { call, createUser } = service;
 
-describe('app_error', () => {
-  let service: Awaited<ReturnType<typeof startService>>;
+/** All log lines of the request with this response. */
+async function eventsOf({ headers }: ServiceResponse) {
+  return (await service.events()).filter(({ request_id }) => request_id === headers['x-request-id']);
+}
 
-  beforeAll(async () => {
-    service = await startService({ SVC_BODY_LIMIT: '1024', SVC_POSTGRES_STATEMENT_TIMEOUT: '0.3' });
-  });
+const warning = ({ headers }: ServiceResponse, fields: object) => ({
+  timestamp: expect.stringMatching(TIMESTAMP),
+  level: 'warning',
+  event: 'app_error',
+  request_id: headers['x-request-id'],
+  ...fields,
+});
 
-  afterAll(() => service.stop());
+const unknown = `${USERS}11111111-1111-1111-1111-111111111111`;
+const email = 'another@example.com';
 
-  /** All log lines of the request whose response has this ID. */
-  async function eventsOf(requestId: string | null | undefined) {
-    return (await service.events()).filter(({ request_id }) => request_id === requestId);
+test.each<[string, Parameters<typeof call>, number, RegExp]>([
+  ['a path that is not percent-encoded UTF-8', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
+  ['an unknown path', ['GET', '/nowhere?token=secret'], 404, /path does not exist/],
+  ['an unknown user', ['GET', unknown], 404, /no user with this id/],
+  ['a method that the path does not support', ['PUT', USERS], 405, /supports only these methods: /],
+  ['a media type that is not JSON', ['POST', USERS, undefined, { body: 'x' }], 415, /application\/json/],
+  ['a body over the limit', ['POST', USERS, { email, full_name: 'x'.repeat(2000) }], 413, /1024 bytes/],
+  ['invalid values', ['POST', USERS, { email: 'nobody' }], 422, /not valid/],
+  ['an invalid query value', ['GET', `${USERS}?limit=0`], 422, /not valid/],
+])('app_error is logged for %s', async (_case, [method, path, ...rest], status, message) => {
+  const response = await call(method, path, ...rest);
+
+  expect(response.status).toBe(status);
+  expect(await eventsOf(response)).toEqual([
+    warning(response, {
+      message: expect.stringMatching(message),
+      status_code: status,
+      path: path.split('?')[0],
+    }),
+  ]);
+});
+
+test('app_error for a missing role has the caller, the role, the claim and the roles found', async () => {
+  const authorization = `Bearer ${await service.issuer.sign({ sub: 'svc-reader', roles: ['users.read'] })}`;
+  const response = await call('POST', USERS, { email }, { headers: { authorization } });
+
+  expect(response.status).toBe(403);
+  expect(JSON.stringify(response.body)).not.toMatch(/svc-reader|users\.write/);
+  expect(await eventsOf(response)).toEqual([
+    warning(response, {
+      message: 'svc-reader lacks the role users.write: the claim roles has the roles users.read',
+      status_code: 403,
+      path: USERS,
+    }),
+  ]);
+});
+
+test('app_error is logged for a conflict and for a precondition that is not satisfied', async () => {
+  const user = await createUser();
+  const path = USERS + user.id;
+  const conflict = await call('POST', USERS, { email: user.email });
+  const changed = await call('DELETE', path, undefined, { headers: { 'if-match': '"other"' } });
+
+  expect(await eventsOf(conflict)).toMatchObject([
+    { event: 'app_error', level: 'warning', status_code: 409, path: USERS },
+  ]);
+  expect(await eventsOf(changed)).toMatchObject([
+    { event: 'app_error', level: 'warning', status_code: 412, path },
+  ]);
+});
+
+test.each([
+  ['bytes that are not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
+  ['a request without Host', written('GET /health'), 400, '/health'],
+  ['the method CONNECT', written('CONNECT example.com:443', [['Host', 'example.com:443']]), 400, '/'],
+  ['headers that are too large', written('GET /health', [['A', 'x'.repeat(20_000)]]), 431, '/health'],
+])('app_error is logged for %s, which the host itself refuses', async (_case, content, status, path) => {
+  const connection = await connectTo(service.url);
+  connection.send(content);
+  const response = await connection.answer();
+  connection.close();
+
+  expect(response.status).toBe(status);
+  expect(await eventsOf(response)).toEqual([
+    warning(response, { message: expect.stringMatching(/./), status_code: status, path }),
+  ]);
+});
+
+test.each([
+  ['an email', async () => 'jane.doe%40example.com'],
+  ['a token', () => service.issuer.sign()],
+])('app_error masks %s in the path', async (_case, secret) => {
+  const response = await call('GET', USERS + (await secret()));
+
+  expect(response.status).toBe(422);
+  expect(await eventsOf(response)).toMatchObject([{ event: 'app_error', path: '/api/v1/users/***' }]);
+});
+
+// With quadratic costs this path would not end in time.
+test('app_error costs no more for the longest path that the host accepts', async () => {
+  for (let sent = 0; sent < 300; sent += 1) {
+    expect((await call('GET', `/${'x'.repeat(15_000)}`)).status).toBe(404);
   }
+});
 
-  async function withinDatabase(...statements: string[]) {
-    const client = new pg.Client({ ...service.database, ssl: false });
-    await client.connect();
-    for (const statement of statements) await client.query(statement);
-    return client;
-  }
+test('app_error is an error from 500 on, with the cause and its stack, which are not in the response', async () => {
+  const lock = await holdUsers(service.database);
+  const response = await call('GET', USERS);
+  await lock.release();
 
-  const warning = (requestId: string | null | undefined, fields: object) => ({
-    timestamp: expect.stringMatching(TIMESTAMP),
-    level: 'warning',
-    event: 'app_error',
-    request_id: requestId,
-    ...fields,
-  });
-
-  const users = '/api/v1/users/';
-  const unknown = `${users}${UNKNOWN_ID}`;
-  const email = 'another@example.com';
-
-  test.each<[string, Parameters<typeof service.call>, number, RegExp]>([
-    ['a path that is not percent-encoded UTF-8', ['GET', '/api/%ff'], 400, /not valid percent-encoded UTF-8/],
-    ['an unknown path', ['GET', '/nowhere?token=secret'], 404, /path does not exist/],
-    ['an unknown user', ['GET', unknown], 404, /no user with this id/],
-    ['a method that the path does not support', ['PUT', users], 405, /supports only these methods: /],
-    ['a media type that is not JSON', ['POST', users, undefined, { body: 'x' }], 415, /application\/json/],
-    ['a body over the limit', ['POST', users, { email, full_name: 'x'.repeat(2000) }], 413, /1024 bytes/],
-    ['invalid values', ['POST', users, { email: 'nobody' }], 422, /not valid/],
-    ['an invalid query value', ['GET', `${users}?limit=0`], 422, /not valid/],
-  ])('is logged for %s', async (_case, [method, path, ...rest], status, message) => {
-    const response = await service.call(method, path, ...rest);
-    const requestId = response.headers.get('x-request-id');
-
-    expect(response.status).toBe(status);
-    expect(await eventsOf(requestId)).toEqual([
-      warning(requestId, {
-        message: expect.stringMatching(message),
-        status_code: status,
-        path: path.split('?')[0],
-      }),
-    ]);
-  });
-
-  test('is logged for a missing role, with the caller, the role, the claim and the roles found', async () => {
-    const authorization = `Bearer ${await service.issuer.sign({ sub: 'svc-reader', roles: ['users.read'] })}`;
-    const response = await service.call('POST', users, { email }, { headers: { authorization } });
-    const requestId = response.headers.get('x-request-id');
-
-    expect(response.status).toBe(403);
-    expect(await response.text()).not.toMatch(/svc-reader|users\.write/);
-    expect(await eventsOf(requestId)).toEqual([
-      warning(requestId, {
-        message: 'svc-reader lacks the role users.write: the claim roles has the roles users.read',
-        status_code: 403,
-        path: users,
-      }),
-    ]);
-  });
-
-  test('is logged for a conflict and for a precondition that is not satisfied', async () => {
-    const created = await service.call('POST', users, { email: 'once@example.com' });
-    const { id } = (await created.json()) as { id: string };
-    const path = `${users}${id}`;
-    const conflict = await service.call('POST', users, { email: 'once@example.com' });
-    const changed = await service.call('DELETE', path, undefined, { headers: { 'if-match': '"other"' } });
-
-    expect([conflict.status, changed.status]).toEqual([409, 412]);
-    expect(await eventsOf(conflict.headers.get('x-request-id'))).toMatchObject([
-      { event: 'app_error', level: 'warning', status_code: 409, path: users },
-    ]);
-    expect(await eventsOf(changed.headers.get('x-request-id'))).toMatchObject([
-      { event: 'app_error', level: 'warning', status_code: 412, path },
-    ]);
-  });
-
-  test.each([
-    ['bytes that are not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
-    ['a request without Host', written('GET /health'), 400, '/health'],
-    ['the method CONNECT', written('CONNECT example.com:443', [['Host', 'example.com:443']]), 400, '/'],
-    ['headers that are too large', written('GET /health', [['X-Large', 'x'.repeat(20_000)]]), 431, '/health'],
-  ])('is logged for %s, which the host itself refuses', async (_case, content, status, path) => {
-    const connection = await connectTo(service.url);
-    connection.send(content);
-    const answer = await connection.answer();
-    connection.close();
-    const requestId = answer.headers['x-request-id'];
-
-    expect(answer.status).toBe(status);
-    expect(await eventsOf(requestId)).toEqual([
-      warning(requestId, { message: expect.stringMatching(/./), status_code: status, path }),
-    ]);
-  });
-
-  test('is logged for a slow client, which the host itself refuses', async () => {
-    const connection = await connectTo(service.url);
-    connection.send('GET /health HTTP/1.1\r\nHost: a\r\n');
-    const answer = await connection.answer();
-    connection.close();
-    const requestId = answer.headers['x-request-id'];
-
-    expect(answer.status).toBe(408);
-    expect(await eventsOf(requestId)).toEqual([
-      warning(requestId, { message: expect.stringMatching(/too long/), status_code: 408, path: '/' }),
-    ]);
-  });
-
-  test('masks an email in the path', async () => {
-    const response = await service.call('GET', '/api/v1/users/jane.doe%40example.com');
-
-    expect(response.status).toBe(422);
-    expect(await eventsOf(response.headers.get('x-request-id'))).toMatchObject([
-      { event: 'app_error', path: '/api/v1/users/***' },
-    ]);
-  });
-
-  test('masks a token in the path', async () => {
-    const token = await service.issuer.sign();
-    const response = await service.call('GET', `/api/v1/users/${token}`);
-
-    expect(response.status).toBe(422);
-    expect(await eventsOf(response.headers.get('x-request-id'))).toMatchObject([
-      { event: 'app_error', path: '/api/v1/users/***' },
-    ]);
-  });
-
-  // With quadratic costs this path would not end in time.
-  test('costs no more for the longest path that the host accepts', async () => {
-    for (let sent = 0; sent < 300; sent += 1) {
-      expect((await service.call('GET', `/${'x'.repeat(15_000)}`)).status).toBe(404);
-    }
-  });
-
-  test('is an error from 500 on, with the cause and its stack, which are not in the response', async () => {
-    const lock = await withinDatabase('BEGIN', 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
-    const response = await service.call('GET', users);
-    await lock.end();
-    const requestId = response.headers.get('x-request-id');
-
-    expect(response.status).toBe(503);
-    expect(await response.text()).not.toMatch(/55P03|PostgreSQL|stack/);
-    expect(await eventsOf(requestId)).toEqual([
-      {
-        ...warning(requestId, { status_code: 503, path: users }),
-        level: 'error',
-        message: expect.stringContaining('55P03'),
-        cause: {
-          name: 'error',
-          code: '55P03',
-          message: 'canceling statement due to lock timeout',
-          stack: expect.stringMatching(/canceling statement due to lock timeout\n +at /),
-        },
+  expect(response).toEqual(refusal('service_unavailable_error', USERS));
+  expect(JSON.stringify(response)).not.toMatch(/55P03|PostgreSQL|stack/);
+  expect(await eventsOf(response)).toEqual([
+    {
+      ...warning(response, { status_code: 503, path: USERS }),
+      level: 'error',
+      message: expect.stringContaining('55P03'),
+      cause: {
+        name: 'error',
+        code: '55P03',
+        message: 'canceling statement due to lock timeout',
+        stack: expect.stringMatching(/canceling statement due to lock timeout\n +at /),
       },
-    ]);
-  });
+    },
+  ]);
+});
 
-  test('has the cause of a defect of the service, and the response does not', async () => {
-    const client = await withinDatabase('ALTER TABLE users RENAME COLUMN email TO mail');
-    const response = await service.call('POST', users, { email: 'defect@example.com' });
-    await client.query('ALTER TABLE users RENAME COLUMN mail TO email');
-    await client.end();
-    const requestId = response.headers.get('x-request-id');
+test('a defect of the service is a 500 without details, whose app_error has the cause', async () => {
+  await inDatabase(service.database, 'ALTER TABLE users RENAME COLUMN email TO mail');
+  const response = await call('POST', USERS, { email: 'defect@example.com' });
+  await inDatabase(service.database, 'ALTER TABLE users RENAME COLUMN mail TO email');
 
-    expect(response.status).toBe(500);
-    expect(await response.text()).not.toMatch(/42703|column|mail|stack/);
-    expect(await eventsOf(requestId)).toEqual([
-      {
-        ...warning(requestId, { status_code: 500, path: users }),
-        level: 'error',
-        message: expect.stringContaining('column "email" of relation "users" does not exist'),
-        cause: {
-          name: 'error',
-          code: '42703',
-          message: 'column "email" of relation "users" does not exist',
-          stack: expect.stringMatching(/\n +at /),
-        },
+  expect(response).toEqual(refusal('internal_server_error', USERS));
+  expect(JSON.stringify(response)).not.toMatch(/42703|column|mail|stack|insert|\bat .*:\d+/i);
+  expect(await eventsOf(response)).toEqual([
+    {
+      ...warning(response, { status_code: 500, path: USERS }),
+      level: 'error',
+      message: expect.stringContaining('column "email" of relation "users" does not exist'),
+      cause: {
+        name: 'error',
+        code: '42703',
+        message: 'column "email" of relation "users" does not exist',
+        stack: expect.stringMatching(/\n +at /),
       },
-    ]);
-  });
+    },
+  ]);
+});
 
-  test('is logged for every refused /ready', async () => {
-    const lock = await withinDatabase('BEGIN', 'LOCK TABLE kysely_migration IN ACCESS EXCLUSIVE MODE');
-    const response = await service.call('GET', '/ready');
-    await lock.end();
-    const requestId = response.headers.get('x-request-id');
+test('app_error is logged for every refused /ready', async () => {
+  const lock = await hold(service.database, 'LOCK TABLE kysely_migration IN ACCESS EXCLUSIVE MODE');
+  const response = await call('GET', '/ready');
+  await lock.release();
 
-    expect(response.status).toBe(503);
-    expect(await eventsOf(requestId)).toMatchObject([
-      { event: 'app_error', level: 'error', status_code: 503, path: '/ready', cause: expect.anything() },
-    ]);
-  });
+  expect(response.status).toBe(503);
+  expect(await eventsOf(response)).toMatchObject([
+    { event: 'app_error', level: 'error', status_code: 503, path: '/ready', cause: expect.anything() },
+  ]);
 });

@@ -13,7 +13,7 @@ const DEVELOPMENT = { SVC_ENV: 'development' };
 
 const TIME = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
 
-test('in development each event is a readable line: time, level, name, and its fields', async () => {
+test('in development each event is a readable line without colours: time, level, name, and its fields', async () => {
   service = await startBuiltService(DEVELOPMENT);
   const init = { headers: { 'x-request-id': 'line-1' } };
   const created = await service.call('POST', '/api/v1/users/', { email: 'jane@example.com' }, init);
@@ -21,6 +21,7 @@ test('in development each event is a readable line: time, level, name, and its f
   await service.call('GET', '/nowhere', undefined, init);
   await until('the lines', () => service.printed().includes('/nowhere'));
 
+  expect(service.printed()).not.toContain('\x1b');
   const lines = service.printed().split('\n');
   expect(lines).toContainEqual(
     expect.stringMatching(
@@ -77,14 +78,6 @@ test('each line of a long value is indented, and a code follows the stack', () =
       '  code="ECONNRESET"',
     ].join('\n'),
   );
-});
-
-test('outside of a terminal there are no colours', async () => {
-  service = await startBuiltService(DEVELOPMENT);
-  await service.call('GET', '/nowhere');
-  await until('the line', () => service.printed().includes('/nowhere'));
-
-  expect(service.printed()).not.toContain('\x1b');
 });
 
 test('in a terminal the level is coloured', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createEventLog } from '../../lib/observability/event-log.ts';
-import { warnAboutSettings } from '../../lib/observability/settings-warnings.ts';
+import { warnAboutSettings } from '../../lib/observability/reporting.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { startService } from '../stage/service.ts';
 

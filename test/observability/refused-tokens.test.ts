@@ -1,33 +1,24 @@
 import { generateKeyPair } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startService } from '../stage/service.ts';
-
-type Service = Awaited<ReturnType<typeof startService>>;
-
-const users = '/api/v1/users/';
+import { describe, expect, test } from 'vitest';
+import { refusal, USERS } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 describe('the reason of a refused token', () => {
-  let service: Service;
-
-  beforeAll(async () => {
-    service = await startService();
-  });
-
-  afterAll(() => service.stop());
+  const service = serviceUnderTest();
 
   const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow;
 
   const bearer = async (token: Promise<string>) => `Bearer ${await token}`;
 
   /** A token with the kid of a known key, signed by a key that the provider never had. */
-  async function forged({ issuer }: Service): Promise<string> {
+  async function forged({ issuer }: typeof service): Promise<string> {
     const { privateKey } = await generateKeyPair('RS256');
     const key = issuer.keys[0];
     if (!key) throw new Error('the issuer has no key');
     return bearer(issuer.sign({}, {}, { key: { ...key, privateKey } }));
   }
 
-  test.each<[string, (service: Service) => Promise<string>, RegExp]>([
+  test.each<[string, (from: typeof service) => Promise<string>, RegExp]>([
     ['no bearer token', async () => 'Basic dXNlcjpwYXNz', /no bearer token/],
     ['malformed', async () => 'Bearer not-a-token', /compact form/],
     ['expired', ({ issuer }) => bearer(issuer.sign({ exp: seconds(-10) })), /"exp"/],
@@ -51,17 +42,10 @@ describe('the reason of a refused token', () => {
     ['forged', forged, /^no key of the identity provider verifies the signature$/],
   ])('is in the message of app_error and not in the response: %s', async (_case, authorizationOf, reason) => {
     const authorization = await authorizationOf(service);
-    const response = await service.call('GET', users, undefined, { headers: { authorization } });
-    const requestId = response.headers.get('x-request-id');
+    const response = await service.call('GET', USERS, undefined, { headers: { authorization } });
+    const requestId = response.headers['x-request-id'];
 
-    expect(response.status).toBe(401);
-    expect(await response.json()).toEqual({
-      type: 'urn:svc:error:unauthorized_error',
-      title: 'Unauthorized',
-      status: 401,
-      detail: 'Unauthorized',
-      instance: users,
-    });
+    expect(response).toEqual(refusal('unauthorized_error', USERS));
     const events = (await service.events()).filter(({ request_id }) => request_id === requestId);
     expect(events).toMatchObject([
       { event: 'app_error', level: 'warning', status_code: 401, message: expect.stringMatching(reason) },
@@ -70,7 +54,7 @@ describe('the reason of a refused token', () => {
   });
 
   test('is in the message of app_error also if there is no token', async () => {
-    const response = await fetch(service.url + users);
+    const response = await fetch(service.url + USERS);
     const requestId = response.headers.get('x-request-id');
 
     expect(response.status).toBe(401);

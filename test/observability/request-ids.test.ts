@@ -1,19 +1,18 @@
 import { afterEach, expect, test } from 'vitest';
+import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 
 let service: Awaited<ReturnType<typeof startService>>;
 
 afterEach(() => service.stop());
 
-const users = '/api/v1/users/';
-
 test('every event of a request has its request_id, also with many concurrent requests', async () => {
   service = await startService();
   // Three kinds of requests reach the rule in different ways: with a statement, without one, and without a token.
   const kinds: readonly ((init: RequestInit, n: number) => Promise<Response>)[] = [
-    (init, n) => service.call('POST', users, { email: `${n}@example.com` }, init),
-    (init, n) => service.call('GET', `${users}unknown-${n}`, undefined, init),
-    (init, n) => fetch(`${service.url}${users}${n}`, init),
+    (init, n) => service.call('POST', USERS, { email: `${n}@example.com` }, init),
+    (init, n) => service.call('GET', `${USERS}unknown-${n}`, undefined, init),
+    (init, n) => fetch(`${service.url}${USERS}${n}`, init),
     (init, n) => fetch(`${service.url}/nowhere/${n}`, init),
   ];
   const responses = await Promise.all(

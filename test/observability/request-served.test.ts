@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { unmatched } from '../../lib/http/unmatched.ts';
@@ -16,9 +16,8 @@ let service: BuiltService;
 
 beforeAll(async () => {
   service = await startBuiltService(DEBUG);
+  return () => service.remove();
 });
-
-afterAll(() => service.remove());
 
 const served = (method: string, status_code: number, route?: string) => ({
   timestamp: expect.stringMatching(TIMESTAMP),

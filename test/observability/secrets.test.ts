@@ -3,9 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { USERS } from '../stage/responses.ts';
 import { until } from '../stage/until.ts';
-
-const users = '/api/v1/users/';
 
 /** Secrets that are in one place or several, and must not be in the output. */
 const PLANTED = {
@@ -36,34 +35,34 @@ async function run(service: BuiltService): Promise<readonly string[]> {
   const user = { email: PLANTED.address, full_name: PLANTED.name };
 
   // Requests that succeed.
-  const created = await call('POST', users, user, withToken(valid));
+  const created = await call('POST', USERS, user, withToken(valid));
   const { id } = (await created.json()) as { id: string };
-  await call('PATCH', users + id, { email: PLANTED.secondAddress, full_name: PLANTED.name });
-  await call('PATCH', users + id, { email: PLANTED.address });
+  await call('PATCH', USERS + id, { email: PLANTED.secondAddress, full_name: PLANTED.name });
+  await call('PATCH', USERS + id, { email: PLANTED.address });
 
   // Requests that each rule with access to a secret refuses.
-  for (const token of refused) await call('POST', users, user, withToken(token));
-  await call('GET', users, undefined, withToken(PLANTED.opaque));
-  await call('GET', users, undefined, { headers: { authorization: `Basic ${PLANTED.basic}` } });
-  await call('POST', users, user);
-  await call('POST', users, { ...user, email: [PLANTED.body] });
-  await call('POST', users, undefined, {
+  for (const token of refused) await call('POST', USERS, user, withToken(token));
+  await call('GET', USERS, undefined, withToken(PLANTED.opaque));
+  await call('GET', USERS, undefined, { headers: { authorization: `Basic ${PLANTED.basic}` } });
+  await call('POST', USERS, user);
+  await call('POST', USERS, { ...user, email: [PLANTED.body] });
+  await call('POST', USERS, undefined, {
     body: `{"email": "${PLANTED.body}`,
     headers: { 'content-type': 'application/json' },
   });
-  await call('POST', users, undefined, { body: PLANTED.body });
-  await call('POST', users, { full_name: PLANTED.body.repeat(10_000) });
-  await call('GET', `${users}?limit=${PLANTED.query}&access_token=${valid}&email=${PLANTED.address}`);
-  await call('GET', users + PLANTED.address);
-  await call('GET', users + encodeURIComponent(PLANTED.secondAddress));
-  await call('GET', `${users}${PLANTED.address}/`);
+  await call('POST', USERS, undefined, { body: PLANTED.body });
+  await call('POST', USERS, { full_name: PLANTED.body.repeat(10_000) });
+  await call('GET', `${USERS}?limit=${PLANTED.query}&access_token=${valid}&email=${PLANTED.address}`);
+  await call('GET', USERS + PLANTED.address);
+  await call('GET', USERS + encodeURIComponent(PLANTED.secondAddress));
+  await call('GET', `${USERS}${PLANTED.address}/`);
   await call('GET', `/nowhere/${encodeURIComponent(PLANTED.address)}/orders`);
 
-  await call('GET', `${users}access_token=${valid}`);
-  await call('GET', `${users}(${valid})`);
-  await call('GET', users + valid.replaceAll('.', '%2E'));
-  await call('GET', users + encodeURIComponent(encodeURIComponent(PLANTED.address)));
-  await call('GET', users + encodeURIComponent(PLANTED.address.replace('@', '\uff20')));
+  await call('GET', `${USERS}access_token=${valid}`);
+  await call('GET', `${USERS}(${valid})`);
+  await call('GET', USERS + valid.replaceAll('.', '%2E'));
+  await call('GET', USERS + encodeURIComponent(encodeURIComponent(PLANTED.address)));
+  await call('GET', USERS + encodeURIComponent(PLANTED.address.replace('@', '\uff20')));
 
   // Headers in which callers identify themselves.
   for (const agent of [`billing/1.0 (+mailto:${PLANTED.address})`, `billing/1.0 ${valid}`]) {
@@ -87,13 +86,13 @@ async function run(service: BuiltService): Promise<readonly string[]> {
 
   await withFaultyTables(database, async () => {
     // PostgreSQL quotes refused values, and reports the whole row that violates the constraint.
-    await call('PATCH', users + id, { full_name: PLANTED.name });
-    await call('POST', users, { email: PLANTED.secondAddress, full_name: PLANTED.name });
-    await call('POST', users, { email: PLANTED.secondAddress });
+    await call('PATCH', USERS + id, { full_name: PLANTED.name });
+    await call('POST', USERS, { email: PLANTED.secondAddress, full_name: PLANTED.name });
+    await call('POST', USERS, { email: PLANTED.secondAddress });
   });
   await database.drop();
-  await call('POST', users, user, withToken(valid));
-  await call('GET', `${users}${id}?email=${PLANTED.address}`);
+  await call('POST', USERS, user, withToken(valid));
+  await call('GET', `${USERS}${id}?email=${PLANTED.address}`);
   return tokens;
 }
 

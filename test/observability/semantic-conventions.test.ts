@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
 import { holdUsers } from '../stage/locks.ts';
 import type { Attributes, ReceivedPoint, ReceivedSpan } from '../stage/otlp-receiver.ts';
+import { USERS } from '../stage/responses.ts';
 import { startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 import {
@@ -14,8 +15,6 @@ import {
   CONVENTIONAL_VALUES,
   VERSION,
 } from './semantic-conventions.ts';
-
-const users = '/api/v1/users/';
 
 /** The names in the package, and whether each is deprecated. */
 function registry(prefix: 'ATTR' | 'METRIC'): ReadonlyMap<string, { readonly isDeprecated: boolean }> {
@@ -102,11 +101,11 @@ describe('the service follows the conventions', () => {
     const { receiver } = service;
     const { traceId, headers } = traceOfCaller();
     const https = { headers: { ...headers, 'x-forwarded-proto': 'https', 'user-agent': 'billing/1.0' } };
-    await service.call('POST', users, { email: 'ada@example.com' }, https);
-    await service.call('PROPFIND', users, undefined, { headers });
+    await service.call('POST', USERS, { email: 'ada@example.com' }, https);
+    await service.call('PROPFIND', USERS, undefined, { headers });
     await service.call('GET', '/nowhere', undefined, { headers });
     const table = await holdUsers(service.database);
-    const failing = service.call('GET', users, undefined, https);
+    const failing = service.call('GET', USERS, undefined, https);
     await until('a request in flight', () =>
       receiver.points().some(({ metric, value }) => metric === 'http.server.active_requests' && value === 1),
     );
@@ -120,9 +119,8 @@ describe('the service follows the conventions', () => {
     );
     points = receiver.points();
     spans = receiver.spans();
+    return () => service.remove();
   }, 30_000);
-
-  afterAll(() => service.remove());
 
   test.each(Object.entries(CONVENTIONAL_METRICS))('in the metric %s', (name, convention) => {
     const found = points.filter(({ metric }) => metric === name);

@@ -1,22 +1,20 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { USERS } from '../stage/responses.ts';
 import { isClient, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
-
-const users = '/api/v1/users/';
 
 describe('the attributes of spans', () => {
   let service: TracedService;
 
   beforeAll(async () => {
     service = await startTracedService();
+    return () => service.remove();
   });
-
-  afterAll(() => service.remove());
 
   /** A request whose Host header can have any value. */
   async function send(path: string, headers: Readonly<Record<string, string>>): Promise<void> {
@@ -43,7 +41,7 @@ describe('the attributes of spans', () => {
     const { hostname, port } = new URL(service.url);
     const connection = await connectTo(service.url);
     connection.send(
-      `PROPFIND ${users} HTTP/1.1\r\nHost: ${hostname}:${port}\r\ntraceparent: ${headers.traceparent}\r\n\r\n`,
+      `PROPFIND ${USERS} HTTP/1.1\r\nHost: ${hostname}:${port}\r\ntraceparent: ${headers.traceparent}\r\n\r\n`,
     );
     const { status } = await connection.answer();
     connection.close();
@@ -57,11 +55,11 @@ describe('the attributes of spans', () => {
   });
 
   test.each([
-    ['the path', `${users}jane.doe@example.com`, {}],
-    ['the path, in escapes', `${users}jane%2Edoe%40example.com`, {}],
-    ['the query', `${users}?email=jane.doe@example.com`, {}],
-    ['the User-Agent', users, { 'user-agent': 'billing/1.0 (+mailto:jane.doe@example.com)' }],
-    ['the Host', users, { host: 'jane.doe@example.com' }],
+    ['the path', `${USERS}jane.doe@example.com`, {}],
+    ['the path, in escapes', `${USERS}jane%2Edoe%40example.com`, {}],
+    ['the query', `${USERS}?email=jane.doe@example.com`, {}],
+    ['the User-Agent', USERS, { 'user-agent': 'billing/1.0 (+mailto:jane.doe@example.com)' }],
+    ['the Host', USERS, { host: 'jane.doe@example.com' }],
   ])('an email in %s is in no attribute', async (_case, path, given) => {
     const { traceId, headers } = traceOfCaller();
     await send(path, { ...headers, ...given });
@@ -74,7 +72,7 @@ describe('the attributes of spans', () => {
 
   test('a User-Agent keeps its words without emails and tokens', async () => {
     const { traceId, headers } = traceOfCaller();
-    await send(users, { ...headers, 'user-agent': 'billing/1.0 (+mailto:jane.doe%2540example.com) linux' });
+    await send(USERS, { ...headers, 'user-agent': 'billing/1.0 (+mailto:jane.doe%2540example.com) linux' });
     const [span] = await service.receiver.untilTrace(traceId, 1);
 
     expect(span?.attributes['user_agent.original']).toBe('billing/1.0 *** linux');
@@ -130,7 +128,7 @@ test('the address in the span of a statement is that of the current host, if the
   });
   onTestFinished(() => service.remove());
   const { traceId, headers } = traceOfCaller();
-  await service.call('GET', users, undefined, { headers });
+  await service.call('GET', USERS, undefined, { headers });
   const spans = await service.receiver.untilTrace(traceId, 2);
 
   expect(spans.find(isClient)?.attributes).toMatchObject({ 'server.address': host, 'server.port': port });

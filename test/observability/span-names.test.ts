@@ -1,51 +1,49 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { USERS } from '../stage/responses.ts';
 import { isServer, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
-
-const users = '/api/v1/users/';
 
 describe('the names of spans', () => {
   let service: TracedService;
 
   beforeAll(async () => {
     service = await startTracedService();
+    return () => service.remove();
   });
 
-  afterAll(() => service.remove());
-
   async function createUser(): Promise<string> {
-    const response = await service.call('POST', users, { email: `${randomUUID()}@example.com` });
+    const response = await service.call('POST', USERS, { email: `${randomUUID()}@example.com` });
     const { id } = (await response.json()) as { id: string };
     return id;
   }
 
   test.each<[string, string, number, { path: (id: string) => string; body?: object; route?: string }]>([
-    ['GET /api/v1/users/', 'GET', 200, { path: () => `${users}?skip=0`, route: users }],
-    ['GET /api/v1/users/', 'GET', 200, { path: () => '/api/v1/users', route: users }],
-    ['HEAD /api/v1/users/', 'HEAD', 200, { path: () => users, route: users }],
-    ['GET /api/v1/users/{user_id}', 'GET', 200, { path: (id) => users + id, route: `${users}{user_id}` }],
+    ['GET /api/v1/users/', 'GET', 200, { path: () => `${USERS}?skip=0`, route: USERS }],
+    ['GET /api/v1/users/', 'GET', 200, { path: () => '/api/v1/users', route: USERS }],
+    ['HEAD /api/v1/users/', 'HEAD', 200, { path: () => USERS, route: USERS }],
+    ['GET /api/v1/users/{user_id}', 'GET', 200, { path: (id) => USERS + id, route: `${USERS}{user_id}` }],
     [
       'GET /api/v1/users/{user_id}',
       'GET',
       200,
-      { path: (id) => `${users}${id}/`, route: `${users}{user_id}` },
+      { path: (id) => `${USERS}${id}/`, route: `${USERS}{user_id}` },
     ],
-    ['GET /api/v1/users/{user_id}', 'GET', 422, { path: () => `${users}x`, route: `${users}{user_id}` }],
+    ['GET /api/v1/users/{user_id}', 'GET', 422, { path: () => `${USERS}x`, route: `${USERS}{user_id}` }],
     [
       'PATCH /api/v1/users/{user_id}',
       'PATCH',
       200,
-      { path: (id) => users + id, body: {}, route: `${users}{user_id}` },
+      { path: (id) => USERS + id, body: {}, route: `${USERS}{user_id}` },
     ],
     [
       'DELETE /api/v1/users/{user_id}',
       'DELETE',
       204,
-      { path: (id) => users + id, route: `${users}{user_id}` },
+      { path: (id) => USERS + id, route: `${USERS}{user_id}` },
     ],
     ['GET', 'GET', 404, { path: (id) => `/nowhere/${id}` }],
-    ['PUT', 'PUT', 405, { path: (id) => users + id }],
-    ['HTTP', 'PROPFIND', 405, { path: (id) => users + id }],
+    ['PUT', 'PUT', 405, { path: (id) => USERS + id }],
+    ['HTTP', 'PROPFIND', 405, { path: (id) => USERS + id }],
   ])('have the route and not the path: %s (%s, %i)', async (name, method, status, request) => {
     const id = await createUser();
     const { traceId, headers } = traceOfCaller();

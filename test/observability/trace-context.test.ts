@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { USERS } from '../stage/responses.ts';
 import { isServer, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
-
-const users = '/api/v1/users/';
 
 describe('trace_id and span_id', () => {
   let service: TracedService;
 
   beforeAll(async () => {
     service = await startTracedService({ SVC_LOG_LEVEL: 'debug' });
+    return () => service.remove();
   });
-
-  afterAll(() => service.remove());
 
   test('every event of a request has the ids of its span', async () => {
     const { traceId, headers } = traceOfCaller();
     const init = { headers: { ...headers, 'x-request-id': 'traced' } };
-    await service.call('POST', users, { email: 'traced@example.com' }, init);
-    await service.call('POST', users, { email: 'traced@example.com' }, init);
+    await service.call('POST', USERS, { email: 'traced@example.com' }, init);
+    await service.call('POST', USERS, { email: 'traced@example.com' }, init);
     const spans = await service.receiver.untilTrace(traceId, 4);
     const events = service.events().filter(({ request_id }) => request_id === 'traced');
 
@@ -38,8 +36,8 @@ describe('trace_id and span_id', () => {
         const { traceId, headers } = traceOfCaller();
         const init = { headers: { ...headers, 'x-request-id': `own-${traceId}` } };
         return n % 2 === 0
-          ? service.call('POST', users, { email: `own-${n}@example.com` }, init)
-          : service.call('GET', `${users}${n}`, undefined, init);
+          ? service.call('POST', USERS, { email: `own-${n}@example.com` }, init)
+          : service.call('GET', `${USERS}${n}`, undefined, init);
       }),
     );
     const events = await until('all events', () => {
@@ -62,7 +60,7 @@ describe('trace_id and span_id', () => {
   test('an unsampled traceparent of a caller is continued without spans, and logged', async () => {
     const { traceId, headers } = traceOfCaller({ sampled: false });
     const init = { headers: { ...headers, 'x-request-id': 'unsampled' } };
-    await service.call('POST', users, { email: 'unsampled@example.com' }, init);
+    await service.call('POST', USERS, { email: 'unsampled@example.com' }, init);
     await sleep(300);
 
     expect(service.receiver.spans().filter((span) => span.traceId === traceId)).toEqual([]);
@@ -77,7 +75,7 @@ describe('trace_id and span_id', () => {
     'garbage',
   ])('an invalid traceparent begins a new trace (%s)', async (traceparent) => {
     const agent = `new-trace-${traceparent.length}`;
-    await service.call('GET', users, undefined, { headers: { traceparent, 'user-agent': agent } });
+    await service.call('GET', USERS, undefined, { headers: { traceparent, 'user-agent': agent } });
     const span = await until('the span', () =>
       service.receiver.spans().find(({ attributes }) => attributes['user_agent.original'] === agent),
     );
@@ -91,7 +89,7 @@ describe('trace_id and span_id', () => {
     service.issuer.answer((_, response) => response.writeHead(500).end());
     const { traceId, headers } = traceOfCaller();
     const token = await service.issuer.sign({}, { kid: 'unknown' });
-    const refused = await service.call('GET', users, undefined, {
+    const refused = await service.call('GET', USERS, undefined, {
       headers: { ...headers, authorization: `Bearer ${token}`, 'x-request-id': 'fetching' },
     });
     expect(refused.status).toBe(503);

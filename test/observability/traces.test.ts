@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startProxy } from '../stage/proxy.ts';
+import { USERS } from '../stage/responses.ts';
 import {
   isClient,
   isServer,
@@ -10,19 +11,16 @@ import {
   traceOfCaller,
 } from '../stage/traced-service.ts';
 
-const users = '/api/v1/users/';
-
 describe('traces', () => {
   let service: TracedService;
 
   beforeAll(async () => {
     service = await startTracedService();
+    return () => service.remove();
   });
 
-  afterAll(() => service.remove());
-
   async function createUser(): Promise<string> {
-    const response = await service.call('POST', users, { email: `${randomUUID()}@example.com` });
+    const response = await service.call('POST', USERS, { email: `${randomUUID()}@example.com` });
     const { id } = (await response.json()) as { id: string };
     return id;
   }
@@ -30,7 +28,7 @@ describe('traces', () => {
   test('a request and its statement are spans of one trace, with stable semantic conventions', async () => {
     const { traceId, spanId, headers } = traceOfCaller();
     const init = { headers: { ...headers, 'user-agent': 'billing/1.0' } };
-    await service.call('POST', users, { email: 'one-trace@example.com' }, init);
+    await service.call('POST', USERS, { email: 'one-trace@example.com' }, init);
     const spans = await service.receiver.untilTrace(traceId, 2);
     const [server, statement] = [spans.find(isServer), spans.find(isClient)];
 
@@ -72,7 +70,7 @@ describe('traces', () => {
     const { traceId, headers } = traceOfCaller();
     const id = await createUser();
     for (const [method, body] of [['GET'], ['PATCH', { full_name: 'Jane Doe' }], ['DELETE']] as const) {
-      await service.call(method, users + id, body, { headers });
+      await service.call(method, USERS + id, body, { headers });
     }
     const statements = (await service.receiver.untilTrace(traceId, 6)).filter(isClient);
 
@@ -90,7 +88,7 @@ describe('traces', () => {
     await sleep(2100);
     await service.issuer.rotate();
     const { traceId, headers } = traceOfCaller();
-    const response = await service.call('GET', users, undefined, { headers });
+    const response = await service.call('GET', USERS, undefined, { headers });
     expect(response.status).toBe(200);
 
     const spans = await service.receiver.untilTrace(traceId, 3);
@@ -116,8 +114,8 @@ describe('traces', () => {
   test('a failed statement has its SQLSTATE, and the refused request is not an error of the service', async () => {
     const { traceId, headers } = traceOfCaller();
     const email = 'twice@example.com';
-    await service.call('POST', users, { email });
-    await service.call('PATCH', users + (await createUser()), { email }, { headers });
+    await service.call('POST', USERS, { email });
+    await service.call('PATCH', USERS + (await createUser()), { email }, { headers });
     const spans = await service.receiver.untilTrace(traceId, 2);
 
     expect(spans.find(isClient)).toMatchObject({
@@ -129,7 +127,7 @@ describe('traces', () => {
 
     const after = traceOfCaller();
     const init = { headers: after.headers };
-    await service.call('PATCH', users + (await createUser()), { email: 'once@example.com' }, init);
+    await service.call('PATCH', USERS + (await createUser()), { email: 'once@example.com' }, init);
     const statement = (await service.receiver.untilTrace(after.traceId, 2)).find(isClient);
     expect(statement).toMatchObject({ name: 'UPDATE users', status: 'UNSET' });
     expect(statement?.attributes).not.toHaveProperty('error.type');
@@ -155,7 +153,7 @@ describe('traces', () => {
     onTestFinished(cutOff.remove);
     await proxy.refuse();
     const { traceId, headers } = traceOfCaller();
-    const response = await cutOff.call('GET', users, undefined, { headers });
+    const response = await cutOff.call('GET', USERS, undefined, { headers });
     const spans = await cutOff.receiver.untilTrace(traceId, 2);
     await proxy.stop();
 
@@ -169,7 +167,7 @@ describe('traces', () => {
 test('the key fetch of an unsampled request has no span, and its traceparent is unsampled', async () => {
   const service = await startTracedService();
   onTestFinished(() => service.remove());
-  await service.call('GET', users);
+  await service.call('GET', USERS);
   await sleep(2100);
   await service.issuer.rotate();
   const traceparents: unknown[] = [];
@@ -178,7 +176,7 @@ test('the key fetch of an unsampled request has no span, and its traceparent is 
     response.writeHead(500).end();
   });
   const { traceId, headers } = traceOfCaller({ sampled: false });
-  await service.call('GET', users, undefined, { headers });
+  await service.call('GET', USERS, undefined, { headers });
   await sleep(300);
 
   expect(traceparents).toEqual([expect.stringMatching(`^00-${traceId}-[\\da-f]{16}-00$`)]);

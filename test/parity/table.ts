@@ -18,6 +18,10 @@ type Rest = {
   body?: string | Buffer;
   keeps?: string;
   as?: 'both' | 'reader' | 'writer' | 'nobody';
+  /** In place of the token of `as`. */
+  authorization?: string;
+  /** The Idempotency-Key. */
+  key?: string;
 };
 
 const USERS = '/api/v1/users/';
@@ -29,16 +33,16 @@ function request(
   status: number,
   line: string,
   title: string,
-  { fields = [], body = '', keeps, as = 'both' }: Rest = {},
+  { fields = [], body = '', keeps, as = 'both', authorization = `Bearer {${as}}`, key }: Rest = {},
 ): Case {
   const [method = '', target = ''] = line.split(' ');
-  const token: Fields = as === 'nobody' ? [] : [['Authorization', `Bearer {${as}}`]];
+  const token: Fields = as === 'nobody' ? [] : [['Authorization', authorization]];
   const content = Buffer.from(body);
   return {
     title,
     status,
     ...(keeps && { keeps }),
-    request: { method, target, fields: [...token, ...fields], body: content },
+    request: { method, target, fields: [...token, ...fields, ...(key ? keys(key) : [])], body: content },
   };
 }
 
@@ -54,6 +58,11 @@ function json(
   return request(status, line, title, { ...rest, fields: [...JSON_TYPE, ...fields], body });
 }
 
+const create = (status: number, value: unknown, title: string, rest?: Rest) =>
+  json(status, `POST ${USERS}`, value, title, rest);
+
+const keys = (...values: readonly string[]): Fields => values.map((value) => ['Idempotency-Key', value]);
+
 const probes = [
   request(200, 'GET /health', 'health', { as: 'nobody' }),
   request(200, 'GET /health/?verbose=1', 'health with a slash and a query', { as: 'nobody' }),
@@ -62,67 +71,38 @@ const probes = [
   request(200, 'HEAD /ready/', 'HEAD of ready', { as: 'nobody' }),
 ];
 
-const key = (value: string): Fields => [['Idempotency-Key', value]];
-
 const creates = [
-  json(201, `POST ${USERS}`, { email: 'ada@example.com', full_name: 'Ada Lovelace' }, 'a user', {
-    keeps: 'ada',
-  }),
+  create(201, { email: 'ada@example.com', full_name: 'Ada Lovelace' }, 'a user', { keeps: 'ada' }),
   json(201, 'POST /api/v1/users', { email: 'grace@example.com' }, 'a user without a slash or a name', {
     keeps: 'grace',
   }),
-  json(
-    201,
-    `POST ${USERS}`,
-    '{"email":"zoë@example.com","full_name":"Zoë \\ud83c\\udf0d Ωmega"}',
-    'a user beyond ASCII',
-  ),
-  json(
-    201,
-    `POST ${USERS}`,
-    '{"email":"proto@example.com","__proto__":{"is_active":false}}',
-    'unknown members',
-  ),
+  create(201, '{"email":"zoë@example.com","full_name":"Zoë \\ud83c\\udf0d Ωmega"}', 'a user beyond ASCII'),
+  create(201, '{"email":"proto@example.com","__proto__":{"is_active":false}}', 'unknown members'),
   request(201, `POST ${USERS}`, 'a body that API Gateway takes for bytes', {
     fields: [['Content-Type', 'Application/Vnd.Example.V1+JSON;charset="utf-8"']],
     body: '{"email":"bytes@example.com"}',
   }),
-  json(409, `POST ${USERS}`, { email: 'ADA@example.com' }, 'an email that is taken'),
-  json(201, `POST ${USERS}`, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id', {
-    fields: key('e-1'),
-  }),
-  json(201, `POST ${USERS}`, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id again', {
-    fields: key('e-1'),
-  }),
-  json(
+  create(409, { email: 'ADA@example.com' }, 'an email that is taken'),
+  create(201, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id', { key: 'e-1' }),
+  create(201, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id again', { key: 'e-1' }),
+  create(409, { email: 'x@example.com', external_id: 'hr é+1' }, 'an external id that is taken'),
+  create(
     409,
-    `POST ${USERS}`,
-    { email: 'x@example.com', external_id: 'hr é+1' },
-    'an external id that is taken',
-  ),
-  json(
-    409,
-    `POST ${USERS}`,
     { email: 'HR@example.com', external_id: 'hr é+1' },
     'an external id and an email that are taken',
-    { fields: key('e-2') },
+    { key: 'e-2' },
   ),
-  json(422, `POST ${USERS}`, { email: 'x@example.com', external_id: '\t' }, 'a control character'),
-  json(
-    422,
-    `POST ${USERS}`,
-    { email: 'nobody', full_name: 1, is_active: 'no' },
-    'values that are not allowed',
-  ),
-  json(422, `POST ${USERS}`, { email: `${'a'.repeat(250)}@example.com` }, 'an email that is too long'),
-  json(422, `POST ${USERS}`, '{"email":"a\\u0000@example.com"}', 'U+0000'),
-  json(422, `POST ${USERS}`, '{"email":"a@example.com","full_name":"\\ud800"}', 'a lone surrogate'),
-  json(422, `POST ${USERS}`, '', 'an empty body'),
-  json(422, `POST ${USERS}`, 'null', 'null'),
-  json(422, `POST ${USERS}`, '[]', 'an array'),
-  json(422, `POST ${USERS}`, '{"email":', 'a body that is not JSON'),
-  json(422, `POST ${USERS}`, Buffer.from('7b22656d61696c223a22ff227d', 'hex'), 'a body that is not UTF-8'),
-  json(413, `POST ${USERS}`, 'x'.repeat(65_537), 'a body that is too large'),
+  create(422, { email: 'x@example.com', external_id: '\t' }, 'a control character'),
+  create(422, { email: 'nobody', full_name: 1, is_active: 'no' }, 'values that are not allowed'),
+  create(422, { email: `${'a'.repeat(250)}@example.com` }, 'an email that is too long'),
+  create(422, '{"email":"a\\u0000@example.com"}', 'U+0000'),
+  create(422, '{"email":"a@example.com","full_name":"\\ud800"}', 'a lone surrogate'),
+  create(422, '', 'an empty body'),
+  create(422, 'null', 'null'),
+  create(422, '[]', 'an array'),
+  create(422, '{"email":', 'a body that is not JSON'),
+  create(422, Buffer.from('7b22656d61696c223a22ff227d', 'hex'), 'a body that is not UTF-8'),
+  create(413, 'x'.repeat(65_537), 'a body that is too large'),
   request(413, `POST ${USERS}`, 'a large body that API Gateway puts in base64', {
     fields: JSON_TYPE,
     body: Buffer.alloc(65_537, 0xff),
@@ -132,31 +112,18 @@ const creates = [
     fields: [['Content-Type', 'text/plain']],
     body: '{}',
   }),
-  json(415, `POST ${USERS}`, '{}', 'an encoded body', { fields: [['Content-Encoding', 'gzip']] }),
+  create(415, '{}', 'an encoded body', { fields: [['Content-Encoding', 'gzip']] }),
 ];
 
 const keyed = [
-  json(201, `POST ${USERS}`, { email: 'key@example.com' }, 'a user under a key', {
-    fields: key('k-1'),
-    keeps: 'key',
-  }),
-  json(201, `POST ${USERS}`, { email: 'key@example.com', full_name: null }, 'the same again', {
-    fields: key('"k-1"'),
-  }),
-  json(422, `POST ${USERS}`, { email: 'other@example.com' }, 'the key with other values', {
-    fields: key('k-1'),
-  }),
-  json(422, `POST ${USERS}`, { email: 'none' }, 'a key that is none, and a value', { fields: key('"k-1') }),
-  json(422, `POST ${USERS}`, { email: 'two@example.com' }, 'two keys', {
-    fields: [...key('k-2'), ...key('k-3')],
-  }),
-  json(409, `POST ${USERS}`, { email: 'KEY@example.com' }, 'a taken email under a key', {
-    fields: key('k-4'),
-  }),
+  create(201, { email: 'key@example.com' }, 'a user under a key', { key: 'k-1', keeps: 'key' }),
+  create(201, { email: 'key@example.com', full_name: null }, 'the same again', { key: '"k-1"' }),
+  create(422, { email: 'other@example.com' }, 'the key with other values', { key: 'k-1' }),
+  create(422, { email: 'none' }, 'a key that is none, and a value', { key: '"k-1' }),
+  create(422, { email: 'two@example.com' }, 'two keys', { fields: keys('k-2', 'k-3') }),
+  create(409, { email: 'KEY@example.com' }, 'a taken email under a key', { key: 'k-4' }),
   request(204, `DELETE ${USERS}{key}`, 'the user of the key'),
-  json(410, `POST ${USERS}`, { email: 'key@example.com' }, 'the user of the key is gone', {
-    fields: key('k-1'),
-  }),
+  create(410, { email: 'key@example.com' }, 'the user of the key is gone', { key: 'k-1' }),
 ];
 
 const BATCH = `${USERS}batch`;
@@ -173,15 +140,15 @@ const NAMED = [
 ];
 
 const batches = [
-  json(201, `POST ${BATCH}`, PAIR, 'an atomic batch', { fields: key('b-1') }),
-  json(201, `POST ${BATCH}/`, { ...PAIR, mode: 'atomic' }, 'an atomic batch again', { fields: key('b-1') }),
-  json(422, `POST ${BATCH}`, MIXED, 'the key with another batch', { fields: key('b-1') }),
+  json(201, `POST ${BATCH}`, PAIR, 'an atomic batch', { key: 'b-1' }),
+  json(201, `POST ${BATCH}/`, { ...PAIR, mode: 'atomic' }, 'an atomic batch again', { key: 'b-1' }),
+  json(422, `POST ${BATCH}`, MIXED, 'the key with another batch', { key: 'b-1' }),
   json(409, `POST ${BATCH}`, PAIR, 'an atomic batch of taken emails'),
   json(422, `POST ${BATCH}`, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 'an email twice'),
   json(422, `POST ${BATCH}`, { items: [{}, { email: 'x' }], mode: null }, 'items and a mode that are none'),
   json(422, `POST ${BATCH}`, { items: [] }, 'no items'),
-  json(200, `POST ${BATCH}`, MIXED, 'a partial batch', { fields: key('b-2') }),
-  json(200, `POST ${BATCH}`, MIXED, 'a partial batch again', { fields: key('b-2') }),
+  json(200, `POST ${BATCH}`, MIXED, 'a partial batch', { key: 'b-2' }),
+  json(200, `POST ${BATCH}`, MIXED, 'a partial batch again', { key: 'b-2' }),
   json(409, `POST ${BATCH}`, { items: NAMED.slice(0, 1) }, 'an atomic batch of taken external ids'),
   json(422, `POST ${BATCH}`, { items: [...NAMED, ...NAMED] }, 'external ids twice'),
   json(200, `POST ${BATCH}`, { items: NAMED, mode: 'partial' }, 'a partial batch of external ids'),
@@ -194,19 +161,13 @@ const batches = [
 const callers = [
   request(401, `GET ${USERS}`, 'no token', { as: 'nobody' }),
   request(401, `GET ${USERS}?access_token={both}`, 'a token in the query', { as: 'nobody' }),
-  request(401, `GET ${USERS}`, 'another scheme', { as: 'nobody', fields: [['Authorization', 'Basic YTpi']] }),
-  request(401, `GET ${USERS}`, 'a token that is none', {
-    as: 'nobody',
-    fields: [['Authorization', 'Bearer a.b.c']],
-  }),
-  request(401, `GET ${USERS}`, 'an expired token', {
-    as: 'nobody',
-    fields: [['Authorization', 'Bearer {expired}']],
-  }),
+  request(401, `GET ${USERS}`, 'another scheme', { authorization: 'Basic YTpi' }),
+  request(401, `GET ${USERS}`, 'a token that is none', { authorization: 'Bearer a.b.c' }),
+  request(401, `GET ${USERS}`, 'an expired token', { authorization: 'Bearer {expired}' }),
   request(401, `GET ${USERS}`, 'two tokens', { fields: [['Authorization', 'Bearer {reader}']] }),
   request(401, `HEAD ${USERS}`, 'HEAD without a token', { as: 'nobody' }),
-  json(401, `POST ${USERS}`, '{', 'a bad body without a token', { as: 'nobody' }),
-  json(403, `POST ${USERS}`, '{', 'create by a reader', { as: 'reader' }),
+  create(401, '{', 'a bad body without a token', { as: 'nobody' }),
+  create(403, '{', 'create by a reader', { as: 'reader' }),
   request(403, `GET ${USERS}`, 'list by a writer', { as: 'writer' }),
   request(403, `DELETE ${UNKNOWN}`, 'delete by a reader', { as: 'reader' }),
   request(200, `GET ${USERS}?limit=1`, 'the scheme in another case', {
@@ -366,8 +327,7 @@ export const usual: readonly Case[] = [
 /** When the identity provider is away. */
 export const withoutKeys: readonly Case[] = [
   request(503, `GET ${UNKNOWN}`, 'a token of a key that cannot be fetched', {
-    as: 'nobody',
-    fields: [['Authorization', 'Bearer {foreign}']],
+    authorization: 'Bearer {foreign}',
   }),
   request(404, `GET ${UNKNOWN}`, 'a token of a known key'),
 ];
@@ -376,15 +336,15 @@ export const withoutKeys: readonly Case[] = [
 export const withBrokenTable: readonly Case[] = [
   request(500, `GET ${USERS}`, 'a defect'),
   request(500, `HEAD ${UNKNOWN}`, 'HEAD and a defect'),
-  json(500, `POST ${USERS}`, { email: 'late@example.com' }, 'a defect of create'),
+  create(500, { email: 'late@example.com' }, 'a defect of create'),
 ];
 
 /** When PostgreSQL is away. */
 export const withoutDatabase: readonly Case[] = [
   request(503, `GET ${USERS}`, 'the list'),
   request(503, `GET ${UNKNOWN}`, 'a user'),
-  json(503, `POST ${USERS}`, { email: 'later@example.com' }, 'create'),
-  json(503, `POST ${USERS}`, { email: 'later@example.com' }, 'create under a key', { fields: key('k-9') }),
+  create(503, { email: 'later@example.com' }, 'create'),
+  create(503, { email: 'later@example.com' }, 'create under a key', { key: 'k-9' }),
   json(503, `POST ${BATCH}`, PAIR, 'a batch'),
   json(503, `PATCH ${UNKNOWN}`, {}, 'update'),
   request(503, `DELETE ${UNKNOWN}`, 'delete'),

@@ -9,7 +9,7 @@ import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
 import { hastySettings } from '../stage/postgres.ts';
-import type { PostgresServer } from '../stage/postgres-server.ts';
+import type { PostgresServer } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 
 const PAGE = 'infra/postgresql/README.md';

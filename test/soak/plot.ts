@@ -4,14 +4,16 @@ import { panel, round } from '../lab/report/panel.ts';
 import { svg, text } from '../lab/report/svg.ts';
 
 /** A line, and how values that share a place on it become one. */
-export type Curve = {
+type Curve = {
   readonly title: string;
   readonly points: readonly Point[];
   readonly joined?: 'median' | 'most';
 };
 
-/** Curves over one axis. */
-export type Panel = { readonly title: string; readonly curves: readonly Curve[] };
+/** Curves over one axis each, by the titles of their panels. */
+type Panels = Readonly<Record<string, readonly Curve[]>>;
+
+const TITLE = 'Mixed load, with faults at the grey lines; what lies on grey warms up';
 
 const WIDTH = 980;
 const LEFT = 60;
@@ -25,28 +27,22 @@ const COLOURS = ['#b9c9dc', '#3b6ea5', '#c0504d', '#6a9a3b', '#8064a2'];
 const PLACES = 360;
 
 /** Panels below one another over time; grey lines are the moments of faults, and what lies before `judgedFrom` warms up. */
-export function plotOf(
-  panels: readonly Panel[],
-  faults: readonly number[],
-  judgedFrom: number,
-  title: string,
-): string {
-  const end = Math.max(
-    ...panels.flatMap(({ curves }) => curves.flatMap(({ points }) => points.at(-1)?.[0] ?? 0)),
-  );
+export function plotOf(panels: Panels, faults: readonly number[], judgedFrom: number): string {
+  const all = Object.entries(panels);
+  const end = Math.max(...all.flatMap(([, curves]) => curves.map(({ points }) => points.at(-1)?.[0] ?? 0)));
   const x = (hours: number) => LEFT + ((RIGHT - LEFT) * hours) / (end || 1);
-  const bottom = TOP + panels.length * (PANEL + GAP) - GAP;
+  const bottom = TOP + all.length * (PANEL + GAP) - GAP;
   const ticks = Array.from({ length: Math.floor(end * 6) + 1 }, (_, tenth) => tenth / 6);
-  return svg(WIDTH, bottom + 40, title, [
+  return svg(WIDTH, bottom + 40, TITLE, [
     `<rect x="${LEFT}" y="${TOP}" width="${round(x(judgedFrom) - LEFT)}" height="${bottom - TOP}" fill="#f4f4f4"/>`,
     `<path d="${faults.map((hours) => `M${round(x(hours))} ${TOP}V${bottom}`).join('')}" stroke="#eee"/>`,
-    ...panels.flatMap((one, index) => drawn(one, TOP + index * (PANEL + GAP), x)),
+    ...all.flatMap(([title, curves], index) => drawn(title, curves, TOP + index * (PANEL + GAP), x)),
     ...ticks.map((hours) => text(x(hours), bottom + 18, `${Math.round(hours * 60)}`, 'text-anchor="middle"')),
     text((LEFT + RIGHT) / 2, bottom + 34, 'minutes', 'text-anchor="middle"'),
   ]);
 }
 
-function drawn({ title, curves }: Panel, top: number, x: (hours: number) => number): string[] {
+function drawn(title: string, curves: readonly Curve[], top: number, x: (hours: number) => number): string[] {
   const lines = curves.map(({ title: name, points, joined = 'median' }, index) => ({
     title: name,
     points: thinned(points, joined),

@@ -35,41 +35,24 @@ export function drawn(
   const sessions = samples.flatMap(({ hours, sessions }) =>
     sessions === undefined ? [] : [[hours, sessions] as const],
   );
-  const panels = [
-    {
-      title: 'memory, in MB',
-      curves: [
-        { title: 'resident', points: sampled('memory') },
-        { title: 'without garbage', points: read('memory') },
-        { title: 'heap without garbage', points: read('live') },
-        { title: 'compiled code', points: read('compiled') },
-        { title: 'kept by the C library', points: read('kept') },
-      ],
-    },
-    {
-      title: 'descriptors, at most and between faults',
-      curves: [
-        { title: 'at most', points: sampled('descriptors'), joined: 'most' as const },
-        { title: 'between faults', points: read('descriptors') },
-      ],
-    },
-    {
-      title: 'sessions of PostgreSQL',
-      curves: [{ title: 'sessions', points: sessions, joined: 'most' as const }],
-    },
-    {
-      title: 'timers, sockets and threads between faults',
-      curves: [
-        { title: 'timers', points: read('timers') },
-        { title: 'sockets', points: read('sockets') },
-        { title: 'threads', points: sampled('threads') },
-      ],
-    },
-  ];
-  return plotOf(
-    panels,
-    moments,
-    judgedFrom,
-    'Mixed load, with faults at the grey lines; what lies on grey warms up',
-  );
+  const panels = {
+    'memory, in MB': [
+      { title: 'resident', points: sampled('memory') },
+      { title: 'without garbage', points: read('memory') },
+      { title: 'heap without garbage', points: read('live') },
+      { title: 'compiled code', points: read('compiled') },
+      { title: 'kept by the C library', points: read('kept') },
+    ],
+    'descriptors, at most and between faults': [
+      { title: 'at most', points: sampled('descriptors'), joined: 'most' },
+      { title: 'between faults', points: read('descriptors') },
+    ],
+    'sessions of PostgreSQL': [{ title: 'sessions', points: sessions, joined: 'most' }],
+    'timers, sockets and threads between faults': [
+      { title: 'timers', points: read('timers') },
+      { title: 'sockets', points: read('sockets') },
+      { title: 'threads', points: sampled('threads') },
+    ],
+  } as const;
+  return plotOf(panels, moments, judgedFrom);
 }

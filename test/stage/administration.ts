@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 
 /** A connection to the PostgreSQL of the tests as its administrator, by default to the database for administration. */
 export async function administer(database?: string) {
@@ -28,5 +28,29 @@ export async function administer(database?: string) {
       return rows[0].count;
     },
     end: () => client.end(),
+  };
+}
+
+/** A connection as administrator to the database of the service, for all tests of a file. */
+export function administratorOf(service: { readonly database: { readonly name: string } }) {
+  let administrator: Awaited<ReturnType<typeof administer>>;
+  beforeAll(async () => {
+    administrator = await administer(service.database.name);
+  });
+  afterAll(() => administrator.end());
+
+  return {
+    query: (statement: string) => administrator.query(statement),
+    /** Ends all sessions of the service. */
+    terminate: () => administrator.terminate(service.database.name),
+    /** Sets an option for every later session in the database. `isOnly` resets all other options. */
+    async setForSessions(option: string, value: string, { isOnly = false } = {}): Promise<void> {
+      const { name } = service.database;
+      if (isOnly) await administrator.query(`ALTER DATABASE ${name} RESET ALL`);
+      await administrator.query(`ALTER DATABASE ${name} SET ${option} = '${value}'`);
+      await administrator.terminate(name);
+    },
+    /** Number of sessions of the service. */
+    countSessions: () => administrator.countSessions(service.database.name),
   };
 }

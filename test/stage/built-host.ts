@@ -37,8 +37,7 @@ export type HostOptions = {
 export type BuiltHost = Awaited<ReturnType<typeof startBuiltHost>>;
 
 /**
- * Starts the built host as a process of its own, with exactly the environment `variables`. Its output goes to files,
- * so
+ * Starts the built host as a process of its own, with exactly the environment `variables`. Its output goes to files, so
  * that nothing of it is lost in any kind of end.
  */
 export async function startBuiltHost(variables: Variables, { output, runBy = [] }: HostOptions = {}) {

@@ -12,8 +12,7 @@ export { callerOf, untilReady } from './caller.ts';
 export type BuiltService = Awaited<ReturnType<typeof startBuiltService>>;
 
 /**
- * Starts the built host with a database and an issuer of its own, and waits until it is ready and has fetched the
- * keys.
+ * Starts the built host with a database and an issuer of its own, and waits until it is ready and has fetched the keys.
  * Otherwise the fetch would be in the trace of a first request.
  */
 export async function startBuiltService(variables: Variables = {}, options: HostOptions = {}) {

@@ -2,10 +2,8 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 /**
  * Ends the output of a run with `N passed, N failed`, and the number of skipped tests if there are any. Before it is
- * one
- * line per failure, `failed: ` and its name, because a service under test may have logged much since, and one line
- * per
- * test that passed only at its second try, `tried again: ` and the error of the first.
+ * one line per failure, `failed: ` and its name, because a service under test may have logged much since, and one line
+ * per test that passed only at its second try, `tried again: ` and the error of the first.
  */
 export default class ClosingLine implements Reporter {
   // A run counts as failed until it has ended in order, because a set-up that throws ends it early.

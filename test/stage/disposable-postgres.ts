@@ -1,10 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
-import { removeDataFolder } from './data-folder.ts';
-import { hastySettings } from './postgres.ts';
+import { hastySettings, removeDataFolder } from './postgres.ts';
+import { inDatabase } from './rows.ts';
 
 /** A PostgreSQL that tests may break. */
 export type DisposablePostgres = Awaited<ReturnType<typeof startDisposablePostgres>>;
@@ -27,18 +26,8 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
   let frozen: readonly number[] = [];
 
   /** Runs statements as administrator, in this or another database. Resolves with the rows of the last one. */
-  async function query(statements: string | readonly string[], name = database) {
-    const client = new pg.Client({ host, port, user, password, database: name, ssl: false });
-    client.on('error', () => {});
-    await client.connect();
-    try {
-      let rows: Record<string, unknown>[] = [];
-      for (const statement of [statements].flat()) ({ rows } = await client.query(statement));
-      return rows;
-    } finally {
-      await client.end();
-    }
-  }
+  const query = (statements: string | readonly string[], name = database) =>
+    inDatabase({ host, port, user, password, database: name }, ...[statements].flat());
 
   /** All its processes. The main process is the first, so that it can start no other. */
   async function processes(): Promise<readonly number[]> {
@@ -76,6 +65,16 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
          WHERE application_name = 'user-management-service' AND ${condition}`,
       );
       return rows.length;
+    },
+    /** From now on new sessions accept no writes. The result undoes this. */
+    async refuseWrites(): Promise<() => Promise<void>> {
+      await query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+      return async () => {
+        await query([
+          'SET default_transaction_read_only = off',
+          `ALTER DATABASE ${database} RESET default_transaction_read_only`,
+        ]);
+      };
     },
     /** Number of sessions of the service in any state. */
     async countSessions(condition = 'true'): Promise<number> {

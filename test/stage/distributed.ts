@@ -5,8 +5,7 @@ export const isDistributed = process.env.TEST_POSTGRES_ENGINE === 'distributed';
 const CONFLICTS = 10;
 
 /**
- * Gives a PostgreSQL database the behaviour of a distributed engine: transactions are serializable, some writes of
- * the
+ * Gives a PostgreSQL database the behaviour of a distributed engine: transactions are serializable, some writes of the
  * service end in a conflict (40001), and a statement is cancelled when its client disconnects.
  */
 export const distributedHabits = (database: string): readonly string[] => [

@@ -3,9 +3,7 @@ import { listUsers } from '../../handlers/users/list.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from './composition.ts';
 import { eventOf } from './events.ts';
-import { forbidden, refusal, responseFromResult, type ServiceResponse } from './responses.ts';
-
-const PATH = '/api/v1/users/';
+import { forbidden, refusal, responseFromResult, type ServiceResponse, USERS } from './responses.ts';
 
 /** A composed service that only decides whether a caller is accepted. */
 export async function startGate(variables: Variables = {}) {
@@ -24,13 +22,13 @@ export async function startGate(variables: Variables = {}) {
       expect(await judge(`Bearer ${token}`)).toMatchObject({ status: 200, body: [] });
     },
     async expectRefused(token: string): Promise<void> {
-      expect(await judge(`Bearer ${token}`)).toEqual(refusal('unauthorized_error', PATH));
+      expect(await judge(`Bearer ${token}`)).toEqual(refusal('unauthorized_error', USERS));
     },
     /** The token is valid, and its caller lacks the role. */
     async expectForbidden(token: string): Promise<void> {
-      expect(await judge(`Bearer ${token}`)).toEqual(forbidden('users.read', PATH));
+      expect(await judge(`Bearer ${token}`)).toEqual(forbidden('users.read', USERS));
     },
-    refusal: refusal('unauthorized_error', PATH),
+    refusal: refusal('unauthorized_error', USERS),
   };
 }
 

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ServiceResponse } from './responses.ts';
 
-export const USERS = '/api/v1/users/';
-export const BATCH = '/api/v1/users/batch';
-
 type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<ServiceResponse>;
 
 /** An unused idempotency key. */

@@ -1,4 +1,13 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Server } from 'node:net';
+
+/** Has a server listen on a free port of 127.0.0.1, and resolves with the port and the URL. */
+export async function listen(server: Server): Promise<{ readonly port: number; readonly url: string }> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { port, url: `http://127.0.0.1:${port}` };
+}
 
 /** Whether a server accepts connections at this port of 127.0.0.1. */
 export function isListening(port: number): Promise<boolean> {

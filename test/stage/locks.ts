@@ -1,13 +1,12 @@
 import pg from 'pg';
-import type { PostgresServer } from './postgres-server.ts';
+import type { PostgresServer } from './rows.ts';
 import { until } from './until.ts';
 
 type Database = Pick<PostgresServer, 'host' | 'port' | 'user' | 'password'> & { readonly name: string };
 
 /**
- * Runs statements in a transaction of its own that stays open and keeps its locks until `release()`, which rolls
- * back, or
- * until `commit()`.
+ * Runs statements in a transaction of its own that stays open and keeps its locks until `release()`, which rolls back,
+ * or until `commit()`.
  */
 export async function hold(database: Database, ...statements: readonly string[]) {
   const client = await connect(database);

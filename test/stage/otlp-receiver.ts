@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from './listening.ts';
 import { decodeProtobuf, METRICS_REQUEST, TRACE_REQUEST } from './otlp-protobuf.ts';
 import { until } from './until.ts';
 
@@ -57,9 +57,7 @@ export async function startOtlpReceiver() {
     received.push({ path, headers, body: Buffer.concat(chunks) });
     answer(response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listen(server);
 
   const spans = () => received.filter(({ path }) => path === '/v1/traces').flatMap(spansOf);
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../host/development/free-port.ts';
 import { isListening } from './listening.ts';
-import type { PostgresServer } from './postgres-server.ts';
+import type { PostgresServer } from './rows.ts';
 import { until } from './until.ts';
 
 const PGBOUNCER = '/usr/sbin/pgbouncer';

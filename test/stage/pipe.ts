@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A named pipe with the test as its reader: it reads only on request, and so stalls in between. It can die, and
- * another
+ * A named pipe with the test as its reader: it reads only on request, and so stalls in between. It can die, and another
  * reader can replace it. `writeEnd` is for the writing process, and is closed here as soon as that process has it.
  */
 export function createPipe() {

@@ -1,17 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { launcherOf } from '../../host/development/postgres/take-over.ts';
+import { launcherOf } from '../../host/development/postgres/server.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
-import { removeDataFolder } from './data-folder.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
 import { startContainer } from './postgres-container.ts';
-import type { PostgresServer } from './postgres-server.ts';
+import { inDatabase, type PostgresServer } from './rows.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The PostgreSQL of all tests, with a database for administration. */
+    postgres: PostgresServer;
+  }
+}
 
 const temporary = join(tmpdir(), 'user-management-test-postgres-');
 
@@ -48,10 +53,8 @@ export async function createDatabase({ encoding }: { readonly encoding?: string 
   // The locale C supports every encoding.
   const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : '';
   await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
-  if (isDistributed) {
-    for (const statement of distributedHabits(name)) await query({ ...server, database: name }, statement);
-  }
-  if (isPooled) for (const statement of settingsBehindPooler(name)) await query(server, statement);
+  if (isDistributed) await query({ ...server, database: name }, ...distributedHabits(name));
+  if (isPooled) await query(server, ...settingsBehindPooler(name));
   return {
     ...server,
     name,
@@ -62,15 +65,9 @@ export async function createDatabase({ encoding }: { readonly encoding?: string 
   };
 }
 
-async function query(server: PostgresServer, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ ...server, ssl: false, connectionTimeoutMillis: 10_000 });
-  await client.connect();
-  try {
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
+/** As administrator, who does not wait for a server that is not there. */
+const query = (server: PostgresServer, ...statements: readonly string[]) =>
+  inDatabase({ ...server, connectionTimeoutMillis: 10_000 }, ...statements);
 
 function given(url: string | undefined): Stage | undefined {
   if (!url) return undefined;
@@ -115,4 +112,11 @@ async function removeLeftovers(): Promise<void> {
     // Another account's folder is left to that account.
     if (isStarted && !(await launcherOf(folder))) await removeDataFolder(folder).catch(() => undefined);
   }
+}
+
+/** Removes the files of an embedded PostgreSQL. If its account cannot access the folder, a link in its place leads to them. */
+export async function removeDataFolder(folder: string): Promise<void> {
+  const data = await realpath(folder).catch(() => folder);
+  await rm(data, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
 }

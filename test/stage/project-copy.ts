@@ -26,8 +26,7 @@ export function openFolder(): string {
 }
 
 /**
- * A copy of the project, so that a test can change it, with data apart from the developer's. In a folder with an
- * older
+ * A copy of the project, so that a test can change it, with data apart from the developer's. In a folder with an older
  * version it replaces that version and keeps the data. `more` names further files to copy.
  */
 export function copyOfProject(folder = openFolder(), more: readonly string[] = []): string {

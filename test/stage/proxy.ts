@@ -199,3 +199,9 @@ export function through(pass: (chunk: Buffer, push: (bytes: Buffer) => void) => 
     },
   });
 }
+
+/** The settings with which the service uses a proxy instead of PostgreSQL. */
+export const addressOf = ({ host, port }: Target) => ({
+  SVC_POSTGRES_HOST: host,
+  SVC_POSTGRES_PORT: String(port),
+});

@@ -46,6 +46,7 @@ export function answer(
   return { status, headers: Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1))), body };
 }
 
-function* pairsOf(raw: readonly string[]): Iterable<readonly [string, string]> {
-  for (let at = 0; at < raw.length; at += 2) yield [raw[at] as string, raw[at + 1] as string];
+/** The fields of Node's `rawHeaders`. */
+export function pairsOf(raw: readonly string[]): RawRequest['fields'] {
+  return Array.from({ length: raw.length / 2 }, (_, n) => [String(raw[2 * n]), String(raw[2 * n + 1])]);
 }

@@ -4,6 +4,10 @@ import { createServiceResponse, type ServiceResponse } from './service-response.
 
 export type { ServiceResponse } from './service-response.ts';
 
+/** The paths of the users and of a batch. */
+export const USERS = '/api/v1/users/';
+export const BATCH = '/api/v1/users/batch';
+
 /** The refusals: code, status and title. Written again, so that a mistake in the service's table is visible. */
 const REFUSALS = {
   bad_request_error: [400, 'Bad Request'],

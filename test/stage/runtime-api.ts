@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { listen } from './listening.ts';
 
 /** The outcome of an invocation: the bytes of the result, or the error. */
 export type Outcome = { readonly result: string } | { readonly error: FunctionError };
@@ -32,13 +32,12 @@ export async function startRuntimeApi() {
       idle = response;
       return handOut();
     }
-    const body = await textOf(request);
+    const body = await text(request);
     if (call === 'init/error') fail(JSON.parse(body));
     else settle(id, outcome === 'response' ? { result: body } : { error: JSON.parse(body) });
     response.writeHead(202).end('{"status":"OK"}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { port } = await listen(server);
 
   function handOut(): void {
     const invocation = idle && waiting.shift();
@@ -67,7 +66,7 @@ export async function startRuntimeApi() {
 
   return {
     /** The value of AWS_LAMBDA_RUNTIME_API. */
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: `127.0.0.1:${port}`,
     /** Invokes the function with an event, as soon as it requests one, within `seconds`. */
     invoke(event: unknown, { seconds = 30, traceHeader = traced() } = {}): Promise<Outcome> {
       if (refusal) return Promise.resolve({ error: refusal });
@@ -98,10 +97,4 @@ function traced(): string {
   const random = randomUUID().replaceAll('-', '');
   const seconds = Math.floor(Date.now() / 1000).toString(16);
   return `Root=1-${seconds}-${random.slice(0, 24)};Parent=${random.slice(0, 16)};Sampled=0`;
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

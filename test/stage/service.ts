@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startHost } from '../../host/host.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import { callerOf, untilReady } from './caller.ts';
 import { isDistributed } from './distributed.ts';
 import { isPooled } from './pooled.ts';
 import { createDatabase } from './postgres.ts';
@@ -44,10 +45,13 @@ type Surroundings = {
 
 /**
  * Starts the host with a database and an issuer of its own, or as another instance of an existing service. Its log
- * goes
- * to a file that `events` reads.
+ * goes to a file that `events` reads.
  */
-export async function startService(variables: Variables = {}, beside?: Surroundings) {
+export async function startService(
+  variables: Variables = {},
+  beside?: Surroundings,
+  { waitsUntilReady = true } = {},
+) {
   const [database, issuer] = beside
     ? [beside.database, beside.issuer]
     : await Promise.all([createDatabase(), startIssuer()]);
@@ -56,7 +60,7 @@ export async function startService(variables: Variables = {}, beside?: Surroundi
   const descriptor = openSync(file, 'a');
   const environment = { ...environmentOf(database, issuer), ...variables };
   const host = await startHost(readSettings(environment), { logTo: descriptor });
-  await untilReady(host.url);
+  if (waitsUntilReady) await untilReady(host.url);
 
   return {
     host,
@@ -70,14 +74,7 @@ export async function startService(variables: Variables = {}, beside?: Surroundi
       const lines = readFileSync(file, 'utf8').split('\n');
       return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
     },
-    /** A request with a token that has both roles, and a JSON body. `init` overrides everything. */
-    async call(method: string, path: string, body?: unknown, init: RequestInit = {}): Promise<Response> {
-      const headers = new Headers({ authorization: `Bearer ${await issuer.sign()}` });
-      if (body !== undefined) headers.set('content-type', 'application/json');
-      for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
-      const content = body === undefined ? {} : { body: JSON.stringify(body) };
-      return fetch(`${host.url}${path}`, { method, ...content, ...init, headers });
-    },
+    call: callerOf(host.url, issuer),
     async stop() {
       await host.shutDown();
       if (!beside) await Promise.all([issuer.stop(), database.drop()]);
@@ -85,12 +82,4 @@ export async function startService(variables: Variables = {}, beside?: Surroundi
       rmSync(folder, { recursive: true });
     },
   };
-}
-
-async function untilReady(url: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    if ((await fetch(`${url}/ready`)).ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error('the service did not become ready');
 }

@@ -1,5 +1,9 @@
 import type { RawBuilder } from 'kysely';
-import { PreparedStatement, type Run, type Statement } from '../../lib/postgres/prepared-statement.ts';
+import {
+  prepare as prepareStatement,
+  type Run,
+  type Statement,
+} from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
 import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -43,8 +47,7 @@ export function prepare<Given, Row>(
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind = 'single',
 ): Run<Given, Row> {
-  const statement = new PreparedStatement<Given, Row>(statements, { summary, kind }, write);
-  return (values) => statement.run(values);
+  return prepareStatement(statements, { summary, kind }, write);
 }
 
 /** The same with rows in the form of PostgreSQL. */
@@ -54,10 +57,11 @@ export function prepareBinary<Given>(
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind,
 ): Run<Given, ListRow> {
-  const statement = new PreparedStatement<Given, ListRow>(
-    statements,
-    { summary, kind, isBinary: true },
-    write,
-  );
-  return (values) => statement.run(values);
+  return prepareStatement(statements, { summary, kind, isBinary: true }, write);
+}
+
+/** The outcome of each: its result, or the problem or fault of its refusal. */
+export async function outcomesOf(responses: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  const settled = await Promise.allSettled(responses);
+  return settled.map((end) => (end.status === 'fulfilled' ? end.value : end.reason));
 }

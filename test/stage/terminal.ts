@@ -52,7 +52,7 @@ export function startShell(command: readonly string[]) {
     /** Exits the shell, and returns everything that the terminal has shown. */
     async leave(): Promise<string> {
       child.stdin.write('\rexit\r');
-      await until('the end of the shell', () => hasEnded, { seconds: 20 });
+      await until('the end of the shell', () => hasEnded, { seconds: 50 });
       return shown;
     },
     kill: () => child.kill('SIGKILL'),

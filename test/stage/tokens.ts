@@ -26,8 +26,7 @@ let firstKeyPair: ReturnType<typeof generateKeyPair> | undefined;
 let numberOfKeys = 0;
 
 /**
- * Starts an identity provider for tests on a port of 127.0.0.1. It signs any claims, changes its keys, and can
- * respond
+ * Starts an identity provider for tests on a port of 127.0.0.1. It signs any claims, changes its keys, and can respond
  * to requests for its JWKS with anything.
  */
 export async function startIssuer() {

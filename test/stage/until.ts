@@ -16,3 +16,15 @@ export async function until<Value>(
     await sleep(every);
   }
 }
+
+/** Repeats some work until the function that it returns is called, which resolves after the last time. */
+export function repeat(work: () => Promise<unknown>): () => Promise<void> {
+  let isStopped = false;
+  const repeating = (async () => {
+    while (!isStopped) await work();
+  })();
+  return async () => {
+    isStopped = true;
+    await repeating;
+  };
+}

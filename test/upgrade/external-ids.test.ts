@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { freshKey, USERS } from '../stage/keyed.ts';
-import { freshAddress, type UserBody } from '../stage/responses.ts';
+import { freshKey } from '../stage/keyed.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
 import { startWriters, watchLocks } from './writers.ts';

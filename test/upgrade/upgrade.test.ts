@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -6,7 +7,7 @@ import { change, endOfFeed } from '../stage/changes.ts';
 import { hold } from '../stage/locks.ts';
 import { freshAddress, type UserBody } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
-import { until } from '../stage/until.ts';
+import { repeat, until } from '../stage/until.ts';
 import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
 import { startWriters, watchLocks } from './writers.ts';
 
@@ -17,21 +18,12 @@ const stage = stageOfVersion('1.0.0');
 /** Requests /ready repeatedly. Resolves with every status other than 200. */
 function watchReadiness(url: string) {
   const others: number[] = [];
-  let isStopped = false;
-  const watching = (async () => {
-    while (!isStopped) {
-      const { status } = await fetch(`${url}/ready`);
-      if (status !== 200) others.push(status);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  })();
-  return {
-    async stop() {
-      isStopped = true;
-      await watching;
-      return others;
-    },
-  };
+  const stop = repeat(async () => {
+    const { status } = await fetch(`${url}/ready`);
+    if (status !== 200) others.push(status);
+    await sleep(20);
+  });
+  return { stop: () => stop().then(() => others) };
 }
 
 test('while this version migrates and both serve, the responses of the first version do not change', async () => {

@@ -3,10 +3,18 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { callerOf, untilReady } from '../stage/caller.ts';
-import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
-import { freshAddress, readResponse, refusal, type UserBody, user } from '../stage/responses.ts';
+import {
+  BATCH,
+  freshAddress,
+  readResponse,
+  refusal,
+  USERS,
+  type UserBody,
+  user,
+} from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';

@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { BATCH, freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { freshAddress, type Refusal, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import {
+  BATCH,
+  freshAddress,
+  type Refusal,
+  refusal,
+  success,
+  type UserBody,
+  user,
+} from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();

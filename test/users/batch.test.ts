@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BATCH, freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { forbidden, freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { BATCH, forbidden, freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

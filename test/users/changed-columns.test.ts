@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/responses.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 const { call, createUser } = serviceUnderTest();
 
@@ -106,10 +104,4 @@ test('a user is deleted after an update and a delete at once', async () => {
   expect([200, 404]).toContain(updated.status);
   expect(deleted.status).toBe(204);
   expect((await call('GET', USERS + id)).status).toBe(404);
-});
-
-test('all of 200 concurrent requests have a response', async () => {
-  const users = await Promise.all(Array.from({ length: 200 }, () => createUser()));
-
-  expect(new Set(users.map(({ id }) => id)).size).toBe(200);
 });

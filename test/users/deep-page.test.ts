@@ -1,10 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { hold, untilUnderWay } from '../stage/locks.ts';
-import { success, type UserBody } from '../stage/responses.ts';
+import { success, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const USERS = '/api/v1/users/';
 const ALL = 2600;
 
 /** A lock of PostgreSQL. The session that holds it keeps the gate closed. */

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 const { call, createUser } = serviceUnderTest();
 let path: string;

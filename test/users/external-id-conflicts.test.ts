@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
-import { USERS } from '../stage/keyed.ts';
-import { freshAddress, refusal, success, type UserBody } from '../stage/responses.ts';
+import { freshAddress, refusal, success, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();

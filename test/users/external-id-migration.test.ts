@@ -1,16 +1,12 @@
-import { closeSync, openSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startHost } from '../../host/host.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { migrate } from '../../lib/postgres/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { callerOf } from '../stage/caller.ts';
-import { BATCH, USERS } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
+import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';
-import { freshAddress, readResponse, refusal } from '../stage/responses.ts';
+import { BATCH, freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
+import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
@@ -21,14 +17,12 @@ let issuer: Awaited<ReturnType<typeof startIssuer>>;
 
 beforeEach(async () => {
   [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  await migrate(settings().postgres, earlier);
+  await migrate(settingsFor(database), earlier);
 });
 
 afterEach(async () => {
   await Promise.all([issuer.stop(), database.drop()]);
 });
-
-const settings = () => readSettings(environmentOf(database, issuer));
 
 const indexes = () =>
   inDatabase(
@@ -44,10 +38,8 @@ const columns = async () =>
   ).map(({ attname }) => attname);
 
 test('while the schema is older than the instance, operations on users and /ready are 503, and nothing is 500', async () => {
-  const log = openSync('/dev/null', 'w');
-  const environment = { ...environmentOf(database, issuer), SVC_POSTGRES_MIGRATE: 'false' };
-  const host = await startHost(readSettings(environment), { logTo: log });
-  const call = callerOf(host.url, issuer);
+  const variables = { SVC_POSTGRES_MIGRATE: 'false' };
+  const { url, call, stop } = await startService(variables, { database, issuer }, { waitsUntilReady: false });
   const id = crypto.randomUUID();
   const requests = [
     ['POST', USERS, { email: freshAddress() }],
@@ -64,14 +56,13 @@ test('while the schema is older than the instance, operations on users and /read
     );
     expect(responses).toEqual(Array(3).fill(refusal('service_unavailable_error', path)));
   }
-  expect((await fetch(`${host.url}/ready`)).status).toBe(503);
+  expect((await fetch(`${url}/ready`)).status).toBe(503);
 
-  await runMigrations(settings().postgres);
+  await runMigrations(settingsFor(database));
   for (const [method, path, body] of requests)
     expect((await call(method, path, body)).status).toBeLessThan(410);
-  expect((await fetch(`${host.url}/ready`)).status).toBe(200);
-  await host.shutDown();
-  closeSync(log);
+  expect((await fetch(`${url}/ready`)).status).toBe(200);
+  await stop();
 });
 
 const WAITING = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
@@ -81,7 +72,7 @@ test('the unique index exists before the column has its name', async () => {
     database,
     `INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'held@example.com')`,
   );
-  const migrated = runMigrations(settings().postgres);
+  const migrated = runMigrations(settingsFor(database));
   await until('its attempt', async () => {
     const waiting = await inDatabase(database, WAITING);
     return waiting.length > 0;
@@ -95,7 +86,7 @@ test('the unique index exists before the column has its name', async () => {
 });
 
 test('two instances without a common lock can migrate at once, and complete an interrupted migration', async () => {
-  const { postgres } = settings();
+  const postgres = settingsFor(database);
   await inDatabase(database, 'ALTER TABLE users ADD COLUMN external_id_unindexed text');
   const unlocked = { ...postgres, engine: 'distributed' } as const;
   await Promise.allSettled([1, 2, 3].map(() => migrate(unlocked, { '0006-external-ids': externalIds })));

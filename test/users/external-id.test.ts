@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BATCH, freshKey, postingUnderKeys, USERS } from '../stage/keyed.ts';
-import { freshAddress, refusal, type UserBody, user } from '../stage/responses.ts';
+import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { BATCH, freshAddress, refusal, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

@@ -1,8 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
+import { freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 let path: string;
 

@@ -1,37 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { listingUsers } from '../../lib/users/user-list.ts';
 import { nullFields } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
-import { readResponse, refusal, success, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
-import { startService } from '../stage/service.ts';
+import { refusal, success, USERS, type UserBody } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { statementsRunBy } from '../stage/statements.ts';
+import { storedUsers } from './stored-users.ts';
 
-const PATH = '/api/v1/users/';
-
-let service: Awaited<ReturnType<typeof startService>>;
+const service = serviceUnderTest();
 let all: readonly UserBody[];
 
 beforeAll(async () => {
-  service = await startService();
   // Two milliseconds. Every second user is inactive.
-  const rows = await inDatabase(
+  all = await storedUsers(
     service.database,
     `INSERT INTO users (id, email, is_active, created_at, updated_at)
      SELECT ('00000000-0000-0000-0000-00000000000' || n)::uuid, 'user-' || n || '@example.com', n % 2 = 0, t, t
      FROM generate_series(1, 6) AS n,
           LATERAL (SELECT '2026-01-01T00:00:00.123Z'::timestamptz + n / 4 * interval '1 ms' AS t) AS times`,
-    'SELECT id, email, full_name, is_active, created_at, updated_at FROM users ORDER BY created_at, id',
   );
-  all = rows.map((row) => JSON.parse(JSON.stringify(row)));
 });
 
-afterAll(() => service.stop());
-
-const call = async (target: string, method = 'GET') => readResponse(await service.call(method, target));
-const list = (query: string) => call(`${PATH}?${query}`);
+const call = (target: string, method = 'GET') => service.call(method, target);
+const list = (query: string) => call(`${USERS}?${query}`);
 
 /** The numbers in the emails of the users of a page. */
 const numbersIn = (body: unknown) =>
@@ -49,7 +42,7 @@ const cursorOf = async (query: string) => (await nextOf(query)).get('cursor') ??
 
 async function walk(query: string): Promise<string> {
   const pages: string[] = [];
-  let target: string | undefined = `${PATH}?${query}`;
+  let target: string | undefined = `${USERS}?${query}`;
   while (target) {
     const { status, body, headers } = await call(target);
     expect(status).toBe(200);
@@ -138,7 +131,7 @@ describe('Link leads to the next page', () => {
     const { headers, body } = await list('limit=2');
     const length = String(Buffer.byteLength(JSON.stringify(body)));
 
-    expect(await call(`${PATH}?limit=2`, 'HEAD')).toEqual({
+    expect(await call(`${USERS}?limit=2`, 'HEAD')).toEqual({
       status: 200,
       headers: { ...headers, 'x-request-id': expect.any(String), 'content-length': length },
       body: '',
@@ -177,7 +170,7 @@ describe('a cursor', () => {
   });
 
   test('grants nothing: a caller without the role is 403', async () => {
-    const target = `${PATH}?cursor=${await cursorOf('limit=2')}`;
+    const target = `${USERS}?cursor=${await cursorOf('limit=2')}`;
     const writer = { headers: { authorization: `Bearer ${await service.issuer.tokenFor('users.write')}` } };
 
     expect((await service.call('GET', target, undefined, writer)).status).toBe(403);
@@ -207,7 +200,7 @@ describe('a cursor', () => {
       const cursor = cursorAfter({ created_at, id }, { sort: 'created_at' });
 
       expect(await list(`cursor=${cursor}`)).toEqual(
-        refusal('validation_error', PATH, { errors: ['cursor'] }),
+        refusal('validation_error', USERS, { errors: ['cursor'] }),
       );
     },
   );
@@ -223,11 +216,13 @@ describe('a cursor', () => {
   });
 
   test('is followed after its user is deleted, also if no user is left', async () => {
-    const fleeting = ['x@example.com', 'y@example.com'].map((email) => service.call('POST', PATH, { email }));
+    const fleeting = ['x@example.com', 'y@example.com'].map((email) =>
+      service.call('POST', USERS, { email }),
+    );
     const ids: string[] = [];
-    for (const created of fleeting) ids.push(((await readResponse(await created)).body as UserBody).id);
+    for (const created of fleeting) ids.push(((await created).body as UserBody).id);
     const beforeLast = await cursorOf('limit=7');
-    for (const id of ids) await service.call('DELETE', PATH + id);
+    for (const id of ids) await service.call('DELETE', USERS + id);
 
     expect(await list(`cursor=${beforeLast}`)).toEqual(success(200, []));
   });
@@ -259,13 +254,13 @@ describe('422 names', () => {
 
     expect(cursor).not.toBe('');
     expect(await list(`cursor=${cursor}&${others}`)).toEqual(
-      refusal('validation_error', PATH, { errors: ['cursor'] }),
+      refusal('validation_error', USERS, { errors: ['cursor'] }),
     );
   });
 
   test('skip beside a cursor, and the faults of both', async () => {
     const cursor = await cursorOf('limit=1');
-    const errors = (names: string[]) => refusal('validation_error', PATH, { errors: names });
+    const errors = (names: string[]) => refusal('validation_error', USERS, { errors: names });
 
     expect(await list(`cursor=${cursor}&skip=1`)).toEqual(errors(['skip']));
     expect(await list(`skip=1&cursor=x`)).toEqual(errors(['cursor', 'skip']));
@@ -276,7 +271,7 @@ describe('422 names', () => {
     const cursor = await cursorOf('limit=1');
 
     expect(await list(`cursor=${cursor}&is_active=x&sort=x&limit=x&skip=1`)).toEqual(
-      refusal('validation_error', PATH, { errors: ['is_active', 'sort', 'limit', 'skip', 'cursor'] }),
+      refusal('validation_error', USERS, { errors: ['is_active', 'sort', 'limit', 'skip', 'cursor'] }),
     );
   });
 
@@ -290,7 +285,7 @@ describe('422 names', () => {
     const responses = await Promise.all(changed.map((text) => list(`cursor=${text}`)));
 
     expect(cursor).toHaveLength(56);
-    expect(responses).toEqual(changed.map(() => refusal('validation_error', PATH, { errors: ['cursor'] })));
+    expect(responses).toEqual(changed.map(() => refusal('validation_error', USERS, { errors: ['cursor'] })));
   });
 
   test.each<readonly [string, (cursor: string) => string]>([
@@ -317,6 +312,8 @@ describe('422 names', () => {
   ])('cursor if it is %s', async (_case, change) => {
     const cursor = change(await cursorOf('limit=1'));
 
-    expect(await list(`cursor=${cursor}`)).toEqual(refusal('validation_error', PATH, { errors: ['cursor'] }));
+    expect(await list(`cursor=${cursor}`)).toEqual(
+      refusal('validation_error', USERS, { errors: ['cursor'] }),
+    );
   });
 });

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readResponse, refusal, success, type UserBody } from '../stage/responses.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { readResponse, refusal, success, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { storedUsers } from './stored-users.ts';
 
-const USERS = '/api/v1/users/';
 const UNKNOWN = '00000000-0000-0000-0000-000000000000';
 
-let service: Awaited<ReturnType<typeof startService>>;
+const service = serviceUnderTest();
 
 /** Users by the first letter of their emails, oldest first. */
 let users: ReadonlyMap<string, UserBody>;
 
 beforeAll(async () => {
-  service = await startService();
-  const rows = await inDatabase(
+  const stored = await storedUsers(
     service.database,
     `INSERT INTO users (id, email, is_active, created_at, updated_at) VALUES
        ('00000000-0000-0000-0000-00000000000a', 'a@example.com', true, '0001-01-01T00:00:00Z', now()),
@@ -22,16 +22,11 @@ beforeAll(async () => {
        ('00000000-0000-0000-0000-00000000000c', 'C@Example.COM', false, '2026-01-02T03:04:05.678Z', now()),
        ('00000000-0000-0000-0000-00000000000e', 'eéß@example.com', true, '2026-01-02T03:04:05.679Z', now()),
        ('00000000-0000-0000-0000-00000000000f', 'f%25@example.com', false, '9999-12-31T23:59:59.999Z', now())`,
-    'SELECT id, email, full_name, is_active, created_at, updated_at FROM users ORDER BY created_at, id',
   );
-  users = new Map(
-    rows.map((row) => [String(row.email).charAt(0).toLowerCase(), JSON.parse(JSON.stringify(row))]),
-  );
+  users = new Map(stored.map((user) => [user.email.charAt(0).toLowerCase(), user]));
 });
 
-afterAll(() => service.stop());
-
-const list = async (query: string) => readResponse(await service.call('GET', `${USERS}?${query}`));
+const list = (query: string) => service.call('GET', `${USERS}?${query}`);
 
 const only = (letters: string) =>
   success(

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ListRow } from '../../lib/postgres/index.ts';
-import { positionOf, usersJson } from '../../lib/users/list-json.ts';
 import type { User } from '../../lib/users/user.ts';
+import { positionOf, usersJson } from '../../lib/users/user-json.ts';
 import { anyUser, nullFields, representation } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
 

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshAddress, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
-import { startService } from '../stage/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { freshAddress, type ServiceResponse, USERS, type UserBody } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { storedUsers } from './stored-users.ts';
 
-const USERS = '/api/v1/users/';
 const WRITERS = 6;
 
-let service: Awaited<ReturnType<typeof startService>>;
+const service = serviceUnderTest();
 
 /** The users that are stored from the beginning of every walk to its end: every second user, oldest first. */
 let staying: readonly UserBody[];
@@ -15,21 +14,16 @@ let leaving: string[];
 
 /** 3,000 users, five per millisecond. Every third user is inactive. */
 beforeAll(async () => {
-  service = await startService();
-  const rows = await inDatabase(
+  const users = await storedUsers(
     service.database,
     `INSERT INTO users (id, email, full_name, is_active, created_at, updated_at)
      SELECT md5(n::text)::uuid, 'first-' || n || '@example.com', CASE n % 2 WHEN 0 THEN 'stays' END, n % 3 <> 0, t, t
      FROM generate_series(1, 3000) AS n,
           LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + n / 5 * interval '1 ms' AS t) AS times`,
-    'SELECT id, full_name, is_active FROM users ORDER BY created_at, id',
   );
-  const users = rows as unknown as readonly UserBody[];
   staying = users.filter(({ full_name }) => full_name === 'stays');
   leaving = users.filter(({ full_name }) => full_name !== 'stays').map(({ id }) => id);
 });
-
-afterAll(() => service.stop());
 
 /** Creates, changes and deletes users one after the other until `end()` is called. Resolves with the number of each. */
 async function write(hasEnded: () => boolean): Promise<readonly number[]> {
@@ -56,9 +50,9 @@ function nextWrite(turn: number): readonly [method: string, path: string, body?:
 async function walk(query: string): Promise<readonly string[]> {
   const seen: string[] = [];
   for (let target: string | undefined = `${USERS}?${query}`; target; ) {
-    const response: Response = await service.call('GET', target);
-    seen.push(...((await response.json()) as UserBody[]).map(({ id }) => id));
-    target = response.headers.get('link')?.match(/^<(.*)>; rel="next"$/)?.[1];
+    const { body, headers }: ServiceResponse = await service.call('GET', target);
+    seen.push(...(body as UserBody[]).map(({ id }) => id));
+    target = headers.link?.match(/^<(.*)>; rel="next"$/)?.[1];
   }
   return seen;
 }

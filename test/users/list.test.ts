@@ -1,44 +1,29 @@
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readResponse, refusal, type ServiceResponse, success, type UserBody } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { refusal, type ServiceResponse, success, USERS, type UserBody } from '../stage/responses.ts';
+import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { storedUsers } from './stored-users.ts';
 
-const USERS = '/api/v1/users/';
-
-let service: Awaited<ReturnType<typeof startService>>;
+const service = serviceUnderTest();
 let all: readonly UserBody[];
 
+/** 1,005 users, some of the same millisecond, stored in another order than the list has. */
 beforeAll(async () => {
-  service = await startService();
-  all = await fill();
+  all = await storedUsers(
+    service.database,
+    `INSERT INTO users (id, email, created_at, updated_at)
+     SELECT gen_random_uuid(), 'user-' || n || '@example.com', t, t
+     FROM generate_series(1, 1005) AS n,
+          LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + (1005 - n / 3) * interval '1 ms' AS t) AS times`,
+  );
 });
 
-afterAll(() => service.stop());
-
-const list = async (query = '') => readResponse(await service.call('GET', `${USERS}${query}`));
+const list = (query = '') => service.call('GET', `${USERS}${query}`);
 const listed = async (query = '') => (await list(query)).body as UserBody[];
 
 /** A page that is not the last, or the last one. */
 function page(from: number, to: number): ServiceResponse {
   const link = { link: expect.stringMatching(/^<\/api\/v1\/users\/\?[!-;=?-~]+>; rel="next"$/) };
   return success(200, all.slice(from, to), to < all.length ? link : {});
-}
-
-/** 1,005 users, some of the same millisecond, stored in another order than the list has. */
-async function fill(): Promise<readonly UserBody[]> {
-  const client = new pg.Client({ ...service.database, ssl: false });
-  await client.connect();
-  await client.query(`
-    INSERT INTO users (id, email, created_at, updated_at)
-    SELECT gen_random_uuid(), 'user-' || n || '@example.com', t, t
-    FROM generate_series(1, 1005) AS n,
-         LATERAL (SELECT '2026-01-01T00:00:00Z'::timestamptz + (1005 - n / 3) * interval '1 ms' AS t) AS times
-  `);
-  const { rows } = await client.query(
-    'SELECT id, email, full_name, is_active, created_at, updated_at FROM users ORDER BY created_at, id',
-  );
-  await client.end();
-  return rows.map((row) => JSON.parse(JSON.stringify(row)));
 }
 
 describe('the list', () => {
@@ -79,7 +64,7 @@ describe('the list', () => {
   });
 
   test('has a new user at its end', async () => {
-    const created = await readResponse(await service.call('POST', USERS, { email: 'last@example.com' }));
+    const created = await service.call('POST', USERS, { email: 'last@example.com' });
     const [last] = await listed('?skip=1005');
     await service.call('DELETE', `${USERS}${(created.body as UserBody).id}`);
 

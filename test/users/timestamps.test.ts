@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { administer } from '../stage/administration.ts';
-import { success, type UserBody } from '../stage/responses.ts';
+import { administratorOf } from '../stage/administration.ts';
+import { success, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-const USERS = '/api/v1/users/';
-
 const service = serviceUnderTest();
 const { call } = service;
+const admin = administratorOf(service);
 
 /** The settings of PostgreSQL for times. A role or a database gives them to every session. */
 const settings = [
@@ -23,7 +22,7 @@ const settings = [
 
 describe('timestamps are UTC with milliseconds and Z', () => {
   test.each(settings)('if %s is %s', async (name, value) => {
-    await setOfSessions(name, value);
+    await admin.setForSessions(name, value, { isOnly: true });
     const created = await createUser();
     // A time of standard time and one of daylight saving time, each with all digits.
     const user = {
@@ -31,7 +30,9 @@ describe('timestamps are UTC with milliseconds and Z', () => {
       created_at: '2001-02-03T04:05:06.789Z',
       updated_at: '2001-07-08T09:10:11.120Z',
     };
-    await setTimes(user);
+    await admin.query(
+      `UPDATE users SET created_at = '${user.created_at}', updated_at = '${user.updated_at}' WHERE id = '${user.id}'`,
+    );
 
     const etag = '"1"';
     expect(await call('GET', USERS + user.id)).toEqual(success(200, user, { etag }));
@@ -49,29 +50,10 @@ function createUser(): Promise<UserBody> {
   });
 }
 
-/** For every later session of the service. Nothing else is set. */
-async function setOfSessions(name: string, value: string): Promise<void> {
-  const admin = await administer(service.database.name);
-  await admin.query(`ALTER DATABASE ${service.database.name} RESET ALL`);
-  await admin.query(`ALTER DATABASE ${service.database.name} SET ${name} = '${value}'`);
-  await admin.terminate(service.database.name);
-  await admin.end();
-}
-
-async function setTimes({ id, created_at, updated_at }: UserBody): Promise<void> {
-  const admin = await administer(service.database.name);
-  await admin.query(
-    `UPDATE users SET created_at = '${created_at}', updated_at = '${updated_at}' WHERE id = '${id}'`,
-  );
-  await admin.end();
-}
-
 /** The text that PostgreSQL itself writes. */
 async function timeOfUpdate({ id }: UserBody): Promise<unknown> {
-  const admin = await administer(service.database.name);
   const [row] = await admin.query(
     `SELECT to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS text FROM users WHERE id = '${id}'`,
   );
-  await admin.end();
   return row?.text;
 }

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-
-const USERS = '/api/v1/users/';
 
 const { call } = serviceUnderTest();
 

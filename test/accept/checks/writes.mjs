@@ -1,12 +1,10 @@
 import { batch } from './batch.mjs';
-import { conditions } from './conditions.mjs';
+import { races, walk } from './concurrency.mjs';
 import { create } from './create.mjs';
 import { deletion } from './deletion.mjs';
 import { feed } from './feed.mjs';
 import { idempotency } from './idempotency.mjs';
-import { races } from './races.mjs';
-import { update } from './update.mjs';
-import { walk } from './walk.mjs';
+import { conditions, update } from './update.mjs';
 
 /** All checks that write, in the order of the report. */
 const GROUPS = [

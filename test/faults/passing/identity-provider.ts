@@ -1,46 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCaller } from '../../lab/load/caller.ts';
-import type { Mood } from '../../lab/stage/key-server.ts';
+import { MOODS } from '../../lab/stage/key-server.ts';
 import { until } from '../../stage/until.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
-import type { PassingFault } from './passing-fault.ts';
-
-const MOODS: readonly Mood[] = ['slow', 'huge', 'failing', 'garbage', 'empty', 'redirecting', 'cutting'];
+import type { PassingFaults } from './passing-fault.ts';
 
 /** In milliseconds: longer than the time between two fetches of a service that fetches every five seconds. */
 const LASTS = 8000;
 
 /** The identity provider and its keys, and forged tokens. */
-export const identityProviderFaults: readonly PassingFault[] = [
-  {
-    name: 'key-server-unwell',
-    async bringAbout({ issuer, random }) {
-      issuer.feel(random.pick(MOODS));
-      await sleep(LASTS);
-      issuer.feel('well');
-    },
+export const identityProviderFaults: PassingFaults = {
+  async 'key-server-unwell'({ issuer, random }) {
+    issuer.feel(random.pick(MOODS));
+    await sleep(LASTS);
+    issuer.feel('well');
   },
-  {
-    name: 'keys-rotated',
-    async bringAbout({ issuer, service }) {
-      await issuer.rotate();
-      const caller = service.caller();
-      const isAccepted = async () => (await caller.read('?limit=1')).status === 200;
-      await until('the new key is accepted', isAccepted, { seconds: 5 });
-      caller.close();
-    },
+  async 'keys-rotated'({ issuer, service }) {
+    await issuer.rotate();
+    const caller = service.caller();
+    const isAccepted = async () => (await caller.read('?limit=1')).status === 200;
+    await until('the new key is accepted', isAccepted, { seconds: 5 });
+    caller.close();
   },
-  {
-    name: 'tokens-forged',
-    async bringAbout({ issuer, service, random, claim }) {
-      const parts = goodTokenParts(issuer);
-      for (const [name, forge] of Object.entries(FORGERIES)) {
-        const forged = createCaller({ ...service, token: async () => forge(parts, random), connections: 8 });
-        const answers = await Promise.all(Array.from({ length: 8 }, () => forged.read('?limit=1')));
-        const let_in = answers.filter(({ status }) => status >= 200 && status < 300);
-        claim(`${name} is let in by nobody`, let_in.length === 0, let_in[0]);
-        forged.close();
-      }
-    },
+  async 'tokens-forged'({ issuer, service, random, claim }) {
+    const parts = goodTokenParts(issuer);
+    for (const [name, forge] of Object.entries(FORGERIES)) {
+      const forged = createCaller({ ...service, token: async () => forge(parts, random), connections: 8 });
+      const answers = await Promise.all(Array.from({ length: 8 }, () => forged.read('?limit=1')));
+      const let_in = answers.filter(({ status }) => status >= 200 && status < 300);
+      claim(`${name} is let in by nobody`, let_in.length === 0, let_in[0]);
+      forged.close();
+    }
   },
-];
+};

@@ -6,10 +6,10 @@ import { observerFaults } from './observers.ts';
 import type { PassingFault } from './passing-fault.ts';
 
 /** Every fault that ends within seconds, to be brought about while a load goes on. */
-export const passingFaults: readonly PassingFault[] = [
+export const passingFaults: readonly PassingFault[] = Object.entries({
   ...databaseFaults,
   ...networkFaults,
   ...identityProviderFaults,
   ...callerFaults,
   ...observerFaults,
-];
+}).map(([name, bringAbout]) => ({ name, bringAbout }));

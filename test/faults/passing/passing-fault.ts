@@ -14,8 +14,8 @@ export type Surroundings = Pick<Stage, 'postgres' | 'issuer' | 'claim' | 'token'
   readonly logReader: { stall(): void; resume(): void };
 };
 
-/** A fault that has ended, and been undone, when its promise resolves: within 25 seconds. */
-export type PassingFault = {
-  readonly name: string;
-  bringAbout(surroundings: Surroundings): Promise<void>;
-};
+/** Faults by name. Each has ended, and has been undone, when its promise resolves: within 25 seconds. */
+export type PassingFaults = Readonly<Record<string, (surroundings: Surroundings) => Promise<void>>>;
+
+/** One of them. */
+export type PassingFault = { readonly name: string; readonly bringAbout: PassingFaults[string] };

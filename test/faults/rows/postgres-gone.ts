@@ -44,3 +44,22 @@ export const postgresCrashed: Row = {
   brief: 2,
   run: (stage) => interrupted(stage, stage.postgres.kill),
 };
+
+export const backendsKilled: Row = {
+  name: 'backends-killed',
+  promise: 'Sessions that are killed under 32 writers cost those in flight a 503, and nothing else.',
+  trials: 200,
+  brief: 30,
+  async run({ startService, postgres, tries, trials, random, claim }) {
+    const service = await startService();
+    const load = service.startLoad(32);
+    let killed = 0;
+    for (const _ of tries()) {
+      await sleep(20 + random.below(100));
+      killed += await postgres.terminate();
+    }
+    await load.stop();
+    claim('sessions were killed', killed >= trials, killed);
+    await service.checkBooks();
+  },
+};

@@ -1,3 +1,4 @@
+import { nextIn } from '../../lab/ledger/changes.ts';
 import { userIn } from '../../lab/ledger/ledger.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
 import type { Row } from '../run-row.ts';
@@ -88,7 +89,7 @@ export const paging: Row = {
         const headers = { authorization: `Bearer ${await token()}` };
         const response: Response = await fetch(service.url + path, { headers });
         ids.push(...((await response.json()) as { id: string }[]).map(({ id }) => id));
-        path = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+        path = nextIn(response);
       }
       return ids;
     }

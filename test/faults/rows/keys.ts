@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Mood } from '../../lab/stage/key-server.ts';
+import { createCaller } from '../../lab/load/caller.ts';
+import { MOODS, type Mood } from '../../lab/stage/key-server.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
 
 /** How long a mood lasts, in seconds: more than two refreshes. */
 const LASTS = 12;
-const REFRESH = { SVC_OAUTH_JWKS_REFRESH: '5' };
 
-const MOODS: readonly Mood[] = ['slow', 'huge', 'failing', 'garbage', 'empty', 'redirecting', 'cutting'];
+/** In seconds. */
+const REFRESH = 5;
+const REFRESHED = { SVC_OAUTH_JWKS_REFRESH: String(REFRESH) };
+
+/** In milliseconds: a new key is known within two seconds and the time of one fetch. */
+const NEW_KEY = 2500;
 
 export const keysAwayAtStart: Row = {
   name: 'keys-away-at-start',
@@ -49,7 +54,7 @@ export const keysAwayLater: Row = {
   trials: MOODS.length,
   brief: 1,
   async run({ startService, issuer, trials, claim, tried, figures }) {
-    const service = await startService(REFRESH);
+    const service = await startService(REFRESHED);
     const callers = service.caller(8);
     await call('well', 3);
     const warm = service.memoryGrowth();
@@ -84,5 +89,43 @@ export const keysAwayLater: Row = {
         await sleep(20);
       }
     }
+  },
+};
+
+export const keyRotation: Row = {
+  name: 'key-rotation',
+  promise:
+    'The keys change: a new one is accepted within two seconds, a removed one refused after the next refresh.',
+  trials: 10,
+  brief: 1,
+  async run({ startService, issuer, tries, claim, recovered, random }) {
+    const service = await startService(REFRESHED);
+    const as = (token: string) => createCaller({ ...service, token: async () => token });
+    let old = as(await issuer.sign());
+    claim('the first key is accepted', (await old.read('?limit=1')).status === 200);
+    for (const _ of tries()) {
+      await sleep(random.below(3000));
+      // First both are there, then the old one goes.
+      await issuer.addKey();
+      const next = as(await issuer.sign());
+      const begun = performance.now();
+      while ((await next.read('?limit=1')).status !== 200 && performance.now() - begun < 10_000)
+        await sleep(20);
+      const taken = performance.now() - begun;
+      recovered(taken / 1000);
+      claim('a new key is accepted in time', taken <= NEW_KEY, taken);
+      claim('the old key is accepted meanwhile', (await old.read('?limit=1')).status === 200);
+      await issuer.rotate();
+      const removed = [old, next];
+      await sleep((REFRESH + 1) * 1000);
+      for (const caller of removed) {
+        const { status } = await caller.read('?limit=1');
+        claim('a removed key is refused after the refresh', status === 401, status);
+        caller.close();
+      }
+      old = as(await issuer.sign());
+      claim('the key that is left is accepted', (await old.read('?limit=1')).status === 200);
+    }
+    old.close();
   },
 };

@@ -1,0 +1,76 @@
+import pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
+import { runMigrations } from '../../lib/migrations/index.ts';
+import { openDatabase } from '../../lib/postgres/index.ts';
+import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import { administer } from './administration.ts';
+import { createDatabase } from './postgres.ts';
+import { environmentOf } from './service.ts';
+
+/** An identity provider for settings of which no token is verified. */
+const ISSUER = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
+
+/** The settings of a service for a database and these variables. */
+export function settingsFor(database: Awaited<ReturnType<typeof createDatabase>>, variables: Variables = {}) {
+  return readSettings({ ...environmentOf(database, ISSUER), ...variables }).postgres;
+}
+
+/**
+ * An empty database for all tests of a file, opened as the service opens it. `prepare` is a statement that the
+ * administrator runs before the first test.
+ */
+export function openedDatabase(prepare: string, variables: Variables = {}) {
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let administrator: Awaited<ReturnType<typeof administer>>;
+  let opened: ReturnType<typeof openDatabase>;
+  beforeAll(async () => {
+    database = await createDatabase();
+    administrator = await administer(database.name);
+    await administrator.query(prepare);
+    opened = openDatabase(settingsFor(database, variables));
+  });
+  afterAll(async () => {
+    await Promise.all([opened.close(1), administrator.end()]);
+    await database.drop();
+  });
+
+  return {
+    get database() {
+      return database;
+    },
+    get statements() {
+      return opened.statements;
+    },
+    connections: () => opened.connections(),
+    /** Opens the database again, with these variables. */
+    open: (others: Variables = {}) => openDatabase(settingsFor(database, others)),
+    /** Runs a statement as administrator. */
+    query: (statement: string) => administrator.query(statement),
+  };
+}
+
+/** A database with the current tables for all tests of a file. Resolves with a connection to it. */
+export function migratedDatabase(prepare: (client: pg.Client) => Promise<unknown>) {
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let client: pg.Client;
+  beforeAll(async () => {
+    database = await createDatabase();
+    await runMigrations(settingsFor(database));
+    client = new pg.Client({ ...database, ssl: false });
+    await client.connect();
+    await prepare(client);
+  }, 60_000);
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  return {
+    get database() {
+      return database;
+    },
+    get client() {
+      return client;
+    },
+  };
+}
