@@ -46,7 +46,7 @@ export class Turns {
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    return this.#queued < MANY_QUEUED || this.for(caller).queued < this.#share(limit);
+    return this.#queued < Math.min(limit, MANY_QUEUED) || this.for(caller).queued < this.#share(limit);
   }
 
   add(request: QueuedRequest): void {

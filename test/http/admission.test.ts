@@ -113,10 +113,10 @@ describe('the turns', () => {
     expect([next(), next()]).toEqual(['other', 'heavy']);
   });
 
-  test('have room for the share of each caller in what can be served in time', () => {
+  test('have room while few are queued, and then for the share of each caller in what can be served in time', () => {
     const { turns } = start([light('a', 'a1'), light('b', 'b1'), light('b', 'b2')]);
     const hasRoom = (caller: string, limit: number) => turns.hasRoom(queued(light(caller, '')), limit);
-    expect([hasRoom('a', 4), hasRoom('b', 4), hasRoom('b', 5), hasRoom('c', 3)]).toEqual([
+    expect([hasRoom('a', 3), hasRoom('b', 3), hasRoom('b', 4), hasRoom('c', 3)]).toEqual([
       true,
       false,
       true,
