@@ -61,6 +61,12 @@ function failuresOutsideTests(module: TestModule): string[] {
 const nameOf = (test: TestCase) => `${test.module.relativeModuleId} > ${test.fullName}`;
 
 function line(what: string, name: string, error: unknown): string {
-  const message = error instanceof Object && 'message' in error ? error.message : error;
-  return `${what}: ${name}: ${String(message).split('\n', 1)[0]}`;
+  return `${what}: ${name}: ${firstLines(error)}`;
+}
+
+/** The first lines of a message and of its cause's. Those of a failing property have the seed and the counterexample. */
+function firstLines(error: unknown): string {
+  if (!(error instanceof Object && 'message' in error)) return String(error);
+  const lines = String(error.message).split('\n', 3).join(' ').slice(0, 1000);
+  return 'cause' in error && error.cause ? `${lines}: ${firstLines(error.cause)}` : lines;
 }
