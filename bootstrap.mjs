@@ -8,7 +8,7 @@
 // 24.0.0, which is a year and a half behind in security fixes, and in which running TypeScript is experimental.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -16,34 +16,33 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('.', import.meta.url));
 const programs = join(root, 'node_modules', '.bin');
 const runtime = join(programs, 'node');
-const built = join(root, 'dist', 'host', 'main.mjs');
 const lock = join(root, '.data', 'bootstrap.lock');
 // biome-ignore lint/style/noProcessEnv: npm reports its own path here
-const environment = process.env;
-/** The Node that runs npm, not the one in node_modules, which may be about to be replaced. */
-const own = environment.npm_node_execpath ?? process.execPath;
+const { npm_node_execpath: own = process.execPath, npm_execpath: cli } = process.env;
 
 const isToBeBuilt = process.argv[2] === 'start';
 const hasSources = existsSync(join(root, 'host', 'main.ts'));
 
-/** What must be true before the script runs, and what makes it true. */
-const steps = [[hasPackages, install], ...(isToBeBuilt ? [[isBuilt, build]] : [])];
-
 try {
-  if (!steps.every(([isDone]) => isDone())) await alone(carryOut);
+  if (!isReady()) await alone(makeReady);
 } catch (error) {
   say(`\n${error.message}\n`);
   process.exitCode = 1;
 }
 
-async function carryOut() {
-  for (const [isDone, make] of steps) if (!isDone()) await make();
+function isReady() {
+  return hasPackages() && (!isToBeBuilt || isBuilt());
+}
+
+async function makeReady() {
+  if (!hasPackages()) await install();
+  if (isToBeBuilt && !isBuilt()) build();
 }
 
 /** Whether the packages are there. A folder with a build and no sources needs the runtime only. */
 function hasPackages() {
-  if (isToBeBuilt && !hasSources) return majorOf('node') >= 24;
-  return missingPackages().length === 0 && linkRuntime();
+  if (isToBeBuilt && !hasSources && majorOf('node') >= 24) return true;
+  return missingPackages().length === 0 && findRuntime() === runtime;
 }
 
 /** The packages of package-lock.json that node_modules lacks. An interrupted installation has no list. */
@@ -58,6 +57,48 @@ function missingPackages() {
   return Object.keys(wanted).filter((path) => isMissing(path) && isNeeded(path));
 }
 
+/**
+ * The program that node_modules/.bin/node is to be: a Node 24, or a later one if there is no 24; undefined if there is
+ * neither.
+ */
+function findRuntime() {
+  const packaged = Object.entries(packagesIn('node_modules/.package-lock.json'))
+    .filter(([, found]) => found.bin?.node && isForThisMachine(found))
+    .map(([path, { bin }]) => join(root, path, bin.node));
+  const found = [runtime, ...packaged, own];
+  return found.find((program) => majorOf(program) === 24) ?? found.find((program) => majorOf(program) > 24);
+}
+
+/** Installs the packages, unless only the link is missing, and links the runtime. */
+async function install() {
+  if (missingPackages().length > 0 || findRuntime() === undefined) await installPackages();
+  const program = findRuntime();
+  if (program === undefined) throw new Error(`Node 24 is needed, and this system has ${process.version}.`);
+  if (program === runtime) return;
+  mkdirSync(programs, { recursive: true });
+  rmSync(runtime, { force: true });
+  symlinkSync(program.startsWith(root) ? relative(programs, program) : program, runtime);
+}
+
+async function installPackages() {
+  say('Installing the packages with "npm ci": this takes a minute at the first time\n');
+  const since = Date.now();
+  const [program, ...words] = cli?.endsWith('npm-cli.js') ? [own, cli] : ['npm'];
+  // No package needs its scripts. Older versions of npm would run them all, and some of them are compilers.
+  words.push('ci', '--include=dev', '--include=optional', '--ignore-scripts', '--loglevel=error');
+  const child = spawn(program, words, { cwd: root, stdio: ['ignore', 2, 2] });
+  // If this process is killed, npm continues. The next process waits for it.
+  writeFileSync(lock, `${process.pid} ${child.pid}`);
+  // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
+  const [code, signal] = await once(child, 'exit');
+  if (signal) throw new Error('The installation was interrupted.');
+  if (code !== 0) throw new Error(`"npm ci" failed with exit code ${code}: see its words above.`);
+  const missing = missingPackages();
+  if (missing.length > 0) throw new Error(`"npm ci" left out ${missing.join(', ')}.`);
+  say(`  installed in ${Math.round((Date.now() - since) / 1000)} s\n`);
+}
+
 function packagesIn(file) {
   try {
     return JSON.parse(readFileSync(join(root, file), 'utf8')).packages;
@@ -70,49 +111,6 @@ function isForThisMachine({ os = [process.platform], cpu = [process.arch] }) {
   return os.includes(process.platform) && cpu.includes(process.arch);
 }
 
-async function install() {
-  say('Installing the packages with "npm ci": this takes a minute at the first time\n');
-  const since = Date.now();
-  const cli = environment.npm_execpath;
-  const [program, ...words] = cli?.endsWith('npm-cli.js') ? [own, cli] : ['npm'];
-  // No package needs its scripts. Older versions of npm would run them all, and some of them are compilers.
-  words.push('ci', '--include=dev', '--include=optional', '--ignore-scripts', '--loglevel=error');
-  const child = spawn(program, words, { cwd: root, stdio: ['ignore', 2, 2] });
-  // If this process is killed, npm continues. The next process waits for it.
-  writeFileSync(lock, `${process.pid} ${child.pid}`);
-  // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
-  const [code, signal] = await once(child, 'exit');
-  if (signal) throw new Error('The installation was interrupted.');
-  if (code !== 0) throw new Error(`"npm ci" failed with exit code ${code}: see its words above.`);
-
-  const missing = missingPackages();
-  if (missing.length > 0) throw new Error(`"npm ci" left out ${missing.join(', ')}.`);
-  if (!linkRuntime()) throw new Error(`Node 24 is needed, and this system has ${process.version}.`);
-  say(`  installed in ${Math.round((Date.now() - since) / 1000)} s\n`);
-}
-
-/**
- * Links node_modules/.bin/node to a Node 24, or to a later one if there is no 24. Returns whether there is one. npm
- * before 11.6 removes its own link together with those of the packages for other systems, which have the same name.
- */
-function linkRuntime() {
-  const packaged = Object.entries(packagesIn('node_modules/.package-lock.json'))
-    .filter(([, found]) => found.bin?.node && isForThisMachine(found))
-    .map(([path, { bin }]) => join(root, path, bin.node));
-  const programsFound = [runtime, ...packaged, own];
-  const program =
-    programsFound.find((candidate) => majorOf(candidate) === 24) ??
-    programsFound.find((candidate) => majorOf(candidate) > 24);
-  if (program === undefined || program === runtime) return program === runtime;
-  const draft = `${runtime}.${process.pid}`;
-  mkdirSync(programs, { recursive: true });
-  rmSync(draft, { force: true });
-  symlinkSync(program.startsWith(root) ? relative(programs, program) : program, draft);
-  renameSync(draft, runtime);
-  return true;
-}
-
 /** NaN for a program that does not exist or does not run here. */
 function majorOf(program) {
   const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
@@ -121,20 +119,13 @@ function majorOf(program) {
 
 /** Whether the last build began after the last change of its sources. The time of a folder shows removed files. */
 function isBuilt() {
-  if (!existsSync(built)) return false;
+  if (!existsSync(join(root, 'dist', 'host', 'main.mjs'))) return false;
   if (!hasSources) return true;
-  const sources = [
-    'handlers',
-    'host',
-    'lib',
-    'infra',
-    'esbuild.config.mjs',
-    'package.json',
-    'package-lock.json',
-  ];
+  const lists = ['esbuild.config.mjs', 'package.json', 'package-lock.json'];
   // No source is in a folder below infra/, and packages there are built separately.
   const isChanged = ['-type', 'd', '-path', 'infra/*', '-prune', '-o', '-newer', 'dist/built', '-print'];
-  const { status, stdout } = spawnSync('find', [...sources, ...isChanged], { cwd: root, encoding: 'utf8' });
+  const sources = ['handlers', 'host', 'lib', 'infra', ...lists, ...isChanged];
+  const { status, stdout } = spawnSync('find', sources, { cwd: root, encoding: 'utf8' });
   return status === 0 && stdout === '';
 }
 
