@@ -1,25 +1,18 @@
 import { join, resolve } from 'node:path';
 import { freePort } from './free-port.ts';
 import { accountFor, runAs } from './postgres/account.ts';
-import { createWhole, homeFor, runnablePostgres, type ServerPlace } from './postgres/place.ts';
-import { type RunningServer, runServer, takeOver } from './postgres/server.ts';
+import { createWhole, homeFor, runnablePostgres } from './postgres/place.ts';
+import { runServer, type ServerSettings, takeOver } from './postgres/server.ts';
 
 /** The folder of the server's files, its port (a free one if absent), and its settings. */
-export interface PostgresOptions {
+interface PostgresOptions {
   readonly dataFolder: string;
   readonly port?: number;
-  readonly settings?: Readonly<Record<string, string | number>>;
+  readonly settings?: ServerSettings;
 }
 
-/** A running server: how to connect to it and, from `RunningServer`, how to stop it. */
-export interface Postgres extends RunningServer {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-  readonly url: string;
-}
+/** A running server: how to connect to it, its main process, and how to stop it. */
+export type Postgres = Awaited<ReturnType<typeof startPostgres>>;
 
 const host = '127.0.0.1';
 const user = 'postgres';
@@ -30,13 +23,25 @@ const user = 'postgres';
  *
  * @throws with the end of the server's log if it cannot start
  */
-export async function startPostgres({ dataFolder, port, settings = {} }: PostgresOptions): Promise<Postgres> {
+export async function startPostgres({ dataFolder, port, settings = {} }: PostgresOptions) {
   const account = await accountFor(dataFolder);
   const home = await homeFor(resolve(dataFolder), account);
   const programs = await runnablePostgres(home, account);
-  const place: ServerPlace = { programs, home, cluster: join(home, 'cluster'), account };
+  const place = { programs, home, cluster: join(home, 'cluster'), account };
   await takeOver(place);
-  await createWhole(place.cluster, (draft) => createCluster(place, draft, settings.fsync !== 'off'));
+  await createWhole(place.cluster, (draft) =>
+    runAs(account, join(programs, 'bin', 'initdb'), [
+      `--pgdata=${draft}`,
+      `--username=${user}`,
+      '--auth=trust',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--no-instructions',
+      ...(settings.fsync === 'off' ? ['--no-sync'] : []),
+    ]),
+  );
 
   for (let attempt = 1; ; attempt += 1) {
     const listenOn = port ?? (await freePort());
@@ -50,18 +55,4 @@ export async function startPostgres({ dataFolder, port, settings = {} }: Postgre
       if (!isLost || attempt === 5) throw error;
     }
   }
-}
-
-async function createCluster({ programs, account }: ServerPlace, folder: string, isDurable: boolean) {
-  await runAs(account, join(programs, 'bin', 'initdb'), [
-    `--pgdata=${folder}`,
-    `--username=${user}`,
-    '--auth=trust',
-    '--encoding=UTF8',
-    '--locale=C',
-    '--locale-provider=builtin',
-    '--builtin-locale=C.UTF-8',
-    '--no-instructions',
-    ...(isDurable ? [] : ['--no-sync']),
-  ]);
 }

@@ -25,12 +25,8 @@ export async function runAs(account: Account, program: string, options: readonly
 }
 
 /** Whether a program succeeds as `account`. */
-export async function canRun(
-  account: Account,
-  program: string,
-  options: readonly string[],
-): Promise<boolean> {
-  return runAs(account, program, options).then(
+export function canRun(...program: Parameters<typeof runAs>): Promise<boolean> {
+  return runAs(...program).then(
     () => true,
     () => false,
   );

@@ -1,16 +1,8 @@
 import { existsSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { chown, glob, mkdir, mkdtemp, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { type Account, canRun, runAs } from './account.ts';
-
-/** The place of one server: its programs, its files, and the account that it runs under. */
-export interface ServerPlace {
-  readonly programs: string;
-  readonly home: string;
-  readonly cluster: string;
-  readonly account: Account;
-}
 
 /**
  * Returns the folder for the server's files: `wanted` or, if the server's account cannot reach it, a folder of that
@@ -86,10 +78,8 @@ async function makeMissingLinks(folder: string): Promise<void> {
 export async function createWhole(folder: string, fill: (draft: string) => Promise<unknown>): Promise<void> {
   if (existsSync(folder)) return;
   const parent = dirname(folder);
-  for (const name of await readdir(parent)) {
-    if (name.startsWith(`${basename(folder)}.`))
-      await rm(join(parent, name), { recursive: true, force: true, maxRetries: 9 });
-  }
+  for await (const name of glob(`${basename(folder)}.*`, { cwd: parent }))
+    await rm(join(parent, name), { recursive: true, force: true, maxRetries: 9 });
   // Every attempt has its own draft, because an initdb whose launcher was killed continues for a moment.
   const draft = `${folder}.${process.pid}`;
   await fill(draft);

@@ -3,16 +3,18 @@ import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { canRun } from './account.ts';
-import type { ServerPlace } from './place.ts';
+import { type Account, canRun } from './account.ts';
 
-type ServerSettings = Readonly<Record<string, string | number>>;
-
-/** The server's main process, and how to end it. */
-export interface RunningServer {
-  readonly processId: number;
-  stop(): Promise<void>;
+/** The place of one server: its programs, its files, and the account that it runs under. */
+export interface ServerPlace {
+  readonly programs: string;
+  readonly home: string;
+  readonly cluster: string;
+  readonly account: Account;
 }
+
+/** Settings of postgresql.conf. */
+export type ServerSettings = Readonly<Record<string, string | number>>;
 
 /** The file with the id of the process that last started a server. */
 const LAUNCHER_FILE = 'launcher.pid';
@@ -36,9 +38,11 @@ const supervisor = `
   kill $watcher 2>/dev/null; wait
 `;
 
-/** Runs the server until `stop()`. Resolves when it accepts connections, and throws with its log if it cannot. */
-export async function runServer(place: ServerPlace, settings: ServerSettings): Promise<RunningServer> {
-  const { programs, home, cluster, account } = place;
+/**
+ * Runs the server until `stop()`. Resolves when it accepts connections, with the id of its main process, and throws with
+ * its log if it cannot.
+ */
+export async function runServer({ programs, home, cluster, account }: ServerPlace, settings: ServerSettings) {
   const log = join(home, 'server.log');
   await rm(log, { force: true });
   const options = Object.entries({ ...settings, unix_socket_directories: '' });
@@ -60,7 +64,7 @@ export async function runServer(place: ServerPlace, settings: ServerSettings): P
   }
   return {
     processId,
-    async stop() {
+    async stop(): Promise<void> {
       child.stdin.end();
       const lastResort = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), STOP_LIMIT_MS);
       await ended;
