@@ -28,7 +28,8 @@ if (process.env.npm_lifecycle_event) {
   setInterval(() => process.ppid !== parent && leaving.abort(), 200).unref();
 }
 
-const parts: { readonly name: string; readonly stop: () => Promise<void> }[] = [];
+type Stoppable = { stop(): Promise<void> };
+const parts: { readonly name: string; readonly part: Stoppable }[] = [];
 let exitCode = 0;
 try {
   process.stdout.write(banner(await startEverything()));
@@ -48,21 +49,18 @@ async function startEverything(): Promise<Addresses> {
   process.stdout.write('Starting the service for development\n');
 
   // In this order, because a port that was free a moment ago may be taken while a server starts.
-  const issuer =
-    issuerPort &&
-    (await start('token issuer (for development only)', () =>
-      startTokenIssuer({
-        audience: settings.oauth.audience,
-        issuer: settings.oauth.issuer,
-        port: issuerPort,
-        keyFile: join(dataFolder, 'token-issuer-key.json'),
-      }),
-    ));
-  const database =
-    postgresPort &&
-    (await start('PostgreSQL', () =>
-      startPostgres({ dataFolder: join(dataFolder, 'postgres'), port: postgresPort }),
-    ));
+  const { audience, issuer: name } = settings.oauth;
+  const keyFile = join(dataFolder, 'token-issuer-key.json');
+  const issuer = issuerPort
+    ? await start('token issuer (for development only)', () =>
+        startTokenIssuer({ audience, issuer: name, port: issuerPort, keyFile }),
+      )
+    : undefined;
+  const database = postgresPort
+    ? await start('PostgreSQL', () =>
+        startPostgres({ dataFolder: join(dataFolder, 'postgres'), port: postgresPort }),
+      )
+    : undefined;
   const service = await start('service', async () => {
     // Migrations run here, so that the service is ready as soon as it is visible.
     if (database && settings.postgres.migrate) await runMigrations(settings.postgres);
@@ -70,15 +68,13 @@ async function startEverything(): Promise<Addresses> {
     return { ...host, stop: () => host.shutDown() };
   });
   await untilReady(service, settings);
-  const token = issuer
-    ? await issuer.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds })
-    : undefined;
+  const token = await issuer?.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds });
   if (token) writeConnection({ url: service.url, token });
   return {
     service: service.url,
     hasDocumentation: settings.environment === 'development',
-    database: database ? database.url : undefined,
-    tokenEndpoint: issuer ? issuer.tokenEndpoint : undefined,
+    database: database?.url,
+    tokenEndpoint: issuer?.tokenEndpoint,
     token,
     settings: settingsBeside(settings, service.port, database !== undefined),
   };
@@ -93,15 +89,12 @@ function writeConnection(connection: { readonly url: string; readonly token: str
 }
 
 /** Starts one part, prints its duration, and remembers to stop it before the parts that were started earlier. */
-async function start<Part extends { stop(): Promise<void> }>(
-  name: string,
-  starting: () => Promise<Part>,
-): Promise<Part> {
+async function start<Made extends Stoppable>(name: string, starting: () => Promise<Made>): Promise<Made> {
   leaving.signal.throwIfAborted();
   const since = performance.now();
   const notice = setTimeout(() => process.stdout.write(`  starting ${name}\n`), 1000);
   const part = await starting().finally(() => clearTimeout(notice));
-  parts.unshift({ name, stop: () => part.stop() });
+  parts.unshift({ name, part });
   process.stdout.write(`  ${name} started in ${((performance.now() - since) / 1000).toFixed(1)} s\n`);
   return part;
 }
@@ -117,15 +110,15 @@ async function refuseTakenPort({ port, host }: Settings): Promise<void> {
 /** The readiness is checked directly. Over HTTP every refusal would be a line in the log, with a stack. */
 async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Promise<void> {
   const since = performance.now();
-  let told: string | undefined;
+  let reported: string | undefined;
   for (;;) {
     const cause = await checkReadiness().then(() => undefined, reasonOf);
     if (cause === undefined) return;
     const waited = performance.now() - since;
     if (waited > readyLimit)
       throw new Error(`The service was not ready within ${readyLimit / 1000} s: ${cause}`);
-    if (waited > patience && cause !== told) {
-      told = cause;
+    if (waited > patience && cause !== reported) {
+      reported = cause;
       const servers = postgres.servers.map(({ host, port }) => `${host}:${port}`).join(', ');
       process.stdout.write(`  waiting for PostgreSQL at ${servers}: ${cause}\n`);
     }
@@ -156,8 +149,8 @@ function settingsBeside({ oauth, postgres }: Settings, port: number, isEmbedded:
 
 async function stopEverything(): Promise<void> {
   if (parts.length > 0) process.stdout.write('\nStopping\n');
-  for (const { name, stop } of parts) {
-    await stop().then(
+  for (const { name, part } of parts) {
+    await part.stop().then(
       () => process.stdout.write(`  ${name} stopped\n`),
       (error) => {
         process.stderr.write(`  ${name} did not stop: ${messageOf(error)}\n`);

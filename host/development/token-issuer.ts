@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
@@ -20,20 +20,14 @@ export interface TokenIssuerOptions {
 }
 
 /** A running issuer: the addresses of its OAuth 2.0 endpoints, and tokens without a request. */
-export interface TokenIssuer {
-  readonly issuer: string;
-  readonly jwksUri: string;
-  readonly tokenEndpoint: string;
-  issueToken(order: TokenOrder): Promise<string>;
-  stop(): Promise<void>;
-}
+export type TokenIssuer = Awaited<ReturnType<typeof startTokenIssuer>>;
 
 /**
  * Starts the development substitute for an identity provider: OAuth 2.0 client credentials (RFC 6749, 4.4), RS256
  * tokens with the roles in `aud` after the audience, JWKS and metadata. It checks no secrets: never use it in
  * production.
  */
-export async function startTokenIssuer(options: TokenIssuerOptions): Promise<TokenIssuer> {
+export async function startTokenIssuer(options: TokenIssuerOptions) {
   const { audience, host = '127.0.0.1', keyFile } = options;
   const oauth = new OAuth2Issuer();
   await oauth.keys.add({ ...(await keepSigningKey(keyFile)) });
@@ -57,7 +51,11 @@ export async function startTokenIssuer(options: TokenIssuerOptions): Promise<Tok
     jwksUri: `${address}/jwks`,
     tokenEndpoint: `${address}/token`,
     issueToken,
-    stop: () => close(server),
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 }
 
@@ -90,13 +88,6 @@ function metadata(issuer: string | undefined): Record<string, unknown> {
     id_token_signing_alg_values_supported: ['RS256'],
     notice: 'For development only: every client gets a token, whatever its secret.',
   };
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }
 
 /** Returns the RS256 private key in `file`, and creates it at the first time; without a file a new one. */
