@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { maintaining } from '../lib/cleanup.ts';
 import { runMigrations } from '../lib/migrations/index.ts';
 import { createFailureLog } from '../lib/observability/event-log.ts';
@@ -11,56 +12,40 @@ const FIRST_CLEANUP = { earliest: 5000, latest: 25_000 };
 const CLEANUP_INTERVAL_MS = 600_000;
 
 /** Runs the migrations as soon as PostgreSQL is available, and repeats this until they have run. */
-export function startMigrationLoop({ settings, log }: Service) {
+export async function runMigrationLoop({ settings, log }: Service, stopped: AbortSignal) {
   const failures = createFailureLog(log, 'migration_failed');
-  let pause = MIGRATION_PAUSE.shortest;
-  return startLoop(0, async (stopped) => {
+  const { shortest, longest } = MIGRATION_PAUSE;
+  for (let pause = shortest; !stopped.aborted; pause = Math.min(pause * 2, longest)) {
     try {
       await runMigrations(settings.postgres, stopped);
-      log.info('database_migrated');
-      return undefined;
+      return log.info('database_migrated');
     } catch (cause) {
       if (!stopped.aborted) failures.failed(cause);
-      const next = pause;
-      pause = Math.min(pause * 2, MIGRATION_PAUSE.longest);
-      return next;
     }
-  });
+    await wait(pause, stopped);
+  }
 }
 
 /**
  * Deletes expired keys and changes, within half a minute of the start and then every ten minutes, while PostgreSQL
  * accepts writes.
  */
-export function startCleanupLoop({ settings, log, database }: Service) {
+export async function runCleanupLoop({ settings, log, database }: Service, stopped: AbortSignal) {
   const maintain = maintaining(database.statements, settings.changesRetention);
   const failures = createFailureLog(log, 'maintenance_failed');
-  const first = FIRST_CLEANUP.earliest + Math.random() * (FIRST_CLEANUP.latest - FIRST_CLEANUP.earliest);
-  return startLoop(first, async (stopped) => {
+  const { earliest, latest } = FIRST_CLEANUP;
+  await wait(earliest + Math.random() * (latest - earliest), stopped);
+  for (; !stopped.aborted; await wait(CLEANUP_INTERVAL_MS, stopped)) {
     try {
       if (await database.statements.acceptsWrites()) await maintain(stopped);
       failures.succeeded();
     } catch (cause) {
       failures.failed(cause);
     }
-    return CLEANUP_INTERVAL_MS;
-  });
+  }
 }
 
-/** Runs `task` after `first` milliseconds, and again after as many as it returns, until it returns none. */
-function startLoop(first: number, task: (stopped: AbortSignal) => Promise<number | undefined>) {
-  const stopping = new AbortController();
-  let timer = setTimeout(run, first).unref();
-
-  async function run(): Promise<void> {
-    const pause = await task(stopping.signal);
-    if (pause !== undefined && !stopping.signal.aborted) timer = setTimeout(run, pause).unref();
-  }
-
-  return {
-    stop(): void {
-      clearTimeout(timer);
-      stopping.abort();
-    },
-  };
+/** Waits, at most until `stopped`. The wait does not keep the process alive. */
+async function wait(milliseconds: number, stopped: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal: stopped, ref: false }).catch(() => undefined);
 }

@@ -7,7 +7,7 @@ import { composeService } from '../lib/service.ts';
 import type { Settings } from '../lib/settings/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
 import { Admissions, Callers, OverloadResponse } from './admission/index.ts';
-import { startCleanupLoop, startMigrationLoop } from './background-loops.ts';
+import { runCleanupLoop, runMigrationLoop } from './background-loops.ts';
 import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
 import { observe } from './metrics.ts';
@@ -20,16 +20,7 @@ import { CurrentRequests } from './sockets/current-requests.ts';
 import { RequestOrder } from './sockets/http-pipelining.ts';
 
 /** A running instance. */
-export type Host = {
-  readonly port: number;
-  readonly url: string;
-  /** The check of /ready, without a request. @throws {Problem} service_unavailable_error, within a second */
-  checkReadiness(): Promise<void>;
-  /** Drains and releases everything, once. Resolves when nothing is left. */
-  shutDown(): Promise<void>;
-  /** Logs why the process ends without a drain. Resolves when the lines are written. */
-  logCrash(error: Error): Promise<void>;
-};
+export type Host = Awaited<ReturnType<typeof startHost>>;
 
 /**
  * Starts an instance. It listens at once, and connects to PostgreSQL and the identity provider when they are available.
@@ -37,7 +28,7 @@ export type Host = {
  *
  * @throws an error with code EADDRINUSE or EACCES if it cannot listen
  */
-export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}): Promise<Host> {
+export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}) {
   const onResumed = (count: number) => log.error('log_lines_dropped', { count });
   const lines = createLineWriter({ descriptor: logTo, onResumed });
   const { log, telemetry } = await startReporting(settings, lines.write);
@@ -73,19 +64,23 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));
   service.keySet.start();
-  const migrations = settings.postgres.migrate ? startMigrationLoop(service) : undefined;
-  const maintenance = startCleanupLoop(service);
+  const loops = new AbortController();
+  if (settings.postgres.migrate) void runMigrationLoop(service, loops.signal);
+  void runCleanupLoop(service, loops.signal);
   const { port } = server.address() as AddressInfo;
   log.info('listening', { version: BUILD_VERSION, host: settings.host, port });
 
   return {
     port,
     url: urlOf(settings.host, port),
+    /** The check of /ready, without a request. @throws {Problem} service_unavailable_error, within a second */
     checkReadiness: () => readiness.check(),
-    logCrash(error) {
+    /** Drains and releases everything, once. Resolves when nothing is left. */
+    shutDown: () => shutdown.run({ ...parts, loops, server }),
+    /** Logs why the process ends without a drain. Resolves when the lines are written. */
+    logCrash(error: Error): Promise<void> {
       log.error('process_crashed', { cause: redactedCause(error) });
       return lines.end(LAST_LINES);
     },
-    shutDown: () => shutdown.run({ ...parts, migrations, maintenance, server }),
   };
 }

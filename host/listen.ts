@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { isIPv6, type Server } from 'node:net';
+import type { Settings } from '../lib/settings/settings.ts';
 
 /**
  * Maximum number of connections that wait to be accepted. After a short outage, a thousand callers connect again at
@@ -23,15 +24,12 @@ const SETTING_AT_FAULT: Readonly<Record<string, string>> = {
   EINVAL: ADDRESS,
 };
 
-/** Where a server listens. `host` is an address or a name. */
-type Address = { readonly host: string; readonly port: number };
-
 /**
- * Listens. Resolves when connections are accepted.
+ * Listens on `host`, which is an address or a name. Resolves when connections are accepted.
  *
  * @throws an error that `listenFault` explains if the server cannot listen there
  */
-export async function listen(server: Server, { host, port }: Address): Promise<void> {
+export async function listen(server: Server, { host, port }: Pick<Settings, 'host' | 'port'>): Promise<void> {
   server.listen({ host, port, backlog: BACKLOG });
   await once(server, 'listening');
 }

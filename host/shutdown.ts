@@ -14,8 +14,7 @@ import type { ResponseWriter } from './response-writer.ts';
 /** The parts of an instance, which are released at its end. */
 type ReleasedParts = {
   readonly service: Service;
-  readonly migrations: { stop(): void } | undefined;
-  readonly maintenance: { stop(): void };
+  readonly loops: AbortController;
   readonly admissions: Pick<Admissions, 'resumeAll'>;
   readonly inFlight: RequestsInFlight;
   readonly server: Server;
@@ -32,13 +31,12 @@ export const LAST_LINES = 0.3;
 
 /** The shutdown of one instance: not ready, drain, and only then the connections to the database. */
 export class Shutdown {
-  #phase: 'serving' | 'unready' | 'draining' = 'serving';
-  #drainSince: number | undefined;
   #running: Promise<void> | undefined;
+  #drainSince: number | undefined;
 
   /** Whether the drain has begun. */
   get isDraining(): boolean {
-    return this.#phase === 'draining';
+    return this.#drainSince !== undefined;
   }
 
   /** Seconds since the drain began; 0 before. */
@@ -51,7 +49,7 @@ export class Shutdown {
     return {
       ...readiness,
       check: async () => {
-        if (this.#phase !== 'serving') throw unavailable('the shutdown has begun');
+        if (this.#running) throw unavailable('the shutdown has begun');
         await readiness.check();
       },
     };
@@ -64,12 +62,9 @@ export class Shutdown {
   }
 
   async #begin(parts: ReleasedParts): Promise<void> {
-    const { service, migrations, maintenance, server, responses, telemetry, lines } = parts;
-    this.#phase = 'unready';
-    migrations?.stop();
-    maintenance.stop();
+    const { service, loops, server, responses, telemetry, lines } = parts;
+    loops.abort();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
-    this.#phase = 'draining';
     this.#drainSince = performance.now();
     await drainRequests(parts);
     service.keySet.stop();
