@@ -52,7 +52,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   /** Finds the handler. `begin` does the rest. */
   constructor(request: IncomingMessage, response: ServerResponse, parts: ExchangeParts) {
     const event = new RequestEvent(request, response, parts.inFlight);
-    const match = parts.router(event.requestContext.http.method, event.rawPath);
+    const match = parts.router.find(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
     const fault = findHostFault(request, event);
     // A request that needs no statement is admitted as a list is.

@@ -13,7 +13,7 @@ import { listen, urlOf } from './listen.ts';
 import { observe } from './metrics.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
 import { ResponseWriter } from './response-writer.ts';
-import { createRouter } from './router.ts';
+import { Router } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { LAST_LINES, Shutdown } from './shutdown.ts';
 import { CurrentRequests } from './sockets/current-requests.ts';
@@ -52,7 +52,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
       : endpoints;
   const server = createHttpServer({
     ...parts,
-    router: createRouter(served, { ...service, readiness }),
+    router: new Router(served, { ...service, readiness }),
     currentRequests: new CurrentRequests(),
     requestOrder: new RequestOrder(),
     callers: new Callers(),

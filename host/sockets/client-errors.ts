@@ -44,7 +44,7 @@ export class ClientErrors {
     }
     const head = this.#firstHead(error, socket);
     if (head && isOnlyMethodUnknown(head))
-      answer(this.#router(methodOf(head), head.rawPath).handler, head, socket);
+      answer(this.#router.find(methodOf(head), head.rawPath).handler, head, socket);
     else this.#refuseNext(problemOf(error), socket, head);
   }
 
