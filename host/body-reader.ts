@@ -28,7 +28,11 @@ export class BodyReader {
     const { headers } = this.#request;
     if (Number(headers['content-length'] ?? 0) > limit) throw refuseLargeBody(limit);
     if (this.#isWaitedFor()) this.#response.writeContinue();
-    return this.#collect(limit);
+    const chunks: Buffer[] = [];
+    await this.#flowInto(chunks, limit);
+    // The connection keeps the request until the next one arrives, and with it the listeners and the values that they
+    // resolved.
+    return joined(chunks.splice(0));
   }
 
   /** HTTP/1.0 does not have 100, and without a body there is nothing to continue (RFC 9110 section 10.1.1). */
@@ -46,14 +50,6 @@ export class BodyReader {
   refuse(reason: Error): void {
     this.#refusal = reason;
     this.#onRefusal?.(reason);
-  }
-
-  async #collect(limit: number): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    await this.#flowInto(chunks, limit);
-    // The connection keeps the request until the next one arrives, and with it the listeners and the values that they
-    // resolved.
-    return joined(chunks.splice(0));
   }
 
   #flowInto(chunks: Buffer[], limit: number): Promise<void> {

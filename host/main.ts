@@ -3,7 +3,6 @@ import { listenFault } from './listen.ts';
 import { setHeapFlags } from './v8-flags.ts';
 
 // The signal handlers are set before anything is loaded, so that an early signal also ends the process in order.
-let stopping = false;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
 
 const starting = start();
@@ -25,8 +24,6 @@ async function start(): Promise<Host> {
 }
 
 async function stop(): Promise<void> {
-  if (stopping) return;
-  stopping = true;
   const host = await starting;
   await host.shutDown();
   process.exit(0);
