@@ -14,7 +14,8 @@ export const knownRoles: readonly string[] = ['users.read', 'users.write', 'user
 /** The roles of a client that requests none. */
 export const defaultRoles: readonly string[] = ['users.read', 'users.write'];
 
-const tokenLifetime = 3600;
+/** In seconds. */
+const TOKEN_LIFETIME = 3600;
 
 /** The status of each error of RFC 6749, section 5.2. */
 const STATUS = {
@@ -36,16 +37,13 @@ export function answerTokenRequest(issueToken: (order: TokenOrder) => Promise<st
       if (order.error === 'invalid_client') response.setHeader('WWW-Authenticate', 'Basic realm="token"');
       return send(response, STATUS[order.error], order);
     }
-    const token = await issueToken({ ...order, expiresIn: tokenLifetime });
+    const token = await issueToken(order);
     const scope = order.roles.join(' ');
-    send(response, 200, { access_token: token, token_type: 'Bearer', expires_in: tokenLifetime, scope });
+    send(response, 200, { access_token: token, token_type: 'Bearer', expires_in: order.expiresIn, scope });
   };
 }
 
-function readTokenRequest({
-  headers,
-  body,
-}: AugmentedRequest): Required<Pick<TokenOrder, 'clientId' | 'roles'>> | Refusal {
+function readTokenRequest({ headers, body }: AugmentedRequest): Required<TokenOrder> | Refusal {
   if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded'))
     return refusal('invalid_request', 'The request must be application/x-www-form-urlencoded.');
   const form: Readonly<Record<string, unknown>> = { ...body };
@@ -62,7 +60,11 @@ function readTokenRequest({
     .filter(Boolean);
   if (!roles.every((role) => knownRoles.includes(role)))
     return refusal('invalid_scope', `Known scopes are ${knownRoles.join(', ')}.`);
-  return { clientId: String(clientId), roles: roles.length > 0 ? [...new Set(roles)] : defaultRoles };
+  return {
+    clientId: String(clientId),
+    roles: roles.length > 0 ? [...new Set(roles)] : defaultRoles,
+    expiresIn: TOKEN_LIFETIME,
+  };
 }
 
 function refusal(error: Refusal['error'], error_description: string): Refusal {
