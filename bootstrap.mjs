@@ -57,10 +57,7 @@ function missingPackages() {
   return Object.keys(wanted).filter((path) => isMissing(path) && isNeeded(path));
 }
 
-/**
- * The program that node_modules/.bin/node is to be: a Node 24, or a later one if there is no 24; undefined if there is
- * neither.
- */
+/** Finds the program for node_modules/.bin/node: a Node 24, otherwise a later one; undefined if there is neither. */
 function findRuntime() {
   const packaged = Object.entries(packagesIn('node_modules/.package-lock.json'))
     .filter(([, found]) => found.bin?.node && isForThisMachine(found))

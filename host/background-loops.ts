@@ -45,7 +45,7 @@ export async function runCleanupLoop({ settings, log, database }: Service, stopp
   }
 }
 
-/** Waits, at most until `stopped`. The wait does not keep the process alive. */
+/** Waits until the time is over or `stopped` is aborted. The wait does not keep the process alive. */
 async function wait(milliseconds: number, stopped: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal: stopped, ref: false }).catch(() => undefined);
 }
