@@ -82,13 +82,10 @@ export function findHostFault(
   { httpVersion, rawHeaders }: IncomingMessage,
   { headers }: GatewayEvent,
 ): Problem | undefined {
-  const isMissing = headers.host === undefined && httpVersion !== '1.0';
-  const isRepeated = headers.host?.includes(',') === true && countHeader('host', rawHeaders) > 1;
-  return isMissing || isRepeated ? refuseHostHeader() : undefined;
-}
-
-function countHeader(name: string, rawHeaders: readonly string[]): number {
-  return rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
+  if (headers.host === undefined) return httpVersion === '1.0' ? undefined : refuseHostHeader();
+  if (!headers.host.includes(',')) return undefined;
+  const names = rawHeaders.filter((_header, index) => index % 2 === 0);
+  return names.filter((name) => name.toLowerCase() === 'host').length > 1 ? refuseHostHeader() : undefined;
 }
 
 /** Path and query of a target, also in the absolute form, which a server must accept (RFC 9112 section 3.2.2). */

@@ -44,13 +44,8 @@ export class Router {
   find(method: string, path: string): Match {
     const found = this.#paths.find('GET', path);
     const served = (found?.store as Methods | undefined)?.get(method);
-    if (!found || !served || hasEmptySegment(found.params)) return this.#noMatch;
+    // An empty segment is not a parameter: `/api/v1/users//` is an unknown path.
+    if (!found || !served || Object.values(found.params).includes('')) return this.#noMatch;
     return { ...served, params: found.params };
   }
-}
-
-/** An empty segment is not a parameter: `/api/v1/users//` is an unknown path. */
-function hasEmptySegment(params: Match['params']): boolean {
-  for (const name in params) if (params[name] === '') return true;
-  return false;
 }
