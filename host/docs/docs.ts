@@ -23,10 +23,9 @@ export function documentation(
   const findTokenUrl = tokenUrlOf(oauth.issuer);
 
   async function openApiText() {
-    const tokenUrl = await findTokenUrl();
     const document = openApiDocument(routes, {
       version: VERSION,
-      tokenUrl,
+      tokenUrl: await findTokenUrl(),
       requestIdHeader,
       bodyLimit,
       deleteRole: oauth.deleteRole,
@@ -36,13 +35,13 @@ export function documentation(
 
   return [
     served('/openapi.json', 'openapi.json', openApiText),
-    page('/docs', 'swagger-ui.html', async () => policy({ origin: originOf(await findTokenUrl()) })),
+    page('/docs', 'swagger-ui.html', async () => policy([], originOf(await findTokenUrl()))),
     asset('/docs', 'swagger-ui.css'),
     asset('/docs', 'swagger-ui-bundle.js'),
     asset('/docs', 'swagger-ui-start.js'),
     asset('/docs', 'page.css'),
     asset('/docs', 'favicon.svg'),
-    page('/redoc', 'redoc.html', () => policy({ styles: REDOC_STYLES })),
+    page('/redoc', 'redoc.html', () => policy(REDOC_STYLES)),
     asset('/redoc', 'redoc.standalone.js'),
     asset('/redoc', 'redoc-start.js'),
   ];
@@ -52,13 +51,7 @@ export function documentation(
  * The Content-Security-Policy of a page: nothing from elsewhere, and nothing inline except these styles. The page may send
  * requests to `origin`.
  */
-function policy({
-  origin = '',
-  styles = [],
-}: {
-  origin?: string | undefined;
-  styles?: readonly string[];
-}): string {
+function policy(styles: readonly string[], origin = ''): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
