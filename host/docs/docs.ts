@@ -1,7 +1,6 @@
 import type { Endpoint } from '../../lib/http/endpoint.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
-import { VERSION } from '../../lib/version.ts';
 import { asset, page, served } from './served.ts';
 import { originOf, tokenUrlOf } from './token-url.ts';
 
@@ -15,21 +14,12 @@ const REDOC_STYLES = [
 ];
 
 /** The documentation as endpoints: the OpenAPI document, Swagger UI and ReDoc. */
-export function documentation(
-  endpoints: readonly Endpoint[],
-  { oauth, requestIdHeader, bodyLimit }: Pick<Settings, 'oauth' | 'requestIdHeader' | 'bodyLimit'>,
-): readonly Endpoint[] {
+export function documentation(endpoints: readonly Endpoint[], settings: Settings): readonly Endpoint[] {
   const routes = endpoints.map(({ route }) => route);
-  const findTokenUrl = tokenUrlOf(oauth.issuer);
+  const findTokenUrl = tokenUrlOf(settings.oauth.issuer);
 
   async function openApiText() {
-    const document = openApiDocument(routes, {
-      version: VERSION,
-      tokenUrl: await findTokenUrl(),
-      requestIdHeader,
-      bodyLimit,
-      deleteRole: oauth.deleteRole,
-    });
+    const document = openApiDocument(routes, settings, await findTokenUrl());
     return { text: JSON.stringify(document, null, 2) };
   }
 

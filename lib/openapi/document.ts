@@ -1,43 +1,38 @@
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
-import { type Role, requiredRole } from '../auth/principal.ts';
+import { requiredRole } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
+import type { Settings } from '../settings/settings.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
+import { VERSION } from '../version.ts';
 import { introduction } from './explanations.ts';
 import { allRefusals } from './refusals.ts';
 import { oauth2, PRECONDITIONS, requestBodyOf } from './request.ts';
 import { responsesOf } from './responses.ts';
 
-type DocumentOptions = {
-  /** The version of the API. */
-  readonly version: string;
-  /** The token endpoint for callers. The URL is absolute, or relative to the document. */
-  readonly tokenUrl: string;
-  readonly requestIdHeader: string;
-  /** In bytes. */
-  readonly bodyLimit: number;
-  /** The role that a deletion requires. */
-  readonly deleteRole: Role;
+type DocumentedSettings = Pick<Settings, 'requestIdHeader' | 'bodyLimit'> & {
+  readonly oauth: Pick<Settings['oauth'], 'deleteRole'>;
 };
 
-/** An OpenAPI document. It contains only JSON values. */
-export type OpenApiDocument = ReturnType<typeof createDocument>;
-
-/** Describes the routes as an OpenAPI 3.1 document. */
-export function openApiDocument(declared: readonly Route[], options: DocumentOptions): OpenApiDocument {
-  const { version, tokenUrl, requestIdHeader, bodyLimit, deleteRole } = options;
+/**
+ * Describes the routes of an instance as an OpenAPI 3.1 document, which contains only JSON values. Callers get their
+ * tokens at `tokenUrl`, which is absolute, or relative to the document.
+ */
+export function openApiDocument(declared: readonly Route[], settings: DocumentedSettings, tokenUrl: string) {
+  const { requestIdHeader, bodyLimit } = settings;
+  const { deleteRole } = settings.oauth;
   const routes = declared.map((route) =>
     route.role === 'public' ? route : { ...route, role: requiredRole(route.role, deleteRole) },
   );
   const byPath = Map.groupBy(routes, ({ path }) => path);
   const operationsOf = (group: readonly Route[]) =>
     Object.fromEntries(
-      group.map((route) => [route.method.toLowerCase(), operationOf(route, routes, options)]),
+      group.map((route) => [route.method.toLowerCase(), operationOf(route, routes, settings)]),
     );
   const document: ZodOpenApiObject = {
     openapi: '3.1.1',
     info: {
       title: 'User Management Service',
-      version,
+      version: VERSION,
       description: introduction(requestIdHeader, allRefusals(routes, bodyLimit)),
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
@@ -79,7 +74,7 @@ function leaveOpen(schema: { additionalProperties?: unknown }): void {
   delete schema.additionalProperties;
 }
 
-function operationOf(route: Route, routes: readonly Route[], options: DocumentOptions) {
+function operationOf(route: Route, routes: readonly Route[], settings: DocumentedSettings) {
   const { operationId, summary, kind, path, role, params, query, headers, conditional } = route;
   const requestBody = requestBodyOf(route);
   return {
@@ -97,6 +92,6 @@ function operationOf(route: Route, routes: readonly Route[], options: DocumentOp
     },
     parameters: [...(conditional ? PRECONDITIONS : []), { $ref: '#/components/parameters/RequestId' }],
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route, routes, options),
+    responses: responsesOf(route, routes, settings),
   };
 }

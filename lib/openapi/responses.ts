@@ -1,6 +1,7 @@
 import type { oas31, ZodOpenApiResponsesObject } from 'zod-openapi';
 import { type Problem, problemDocument, problemHeaders } from '../http/problem.ts';
 import type { Route } from '../http/route.ts';
+import type { Settings } from '../settings/settings.ts';
 import { exampleOf, examplePath } from './example.ts';
 import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
@@ -19,7 +20,7 @@ const DESCRIPTIONS = { 200: 'OK', 201: 'Created', 204: 'Done' } as const;
 export function responsesOf(
   route: Route,
   routes: readonly Route[],
-  { requestIdHeader, bodyLimit }: { readonly requestIdHeader: string; readonly bodyLimit: number },
+  { requestIdHeader, bodyLimit }: Pick<Settings, 'requestIdHeader' | 'bodyLimit'>,
 ): ZodOpenApiResponsesObject {
   const { success, reply, conditional } = route;
   const instance = examplePath(route.path, route.params);
