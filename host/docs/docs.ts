@@ -18,13 +18,10 @@ export function documentation(endpoints: readonly Endpoint[], settings: Settings
   const routes = endpoints.map(({ route }) => route);
   const findTokenUrl = tokenUrlOf(settings.oauth.issuer);
 
-  async function openApiText() {
-    const document = openApiDocument(routes, settings, await findTokenUrl());
-    return { text: JSON.stringify(document, null, 2) };
-  }
-
   return [
-    served('/openapi.json', 'openapi.json', openApiText),
+    served('/openapi.json', 'openapi.json', async () => ({
+      text: JSON.stringify(openApiDocument(routes, settings, await findTokenUrl()), null, 2),
+    })),
     page('/docs', 'swagger-ui.html', async () => policy([], originOf(await findTokenUrl()))),
     asset('/docs', 'swagger-ui.css'),
     asset('/docs', 'swagger-ui-bundle.js'),
