@@ -7,8 +7,8 @@ const TURNOVER = 256;
  *
  * A `Set` moves to another table after every few additions and deletions, and the table that it leaves refers to the
  * next. If one of these tables is in V8's old space, collections of the young space, which look no further, treat it as
- * alive, and with it all later tables and members. 630 MB were moved to the old space instead of 0.4, at five times the
- * CPU time. This class therefore replaces the set before it gets old.
+ * alive, and with it all later tables and members. This class therefore replaces the set before it gets old. With plain
+ * sets a get takes 1.6 times the server's CPU time, an update 1.5 times, a batch of 100 1.3 times.
  */
 export class ChurningSet<Member> {
   #members = new Set<Member>();

@@ -64,7 +64,9 @@ async function withinSubsegment(name: string, handler: Handler, log: EventLog): 
   forgetVariables(['AWS_XRAY_DEBUG_MODE', 'AWS_XRAY_LOG_LEVEL']);
   const { Tracer } = await import('@aws-lambda-powertools/tracer');
   const tracer = new Tracer({ serviceName: 'user-management-service', captureHTTPsRequests: false });
-  tracer.provider.setLogger(xRayDiagnostics(log));
+  const warn = (message: unknown) =>
+    log.warning('xray_diagnostic', { message: redactedMessage(String(message)) });
+  tracer.provider.setLogger({ error: warn, warn, info: () => {}, debug: () => {} });
   return async (event, context) => {
     const segment = tracer.getSegment();
     const subsegment = segment?.addNewSubsegment(`## ${name}`);
@@ -81,10 +83,4 @@ async function withinSubsegment(name: string, handler: Handler, log: EventLog): 
       tracer.setSegment(segment);
     }
   };
-}
-
-function xRayDiagnostics(log: EventLog) {
-  const warn = (message: unknown) =>
-    log.warning('xray_diagnostic', { message: redactedMessage(String(message)) });
-  return { error: warn, warn, info: () => {}, debug: () => {} };
 }

@@ -48,8 +48,7 @@ export function textParameter(
   rule: string | ((issue: { readonly input: unknown }) => string),
   meta: z.GlobalMeta,
 ) {
-  const error = typeof rule === 'string' ? rule : { error: rule };
-  return z.string().refine(isAllowed, error).optional().meta(meta);
+  return z.string().refine(isAllowed, { error: rule }).optional().meta(meta);
 }
 
 /** A query parameter with an integer in decimal digits. If it is absent, the value is `fallback`. */

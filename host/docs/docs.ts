@@ -1,7 +1,6 @@
 import type { Endpoint } from '../../lib/http/endpoint.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
-import { VERSION } from '../../lib/version.ts';
 import { asset, page, served } from './served.ts';
 import { originOf, tokenUrlOf } from './token-url.ts';
 
@@ -15,34 +14,21 @@ const REDOC_STYLES = [
 ];
 
 /** The documentation as endpoints: the OpenAPI document, Swagger UI and ReDoc. */
-export function documentation(
-  endpoints: readonly Endpoint[],
-  { oauth, requestIdHeader, bodyLimit }: Pick<Settings, 'oauth' | 'requestIdHeader' | 'bodyLimit'>,
-): readonly Endpoint[] {
+export function documentation(endpoints: readonly Endpoint[], settings: Settings): readonly Endpoint[] {
   const routes = endpoints.map(({ route }) => route);
-  const findTokenUrl = tokenUrlOf(oauth.issuer);
-
-  async function openApiText() {
-    const tokenUrl = await findTokenUrl();
-    const document = openApiDocument(routes, {
-      version: VERSION,
-      tokenUrl,
-      requestIdHeader,
-      bodyLimit,
-      deleteRole: oauth.deleteRole,
-    });
-    return { text: JSON.stringify(document, null, 2) };
-  }
+  const findTokenUrl = tokenUrlOf(settings.oauth.issuer);
 
   return [
-    served('/openapi.json', 'openapi.json', openApiText),
-    page('/docs', 'swagger-ui.html', async () => policy({ origin: originOf(await findTokenUrl()) })),
+    served('/openapi.json', 'openapi.json', async () => ({
+      text: JSON.stringify(openApiDocument(routes, settings, await findTokenUrl()), null, 2),
+    })),
+    page('/docs', 'swagger-ui.html', async () => policy([], originOf(await findTokenUrl()))),
     asset('/docs', 'swagger-ui.css'),
     asset('/docs', 'swagger-ui-bundle.js'),
     asset('/docs', 'swagger-ui-start.js'),
     asset('/docs', 'page.css'),
     asset('/docs', 'favicon.svg'),
-    page('/redoc', 'redoc.html', () => policy({ styles: REDOC_STYLES })),
+    page('/redoc', 'redoc.html', () => policy(REDOC_STYLES)),
     asset('/redoc', 'redoc.standalone.js'),
     asset('/redoc', 'redoc-start.js'),
   ];
@@ -52,13 +38,7 @@ export function documentation(
  * The Content-Security-Policy of a page: nothing from elsewhere, and nothing inline except these styles. The page may send
  * requests to `origin`.
  */
-function policy({
-  origin = '',
-  styles = [],
-}: {
-  origin?: string | undefined;
-  styles?: readonly string[];
-}): string {
+function policy(styles: readonly string[], origin = ''): string {
   return [
     "default-src 'none'",
     "script-src 'self'",

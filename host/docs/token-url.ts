@@ -6,10 +6,11 @@ const METADATA_TIMEOUT = 1000;
  * for the development issuer. Metadata that could not be fetched are fetched again the next time.
  */
 export function tokenUrlOf(issuer: string): () => Promise<string> {
+  const base = issuer.replace(/\/$/, '');
   let known: string | undefined;
   return async () => {
-    known ??= await tokenEndpointOf(issuer);
-    return known ?? `${withoutSlash(issuer)}/token`;
+    known ??= await tokenEndpointOf(base);
+    return known ?? `${base}/token`;
   };
 }
 
@@ -19,9 +20,9 @@ export function originOf(url: string): string | undefined {
   return protocol && /^https?:$/.test(protocol) ? origin : undefined;
 }
 
-async function tokenEndpointOf(issuer: string): Promise<string | undefined> {
+async function tokenEndpointOf(base: string): Promise<string | undefined> {
   try {
-    const response = await fetch(`${withoutSlash(issuer)}/.well-known/openid-configuration`, {
+    const response = await fetch(`${base}/.well-known/openid-configuration`, {
       signal: AbortSignal.timeout(METADATA_TIMEOUT),
     });
     const { token_endpoint } = (await response.json()) as { token_endpoint?: unknown };
@@ -31,5 +32,3 @@ async function tokenEndpointOf(issuer: string): Promise<string | undefined> {
     return undefined;
   }
 }
-
-const withoutSlash = (url: string): string => url.replace(/\/$/, '');

@@ -12,11 +12,10 @@ export function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): v
   // The further arguments may be anything, also the headers of an exporter.
   const at = (level: Level) => (message: unknown) =>
     log[level]('otel_diagnostic', { message: redactedMessage(String(message)) });
-  const atError = logLevel === 'none' ? () => {} : at('error');
   const logger: DiagLogger = {
     error(message: unknown) {
       if (isListenError(message)) log.error('metrics_not_served', { cause: redactedCause(message) });
-      else atError(message);
+      else if (logLevel !== 'none') at('error')(message);
     },
     warn: at('warning'),
     info: at('info'),

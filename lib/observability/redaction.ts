@@ -39,12 +39,14 @@ const MAX_DEPTH = 3;
 /** The frames of a stack, one line each. */
 const FRAMES = /\n +at .*/s;
 
+const BETWEEN_SEGMENTS = /(\/)/;
+
 /** Only ASCII white space: other white space may be the bytes of a letter, read as Latin-1. */
 const BETWEEN_WORDS = /([\t-\r ]+)/;
 
 /** A path without the segments that contain a token or an address, anywhere and in any encoding. */
 export function redactedPath(path: string): string {
-  return redacted(path, '/', isSecretOfCaller);
+  return redacted(path, BETWEEN_SEGMENTS, isSecretOfCaller);
 }
 
 /** A caller's text, such as the User-Agent, without the words that contain a token or an address. */
@@ -69,13 +71,13 @@ export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   const { name, message, stack, cause } = error;
   const { code } = error as { code?: unknown };
   const isQuoting = typeof code === 'string' && QUOTING.test(code);
-  const told = isQuoting ? 'a value was refused' : redactedMessage(message) || messagesIn(error, depth);
+  const shown = isQuoting ? 'a value was refused' : redactedMessage(message) || messagesIn(error, depth);
   const inner = depth < MAX_DEPTH ? redactedCause(cause, depth + 1) : undefined;
   return {
     name,
     ...(typeof code === 'string' && { code }),
-    message: told,
-    ...(stack && { stack: redactedStack(stack, message, told) }),
+    message: shown,
+    ...(stack && { stack: redactedStack(stack, message, shown) }),
     ...(inner && { cause: inner }),
   };
 }
@@ -87,11 +89,11 @@ function messagesIn(error: Error, depth: number): string {
 }
 
 /** The stack begins with the message that the error was created with. The message may have changed since. */
-function redactedStack(stack: string, message: string, told: string): string {
+function redactedStack(stack: string, message: string, shown: string): string {
   const at = message === '' ? -1 : stack.indexOf(message);
   const head = at < 0 ? '' : stack.slice(0, at);
   const [frames = ''] = at < 0 ? (FRAMES.exec(stack) ?? []) : [stack.slice(at + message.length)];
-  return head + told + redactedMessage(frames);
+  return head + shown + redactedMessage(frames);
 }
 
 function isSecretOfCaller(decoded: string): boolean {
@@ -102,14 +104,13 @@ function isSecretInMessage(decoded: string): boolean {
   return AT.test(decoded.replace(PACKAGE_SCOPE, '')) || JSON_IN_BASE64.test(decoded);
 }
 
-function redacted(text: string, between: string | RegExp, isSecret: (decoded: string) => boolean): string {
+function redacted(text: string, between: RegExp, isSecret: (decoded: string) => boolean): string {
   const holdsSecret = (part: string) => SUSPICIOUS.test(part) && isSecret(fullyDecoded(part));
   if (!holdsSecret(text)) return text;
   if (text.length > MAX_LENGTH_IN_PARTS) return MASK;
-  const separator = typeof between === 'string' ? between : '';
   const shown = text
     .split(between)
     .map((part) => (holdsSecret(part) ? MASK : part))
-    .join(separator);
+    .join('');
   return shown === text ? MASK : shown;
 }

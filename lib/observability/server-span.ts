@@ -16,24 +16,21 @@ import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts'
 /** RFC 9110 section 7.2: an IP literal in brackets or a name, and a port. */
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
 
-/** Serves a request within a span; `route` is the path as declared, undefined if no endpoint serves the request. */
-export type WithinServerSpan = (
-  event: GatewayEvent,
-  route: string | undefined,
-  serve: () => Promise<GatewayResult>,
-) => Promise<GatewayResult>;
-
 /**
  * Serves each request within a span of its own, which continues the caller's trace, and records its duration if there
- * are metrics. The sampling decision, by the trace, comes first. A request that is not sampled gets only ids for the
- * log.
+ * are metrics. `route` is the path as declared, undefined if no endpoint serves the request. The sampling decision, by
+ * the trace, comes first. A request that is not sampled gets only ids for the log.
  *
  * @see OpenTelemetry semantic conventions for HTTP spans and metrics, stable since 1.23
  */
-export function serverSpans(describe: Describe, exportsMetrics: boolean): WithinServerSpan {
+export function serverSpans(describe: Describe, exportsMetrics: boolean) {
   const durations = exportsMetrics ? createDurations() : undefined;
 
-  return (event, route, serve) => {
+  return (
+    event: GatewayEvent,
+    route: string | undefined,
+    serve: () => Promise<GatewayResult>,
+  ): Promise<GatewayResult> => {
     const begun = performance.now();
     const attributes = requestAttributes(event);
     const method = attributes['http.request.method'];

@@ -12,24 +12,21 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
-import { type DatabaseSpans, databaseSpans } from './database-span.ts';
+import { databaseSpans } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';
 import { type ActiveSpan, createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
 import { createSpanExporter } from './otlp/span-exporter.ts';
 import { redactedPath } from './redaction.ts';
-import { serverSpans, type WithinServerSpan } from './server-span.ts';
+import { serverSpans } from './server-span.ts';
 import { spanLines } from './span-lines.ts';
 import { describeAtOnce, describeWithinLimits, SCOPE } from './tracer.ts';
 
-/** The parts of tracing in requests and statements. If tracing is off, there are none, and nothing is loaded. */
-export type Tracing = {
-  readonly withinServerSpan: WithinServerSpan;
-  readonly databaseSpans: DatabaseSpans;
-};
-
 /** The running OpenTelemetry SDK. */
 export type Telemetry = ReturnType<typeof startTelemetry>;
+
+/** The parts of tracing in requests and statements. If tracing is off, there are none, and nothing is loaded. */
+export type Tracing = Telemetry['tracing'];
 
 /** In milliseconds. An unavailable collector must not delay the exit. */
 const LAST_EXPORT = 1000;
@@ -60,12 +57,11 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
   );
   sdk.start();
   const describe = otel.limitsAttributes ? describeWithinLimits : describeAtOnce;
-  const tracing: Tracing = {
-    withinServerSpan: serverSpans(describe, otel.exportsMetrics),
-    databaseSpans: databaseSpans(describe),
-  };
   return {
-    tracing,
+    tracing: {
+      withinServerSpan: serverSpans(describe, otel.exportsMetrics),
+      databaseSpans: databaseSpans(describe),
+    },
     activeSpan,
     /** Creates the instance's own metrics. */
     meter: metrics.getMeter(SCOPE),

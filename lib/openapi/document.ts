@@ -1,57 +1,57 @@
-import {
-  createDocument,
-  type ZodOpenApiObject,
-  type ZodOpenApiOperationObject,
-  type ZodOpenApiPathItemObject,
-} from 'zod-openapi';
-import { type Role, requiredRole } from '../auth/principal.ts';
+import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
+import { requiredRole } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
+import type { Settings } from '../settings/settings.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
+import { VERSION } from '../version.ts';
 import { introduction } from './explanations.ts';
 import { allRefusals } from './refusals.ts';
-import { oauth2, PRECONDITIONS, requestBodyOf, requestIdParameter } from './request.ts';
+import { oauth2, PRECONDITIONS, requestBodyOf } from './request.ts';
 import { responsesOf } from './responses.ts';
 
-type DocumentOptions = {
-  /** The version of the API. */
-  readonly version: string;
-  /** The token endpoint for callers. The URL is absolute, or relative to the document. */
-  readonly tokenUrl: string;
-  readonly requestIdHeader: string;
-  /** In bytes. */
-  readonly bodyLimit: number;
-  /** The role that a deletion requires. */
-  readonly deleteRole: Role;
+type DocumentedSettings = Pick<Settings, 'requestIdHeader' | 'bodyLimit'> & {
+  readonly oauth: Pick<Settings['oauth'], 'deleteRole'>;
 };
 
-/** An OpenAPI document. It contains only JSON values. */
-export type OpenApiDocument = ReturnType<typeof createDocument>;
-
-const TAGS = [
-  { name: 'users', description: 'User records.' },
-  { name: 'probes', description: 'Probes for orchestrators.' },
-];
-
-/** Describes the routes as an OpenAPI 3.1 document. */
-export function openApiDocument(declared: readonly Route[], options: DocumentOptions): OpenApiDocument {
-  const { version, tokenUrl, requestIdHeader, bodyLimit, deleteRole } = options;
+/**
+ * Describes the routes of an instance as an OpenAPI 3.1 document, which contains only JSON values. Callers get their
+ * tokens at `tokenUrl`, which is absolute, or relative to the document.
+ */
+export function openApiDocument(declared: readonly Route[], settings: DocumentedSettings, tokenUrl: string) {
+  const { requestIdHeader, bodyLimit } = settings;
+  const { deleteRole } = settings.oauth;
   const routes = declared.map((route) =>
     route.role === 'public' ? route : { ...route, role: requiredRole(route.role, deleteRole) },
   );
+  const byPath = Map.groupBy(routes, ({ path }) => path);
+  const operationsOf = (group: readonly Route[]) =>
+    Object.fromEntries(
+      group.map((route) => [route.method.toLowerCase(), operationOf(route, routes, settings)]),
+    );
   const document: ZodOpenApiObject = {
     openapi: '3.1.1',
     info: {
       title: 'User Management Service',
-      version,
+      version: VERSION,
       description: introduction(requestIdHeader, allRefusals(routes, bodyLimit)),
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/', description: 'The host that serves this document.' }],
-    tags: TAGS,
-    paths: pathsOf(routes, options),
+    tags: [
+      { name: 'users', description: 'User records.' },
+      { name: 'probes', description: 'Probes for orchestrators.' },
+    ],
+    paths: Object.fromEntries([...byPath].map(([path, group]) => [path, operationsOf(group)])),
     components: {
       securitySchemes: { oauth2: oauth2(tokenUrl, deleteRole) },
-      parameters: { RequestId: requestIdParameter(requestIdHeader) },
+      parameters: {
+        RequestId: {
+          name: requestIdHeader,
+          in: 'header',
+          description: 'Identifies the request. If it is absent or not valid, the service generates a UUID.',
+          schema: { type: 'string' },
+        },
+      },
       headers: {
         RequestId: {
           description: 'Identifies the request: what the caller sent, or a new UUID.',
@@ -74,39 +74,16 @@ function leaveOpen(schema: { additionalProperties?: unknown }): void {
   delete schema.additionalProperties;
 }
 
-function pathsOf(
-  routes: readonly Route[],
-  options: DocumentOptions,
-): Record<string, ZodOpenApiPathItemObject> {
-  const byPath = Map.groupBy(routes, ({ path }) => path);
-  return Object.fromEntries(
-    [...byPath].map(([path, group]) => [
-      path,
-      Object.fromEntries(
-        group.map((route) => [route.method.toLowerCase(), operationOf(route, routes, options)]),
-      ),
-    ]),
-  );
-}
-
-/** The resource of an operation: `/api/v{version}/{resource}/…`. */
-function tagOf({ kind, path }: Route): string {
-  return kind === 'probe' ? 'probes' : (path.split('/')[3] ?? '');
-}
-
-function operationOf(
-  route: Route,
-  routes: readonly Route[],
-  options: DocumentOptions,
-): ZodOpenApiOperationObject {
-  const { operationId, summary, role, params, query, headers, conditional } = route;
+function operationOf(route: Route, routes: readonly Route[], settings: DocumentedSettings) {
+  const { operationId, summary, kind, path, role, params, query, headers, conditional } = route;
   const requestBody = requestBodyOf(route);
   return {
     operationId,
     summary,
     description:
       role === 'public' ? 'Needs no token.' : `Requires the role \`${role}\` or \`api.superuser\`.`,
-    tags: [tagOf(route)],
+    // The resource: `/api/v{version}/{resource}/…`.
+    tags: [kind === 'probe' ? 'probes' : (path.split('/')[3] ?? '')],
     security: role === 'public' ? [] : [{ oauth2: [role] }],
     requestParams: {
       ...(params && { path: params }),
@@ -115,6 +92,6 @@ function operationOf(
     },
     parameters: [...(conditional ? PRECONDITIONS : []), { $ref: '#/components/parameters/RequestId' }],
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route, routes, options),
+    responses: responsesOf(route, routes, settings),
   };
 }

@@ -5,13 +5,6 @@ import type { Route } from '../http/route.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 import { exampleOf } from './example.ts';
 
-/** Any field value (RFC 9110 section 5.5). A value that is not a tag matches nothing. */
-const FIELD_VALUE: oas31.SchemaObject = {
-  type: 'string',
-  maxLength: MAX_HEAD_LENGTH,
-  pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
-};
-
 /** The header parameters for the preconditions of a route. */
 export const PRECONDITIONS = [
   precondition('If-Match', 'one of these versions (RFC 9110 section 13.1.1)', '"3"'),
@@ -20,17 +13,10 @@ export const PRECONDITIONS = [
 
 function precondition(name: string, versions: string, example: string): oas31.ParameterObject {
   const description = `Entity tags, or \`*\`: the request applies only if the user has ${versions}.`;
-  return { name, in: 'header', description, schema: FIELD_VALUE, example };
-}
-
-/** The header parameter with the request ID, which every operation accepts. */
-export function requestIdParameter(name: string): oas31.ParameterObject {
-  return {
-    name,
-    in: 'header',
-    description: 'Identifies the request. If it is absent or not valid, the service generates a UUID.',
-    schema: { type: 'string' },
-  };
+  // Any field value (RFC 9110 section 5.5). A value that is not a tag matches nothing.
+  const pattern = '^[\\t\\x20-\\x7e\\x80-\\xff]*$';
+  const schema = { type: 'string', maxLength: MAX_HEAD_LENGTH, pattern } as const;
+  return { name, in: 'header', description, schema, example };
 }
 
 /** The body of a route, in each of its preferred media types. */
@@ -43,22 +29,19 @@ export function requestBodyOf({ method, body }: Route): ZodOpenApiRequestBodyObj
   };
 }
 
-/** The token endpoint for callers. The URL is absolute, or relative to the document. */
+/** How callers get a token: at `tokenUrl`, which is absolute, or relative to the document. */
 export function oauth2(tokenUrl: string, deleteRole: Role): oas31.SecuritySchemeObject {
-  return {
-    type: 'oauth2',
-    description:
-      'Client credentials grant. The roles of the token are its scopes. Tokens are JSON Web Tokens, validated as RFC8725 requires.',
-    flows: { clientCredentials: { tokenUrl, scopes: scopesOf(deleteRole) } },
-  };
-}
-
-function scopesOf(deleteRole: Role): Record<string, string> {
   const mayDelete = deleteRole === 'users.write';
-  return {
+  const scopes = {
     'users.read': 'Read users.',
     'users.write': mayDelete ? 'Create, change and delete users.' : 'Create and change users.',
     ...(!mayDelete && { 'users.delete': 'Delete users.' }),
     'api.superuser': 'Every operation, in place of any other role: for local tests and master scripts.',
+  };
+  return {
+    type: 'oauth2',
+    description:
+      'Client credentials grant. The roles of the token are its scopes. Tokens are JSON Web Tokens, validated as RFC8725 requires.',
+    flows: { clientCredentials: { tokenUrl, scopes } },
   };
 }

@@ -1,6 +1,7 @@
 import type { oas31, ZodOpenApiResponsesObject } from 'zod-openapi';
 import { type Problem, problemDocument, problemHeaders } from '../http/problem.ts';
 import type { Route } from '../http/route.ts';
+import type { Settings } from '../settings/settings.ts';
 import { exampleOf, examplePath } from './example.ts';
 import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
@@ -15,17 +16,11 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 const DESCRIPTIONS = { 200: 'OK', 201: 'Created', 204: 'Done' } as const;
 
-type ResponseOptions = {
-  readonly requestIdHeader: string;
-  /** In bytes. */
-  readonly bodyLimit: number;
-};
-
 /** The success of a route, and every problem that it can return, by status. */
 export function responsesOf(
   route: Route,
   routes: readonly Route[],
-  { requestIdHeader, bodyLimit }: ResponseOptions,
+  { requestIdHeader, bodyLimit }: Pick<Settings, 'requestIdHeader' | 'bodyLimit'>,
 ): ZodOpenApiResponsesObject {
   const { success, reply, conditional } = route;
   const instance = examplePath(route.path, route.params);
@@ -73,12 +68,15 @@ function headersOf({ headers }: Route['reply']): oas31.HeadersObject {
   return Object.fromEntries(described);
 }
 
-/** All problems of one status as one response, with an example of each. */
+/** All problems of one status as one response, with an example of each, named by its code and numbered from 2 on. */
 function refusalOf(refusals: readonly Problem[], instance: string) {
-  const examples = refusals.map((refusal) => [
-    nameIn(refusals, refusal),
-    { summary: refusal.detail, value: problemDocument(refusal, instance) },
-  ]);
+  const byCode = Map.groupBy(refusals, ({ code }) => code);
+  const examples = [...byCode].flatMap(([code, same]) =>
+    same.map((refusal, index) => [
+      index === 0 ? code : `${code}_${index + 1}`,
+      { summary: refusal.detail, value: problemDocument(refusal, instance) },
+    ]),
+  );
   return {
     description: explanationOf(refusals),
     headers: documentedHeaders(refusals),
@@ -88,33 +86,20 @@ function refusalOf(refusals: readonly Problem[], instance: string) {
   };
 }
 
-/** The code of the refusal. If several refusals share it, they are numbered from the second one on. */
-function nameIn(refusals: readonly Problem[], refusal: Problem): string {
-  const index = refusals.filter(({ code }) => code === refusal.code).indexOf(refusal);
-  return index === 0 ? refusal.code : `${refusal.code}_${index + 1}`;
-}
-
 /** The headers of these refusals. A header is required if all of them have it. */
 function documentedHeaders(refusals: readonly Problem[]): oas31.HeadersObject {
-  const byName = Map.groupBy(
-    refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal))),
-    ([header]) => header,
-  );
+  const fields = refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal)));
+  const byName = Map.groupBy(fields, ([header]) => header);
   byName.delete('Content-Type');
-  return Object.fromEntries(
-    [...byName].map(([header, fields]) => {
-      const values = new Set(fields.map(([, value]) => value));
-      return [header, { ...documentedHeader(header, values), required: fields.length === refusals.length }];
-    }),
-  );
-}
-
-function documentedHeader(header: string, values: ReadonlySet<string>): oas31.HeaderObject {
-  const schema: oas31.SchemaObject =
-    header === 'Retry-After'
-      ? { type: 'integer', format: 'int32', minimum: 0, maximum: 60, examples: [...values].map(Number) }
-      : { type: 'string', enum: [...values] };
-  return { description: HEADERS[header] ?? '', schema };
+  const described = [...byName].map(([header, same]) => {
+    const values = [...new Set(same.map(([, value]) => value))];
+    const schema =
+      header === 'Retry-After'
+        ? { type: 'integer', format: 'int32', minimum: 0, maximum: 60, examples: values.map(Number) }
+        : { type: 'string', enum: values };
+    return [header, { description: HEADERS[header], schema, required: same.length === refusals.length }];
+  });
+  return Object.fromEntries(described);
 }
 
 /**

@@ -146,11 +146,18 @@ const Shape = z.object({
 });
 
 /** All settings: name, accepted values, default and description. `infra/settings.md` is generated from it. */
-export const Environment = Shape.refine(hasPortForEachHost, {
-  path: ['SVC_POSTGRES_PORT'],
-  error: 'one port for all hosts, or one for each',
-  when: ({ value }) => hasHostsAndPorts(value),
-});
+export const Environment = Shape.refine(
+  ({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }) => [1, hosts.length].includes(ports.length),
+  {
+    path: ['SVC_POSTGRES_PORT'],
+    error: 'one port for all hosts, or one for each',
+    // If both are valid by themselves, whatever the other settings are.
+    when({ value }) {
+      const { SVC_POSTGRES_HOST, SVC_POSTGRES_PORT } = value as Partial<HostsAndPorts>;
+      return Array.isArray(SVC_POSTGRES_HOST) && Array.isArray(SVC_POSTGRES_PORT);
+    },
+  },
+);
 
 /** The settings of one instance. Times are in seconds, sizes in bytes. */
 export type Settings = ReturnType<typeof readSettings>;
@@ -179,8 +186,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     logLevel: data.SVC_LOG_LEVEL,
     otel: {
       enabled: data.SVC_OTEL_ENABLED ?? data.SVC_ENV === 'production',
-      printsSpans: printsSpans(data),
-      exportsProtobuf: exportsProtobuf(data),
+      ...spanExportOf(data),
       /** Whether the SDK must cut the attributes of spans, because a variable sets a limit for them. */
       limitsAttributes: Object.keys(given).some((name) => /^OTEL_(SPAN_)?ATTRIBUTE_/.test(name)),
       exportsMetrics: data.OTEL_METRICS_EXPORTER !== 'none',
@@ -253,16 +259,6 @@ export function forgetVariables(names: readonly string[]): void {
 
 type HostsAndPorts = Pick<z.output<typeof Shape>, 'SVC_POSTGRES_HOST' | 'SVC_POSTGRES_PORT'>;
 
-/** Whether both settings are valid by themselves. */
-function hasHostsAndPorts(given: unknown): boolean {
-  const { SVC_POSTGRES_HOST, SVC_POSTGRES_PORT } = given as Partial<HostsAndPorts>;
-  return Array.isArray(SVC_POSTGRES_HOST) && Array.isArray(SVC_POSTGRES_PORT);
-}
-
-function hasPortForEachHost({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }: HostsAndPorts): boolean {
-  return ports.length === 1 || ports.length === hosts.length;
-}
-
 /** Pairs hosts with ports. A single port applies to all hosts. */
 function serversOf({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }: HostsAndPorts) {
   const servers = hosts.map((host, n) => ({ host, port: ports[n] ?? (ports[0] as number) }));
@@ -271,16 +267,15 @@ function serversOf({ SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: ports }: Hosts
 
 type Server = { readonly host: string; readonly port: number };
 
-/** Whether spans are printed: if no receiver is named, unless OTEL_TRACES_EXPORTER says otherwise. */
-function printsSpans(given: z.output<typeof Environment>): boolean {
+/** Spans are printed if no receiver is named, unless OTEL_TRACES_EXPORTER says otherwise. OTLP is protobuf by default. */
+function spanExportOf(given: z.output<typeof Environment>) {
   const endpoint = given.OTEL_EXPORTER_OTLP_ENDPOINT ?? given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
-  return (given.OTEL_TRACES_EXPORTER ?? (endpoint ? 'otlp' : 'console')) === 'console';
-}
-
-/** Whether spans are exported as OTLP in protobuf, which is the default. */
-function exportsProtobuf(given: z.output<typeof Environment>): boolean {
+  const exporter = given.OTEL_TRACES_EXPORTER ?? (endpoint ? 'otlp' : 'console');
   const encoding = given.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? given.OTEL_EXPORTER_OTLP_PROTOCOL;
-  return !printsSpans(given) && given.OTEL_TRACES_EXPORTER !== 'none' && encoding !== 'http/json';
+  return {
+    printsSpans: exporter === 'console',
+    exportsProtobuf: exporter === 'otlp' && encoding !== 'http/json',
+  };
 }
 
 function nonEmpty(environment: Variables): Variables {

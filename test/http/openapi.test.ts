@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
+import { VERSION } from '../../lib/version.ts';
 import { startService } from '../stage/service.ts';
 
 const ROOT = new URL('../..', import.meta.url);
@@ -168,16 +169,13 @@ describe('the committed document', { timeout: 60_000 }, () => {
 
 test('the document has the settings that callers can notice', () => {
   const routes = endpoints.map(({ route }) => route);
-  const document = JSON.stringify(
-    openApiDocument(routes, {
-      version: '7.8.9',
-      tokenUrl: 'https://issuer.test/token',
-      requestIdHeader: 'X-Trace',
-      bodyLimit: 1234,
-      deleteRole: 'users.write',
-    }),
-  );
-  for (const text of ['7.8.9', 'https://issuer.test/token', '"X-Trace"', 'must not exceed 1234 bytes']) {
+  const settings = {
+    requestIdHeader: 'X-Trace',
+    bodyLimit: 1234,
+    oauth: { deleteRole: 'users.write' },
+  } as const;
+  const document = JSON.stringify(openApiDocument(routes, settings, 'https://issuer.test/token'));
+  for (const text of [VERSION, 'https://issuer.test/token', '"X-Trace"', 'must not exceed 1234 bytes']) {
     expect(document).toContain(text);
   }
   expect(document).not.toContain('X-Request-ID');

@@ -1,17 +1,6 @@
 import { type Attributes, type AttributeValue, type HrTime, SpanStatusCode } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
-import { type Bytes, delimited, number, text, varint } from './protobuf-text.ts';
-
-/** A span that is ready to be written. */
-export type SpanMessage = {
-  readonly size: number;
-  /** Writes the span at `at`, and returns the position after it. */
-  write(buffer: Buffer, at: number): number;
-};
-
-/** Size of the ids of trace and span, the two times and the flags, each with its tag. */
-const FIXED = 18 + 10 + 9 + 9 + 6;
-const PARENT = 10;
+import { type Bytes, delimited, number, text } from './protobuf-text.ts';
 
 /** `SpanFlags`: it is known whether the parent is remote; the parent is remote. */
 const [KNOWN, REMOTE] = [0x100, 0x200];
@@ -22,53 +11,43 @@ const [KNOWN, REMOTE] = [0x100, 0x200];
  *
  * @see opentelemetry-proto, trace/v1/trace.proto
  */
-export function spanMessage(span: ReadableSpan): SpanMessage {
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
-  const { parentSpanContext: parent, droppedAttributesCount: dropped } = span;
-  const rest = restOf(span, traceState?.serialize(), dropped);
-  const length = FIXED + (parent ? PARENT : 0) + rest.length;
-  const head = `\x12${varint(length)}`;
-
-  return {
-    size: head.length + length,
-    write(buffer, begin) {
-      let at = begin + buffer.write(head, begin, 'latin1');
-      at = writeId(buffer, at, 1, traceId);
-      at = writeId(buffer, at, 2, spanId);
-      if (parent) at = writeId(buffer, at, 4, parent.spanId);
-      at = writeTime(buffer, at, 7, span.startTime);
-      at = writeTime(buffer, at, 8, span.endTime);
-      at = buffer.writeUInt16LE(FLAGS, at);
-      at = buffer.writeUInt32LE(traceFlags | KNOWN | (parent?.isRemote ? REMOTE : 0), at);
-      return at + buffer.write(rest, at, 'latin1');
-    },
-  };
-}
-
-/** The tag of field 16, 32 bits. */
-const FLAGS = 0x01_85;
-
-function restOf(span: ReadableSpan, traceState: string | undefined, dropped: number): Bytes {
-  let bytes = text(5, span.name) + number(6, span.kind + 1) + attributesField(9, span.attributes);
-  if (traceState) bytes += text(3, traceState);
+export function spanMessage(span: ReadableSpan): Bytes {
+  const { traceState } = span.spanContext();
+  const { droppedAttributesCount: dropped, status } = span;
+  let bytes = fixedFields(span) + text(5, span.name) + number(6, span.kind + 1);
+  bytes += attributesField(9, span.attributes);
+  if (traceState) bytes += text(3, traceState.serialize());
   if (dropped > 0) bytes += number(10, dropped);
-  if (span.status.code !== SpanStatusCode.UNSET) bytes += delimited(15, number(3, span.status.code));
-  return bytes;
+  if (status.code !== SpanStatusCode.UNSET) bytes += delimited(15, number(3, status.code));
+  return delimited(2, bytes);
 }
 
-function writeId(buffer: Buffer, at: number, field: number, hex: string): number {
-  buffer[at] = (field << 3) | 2;
-  buffer[at + 1] = hex.length / 2;
-  return at + 2 + buffer.write(hex, at + 2, 'hex');
+/** The fields 1, 2, 7, 8, 16 and 4 of a fixed size, each with its tag, and an id with its length. */
+const fixed = Buffer.alloc(62);
+fixed.set([0x0a, 16], 0);
+fixed.set([0x12, 8], 18);
+fixed.set([0x39], 28);
+fixed.set([0x41], 37);
+fixed.set([0x85, 0x01], 46);
+fixed.set([0x22, 8], 52);
+
+/** The ids of trace and span, the times, the flags and, if there is one, the id of the parent. */
+function fixedFields(span: ReadableSpan): Bytes {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  const parent = span.parentSpanContext;
+  fixed.write(traceId, 2, 'hex');
+  fixed.write(spanId, 20, 'hex');
+  writeTime(29, span.startTime);
+  writeTime(38, span.endTime);
+  fixed.writeUInt32LE(traceFlags | KNOWN | (parent?.isRemote ? REMOTE : 0), 48);
+  if (!parent) return fixed.toString('latin1', 0, 52);
+  fixed.write(parent.spanId, 54, 'hex');
+  return fixed.toString('latin1');
 }
 
-/** Writes nanoseconds as 64 bits. 1e9 is 2^9 times a number by which seconds can be multiplied without loss. */
-function writeTime(buffer: Buffer, at: number, field: number, [seconds, nanoseconds]: HrTime): number {
-  const multiple = seconds * (1e9 / 2 ** 9);
-  const low = (multiple % 2 ** 23) * 2 ** 9 + nanoseconds;
-  buffer[at] = (field << 3) | 1;
-  buffer.writeUInt32LE(low % 2 ** 32, at + 1);
-  return buffer.writeUInt32LE(Math.floor(multiple / 2 ** 23) + Math.floor(low / 2 ** 32), at + 5);
+/** Writes nanoseconds as 64 bits. */
+function writeTime(at: number, [seconds, nanoseconds]: HrTime): void {
+  fixed.writeBigUInt64LE(BigInt(seconds) * 1_000_000_000n + BigInt(nanoseconds), at);
 }
 
 const keys = new Map<string, Bytes>();
