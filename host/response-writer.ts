@@ -24,10 +24,10 @@ export class ResponseWriter {
   /** Writes an endpoint's result as the HTTP response. The client may still be sending its body. */
   write(
     response: ServerResponse,
-    { statusCode, headers, body: text }: GatewayResult,
+    { statusCode, headers, body: content }: GatewayResult,
     isBodyToCome: boolean,
   ): void {
-    const body = text.length > LONG ? Buffer.from(text) : text;
+    const body = typeof content === 'string' && content.length > LONG ? Buffer.from(content) : content;
     const length = Buffer.byteLength(body);
     const isLast = isLastOfConnection(response);
     const fields = flat(statusCode, headers, length);
