@@ -16,8 +16,6 @@ import { ResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { LAST_LINES, Shutdown } from './shutdown.ts';
-import { CurrentRequests } from './sockets/current-requests.ts';
-import { RequestOrder } from './sockets/http-pipelining.ts';
 
 /** A running instance. */
 export type Host = {
@@ -62,8 +60,6 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const server = createHttpServer({
     ...parts,
     router: createRouter(served, { ...service, readiness }),
-    currentRequests: new CurrentRequests(),
-    requestOrder: new RequestOrder(),
     callers: new Callers(),
     overloadResponse: new OverloadResponse(settings),
   });

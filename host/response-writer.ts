@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayResult } from '../lib/http/gateway.ts';
-import { SILENCE } from './sockets/silent-connections.ts';
+import { SILENCE } from './sockets/connections.ts';
 import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** In milliseconds: how long a client may continue to send a body that is no longer needed, if its connection ends. */
