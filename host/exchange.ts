@@ -15,10 +15,11 @@ import type {
 } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
-import type { ResponseWriter } from './response-writer.ts';
+import { writeResponse } from './response-writer.ts';
 import type { Match, Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
 import type { Connection, ConnectionRequest } from './sockets/connections.ts';
+import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance that an exchange passes. */
 export type ExchangeParts = {
@@ -28,7 +29,7 @@ export type ExchangeParts = {
   readonly admissions: Admissions<StatementKind>;
   readonly callers: Callers;
   readonly overloadResponse: OverloadResponse;
-  readonly responses: ResponseWriter;
+  readonly responses: UnflushedResponses;
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
 
@@ -157,6 +158,6 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
     const { responses, shutdown } = this.#parts;
     if (this.response.destroyed) return;
     if (shutdown.isDraining) this.#connection.closeAfter(this.response);
-    responses.write(this.response, result, this.#event.isBodyToCome);
+    writeResponse(this.response, result, this.#event.isBodyToCome, responses);
   }
 }

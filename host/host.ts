@@ -12,10 +12,10 @@ import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
 import { observe } from './metrics.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
-import { ResponseWriter } from './response-writer.ts';
 import { createRouter } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { LAST_LINES, Shutdown } from './shutdown.ts';
+import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** A running instance. */
 export type Host = {
@@ -49,7 +49,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     log,
   });
   const shutdown = new Shutdown();
-  const responses = new ResponseWriter();
+  const responses = new UnflushedResponses();
   const parts = { service, inFlight, admissions, shutdown, responses, telemetry, lines };
   if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
   const readiness = shutdown.readinessUntilBegun(service.readiness);
