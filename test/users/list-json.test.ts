@@ -64,6 +64,14 @@ describe('a page of users', () => {
     expect(jsonOf(rowsOf([ada]))).toBe(plain([ada]));
   });
 
+  test('is a text, or, with more than 64 KB, the whole of a memory that can be freed when it is sent', () => {
+    const long = usersJson(rowsOf(Array.from({ length: 1000 }, () => ada)));
+
+    expect(usersJson(rowsOf([ada]))).toBe(plain([ada]));
+    expect(long).toBeInstanceOf(Buffer);
+    expect((long as Buffer).buffer.byteLength).toBe(long.length);
+  });
+
   test('contains nothing of a user that could not be written', () => {
     const [infinite] = rowsOf([{ ...ada, email: 'grace@example.com' }]) as [ListRow];
     // The last time, before the absent external id.
