@@ -15,23 +15,21 @@ import type {
 } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
-import type { ResponseWriter } from './response-writer.ts';
+import { writeResponse } from './response-writer.ts';
 import type { Match, Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
-import type { CurrentRequest, CurrentRequests } from './sockets/current-requests.ts';
-import type { PipelinedRequest, RequestOrder } from './sockets/http-pipelining.ts';
+import type { Connection, ConnectionRequest } from './sockets/connections.ts';
+import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance that an exchange passes. */
 export type ExchangeParts = {
   readonly service: Service;
   readonly router: Router;
   readonly inFlight: RequestsInFlight;
-  readonly currentRequests: CurrentRequests;
-  readonly requestOrder: RequestOrder;
   readonly admissions: Admissions<StatementKind>;
   readonly callers: Callers;
   readonly overloadResponse: OverloadResponse;
-  readonly responses: ResponseWriter;
+  readonly responses: UnflushedResponses;
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
 
@@ -39,10 +37,11 @@ export type ExchangeParts = {
  * A request and its response, from the parser to the socket: its turn on the connection, its admission, its handler and
  * its response. It is one object with methods, because closures for each step would cost memory.
  */
-export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest {
+export class Exchange implements ConnectionRequest, QueuedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   caller: Caller;
+  readonly #connection: Connection;
   readonly #event: RequestEvent;
   readonly #match: Match;
   readonly #handler: Handler;
@@ -50,7 +49,12 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   readonly #parts: ExchangeParts;
 
   /** Finds the handler. `begin` does the rest. */
-  constructor(request: IncomingMessage, response: ServerResponse, parts: ExchangeParts) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection,
+    parts: ExchangeParts,
+  ) {
     const event = new RequestEvent(request, response, parts.inFlight);
     const match = parts.router.find(event.requestContext.http.method, event.rawPath);
     event.pathParameters = match.params;
@@ -60,6 +64,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
     const kind = typeof first === 'function' ? first(event.headers) : first;
     this.request = request;
     this.response = response;
+    this.#connection = connection;
     this.#event = event;
     this.#match = match;
     this.#handler = fault ? refuseWith(parts.service, fault) : match.handler;
@@ -78,17 +83,14 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
 
   /** Counts the request, and lets it wait for the earlier ones of its connection. */
   begin(): void {
-    const { inFlight, currentRequests, requestOrder } = this.#parts;
-    const previous = currentRequests.get(this.request.socket)?.response;
-    currentRequests.set(this);
+    const { inFlight } = this.#parts;
+    const isNext = this.#connection.add(this);
     if (!this.#isProbe) {
       inFlight.enter(this.#event);
+      if (!isNext) inFlight.waitBehind(this.#event);
       this.#identifyCaller();
     }
-    if (requestOrder.isBehind(previous)) {
-      if (!this.#isProbe) inFlight.waitBehind(this.#event);
-      requestOrder.follow(previous, this);
-    } else this.#admit();
+    if (isNext) this.#admit();
   }
 
   proceed(): void {
@@ -153,9 +155,9 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   }
 
   #write(result: GatewayResult): void {
-    const { currentRequests, responses, shutdown } = this.#parts;
+    const { responses, shutdown } = this.#parts;
     if (this.response.destroyed) return;
-    if (shutdown.isDraining) currentRequests.closeAfter(this.response);
-    responses.write(this.response, result, this.#event.isBodyToCome);
+    if (shutdown.isDraining) this.#connection.closeAfter(this.response);
+    writeResponse(this.response, result, this.#event.isBodyToCome, responses);
   }
 }

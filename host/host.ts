@@ -12,12 +12,10 @@ import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
 import { observe } from './metrics.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
-import { ResponseWriter } from './response-writer.ts';
 import { Router } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { LAST_LINES, Shutdown } from './shutdown.ts';
-import { CurrentRequests } from './sockets/current-requests.ts';
-import { RequestOrder } from './sockets/http-pipelining.ts';
+import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** A running instance. */
 export type Host = Awaited<ReturnType<typeof startHost>>;
@@ -42,7 +40,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     log,
   });
   const shutdown = new Shutdown();
-  const responses = new ResponseWriter();
+  const responses = new UnflushedResponses();
   const parts = { service, inFlight, admissions, shutdown, responses, telemetry, lines };
   if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
   const readiness = shutdown.readinessUntilBegun(service.readiness);
@@ -53,8 +51,6 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const server = createHttpServer({
     ...parts,
     router: new Router(served, { ...service, readiness }),
-    currentRequests: new CurrentRequests(),
-    requestOrder: new RequestOrder(),
     callers: new Callers(),
     overloadResponse: new OverloadResponse(settings),
   });

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { ResponseWriter } from './response-writer.ts';
+import { writeResponse } from './response-writer.ts';
 import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** More than the buffers of both sides hold. */
@@ -17,7 +17,7 @@ async function isWhole(reader: Socket): Promise<boolean> {
 }
 
 test('the writer waits until all responses are sent, also those written meanwhile', async () => {
-  const responseWriter = new ResponseWriter(new UnflushedResponses(3 * body.length));
+  const unflushed = new UnflushedResponses(3 * body.length);
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => responses.push(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -26,10 +26,11 @@ test('the writer waits until all responses are sent, also those written meanwhil
   for (const reader of [first, second])
     reader.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   while (responses.length < 2) await sleep(10);
-  const write = (index: number) => responseWriter.write(responses[index] as ServerResponse, result, false);
+  const write = (index: number) =>
+    writeResponse(responses[index] as ServerResponse, result, false, unflushed);
 
   let isSent = false;
-  const sent = responseWriter.untilSent().then(() => {
+  const sent = unflushed.untilSent().then(() => {
     isSent = true;
   });
   write(0);
@@ -57,9 +58,9 @@ test.each([
   `${'x'.repeat(50_000)}田😀`,
   '田'.repeat(70_000),
 ])('a body is sent as UTF-8, with any content and length', async (text) => {
-  const responseWriter = new ResponseWriter();
+  const unflushed = new UnflushedResponses();
   const server = createServer((_request, response) =>
-    responseWriter.write(response, { ...result, body: text }, false),
+    writeResponse(response, { ...result, body: text }, false, unflushed),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const reader = connect((server.address() as AddressInfo).port, '127.0.0.1');

@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Exchange, type ExchangeParts } from './exchange.ts';
-import { ClientErrors } from './sockets/client-errors.ts';
-import { SilentConnections } from './sockets/silent-connections.ts';
+import { answerClientErrors } from './sockets/client-errors.ts';
+import { Connections } from './sockets/connections.ts';
 
 /** Node's own limits. Slow clients are disconnected within 12 seconds. */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
   connectionsCheckingInterval: 1000,
-  // `SilentConnections` does the same at a lower cost.
+  // `Connections` does the same at a lower cost.
   keepAliveTimeout: 0,
   // The service answers this case with a problem document.
   requireHostHeader: false,
@@ -22,17 +22,17 @@ const HALF_OPEN = { httpAllowHalfOpen: true };
 
 /** Creates the HTTP server. Each request becomes an event for its endpoint, and the result becomes the response. */
 export function createHttpServer(parts: ExchangeParts): Server {
-  const { service, router, currentRequests } = parts;
+  const connections = new Connections();
   const receive = (request: IncomingMessage, response: ServerResponse) => {
-    if (!currentRequests.isClosing(request.socket)) new Exchange(request, response, parts).begin();
+    const connection = connections.of(request.socket);
+    if (!connection.isClosing) new Exchange(request, response, connection, parts).begin();
   };
 
   const server = Object.assign(createServer(LIMITS, receive), HALF_OPEN);
   // A caller that waits for 100 Continue gets it when its token has been accepted. Other expectations are ignored.
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
-  new ClientErrors(service, router, currentRequests).answer(server);
-  const connections = new SilentConnections({ isBusy: (socket) => currentRequests.has(socket) });
+  answerClientErrors(server, { ...parts, connections });
   connections.watch(server);
   return Object.assign(server, { closeAllConnections: () => connections.destroyAll() });
 }

@@ -9,7 +9,7 @@ import type { Readiness } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
 import type { Admissions } from './admission/index.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
-import type { ResponseWriter } from './response-writer.ts';
+import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance, which are released at its end. */
 type ReleasedParts = {
@@ -18,7 +18,7 @@ type ReleasedParts = {
   readonly admissions: Pick<Admissions, 'resumeAll'>;
   readonly inFlight: RequestsInFlight;
   readonly server: Server;
-  readonly responses: ResponseWriter;
+  readonly responses: UnflushedResponses;
   readonly telemetry: Telemetry | undefined;
   readonly lines: LineWriter;
 };
@@ -101,7 +101,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 }
 
 /** Responses that are being sent have a moment. Connections without one are closed at once. */
-async function close(server: Server, responses: ResponseWriter): Promise<void> {
+async function close(server: Server, responses: UnflushedResponses): Promise<void> {
   const closed = once(server, 'close');
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);

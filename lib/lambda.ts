@@ -13,6 +13,9 @@ type Bindable<Needs> = {
   bind(service: Needs): Handler;
 };
 
+/** The output of a function. Its body is always a text, because AWS Lambda sends the result as JSON. */
+export type FunctionResult = GatewayResult & { readonly body: string };
+
 /** Composes the part of the service that an endpoint needs. */
 type Compose<Needs> = (base: BaseService) => Needs;
 
@@ -29,7 +32,7 @@ const RETURN = 100;
  */
 export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: Compose<Needs>) {
   let composing: ReturnType<typeof compose> | undefined;
-  return async (event?: InvocationEvent | null, context?: Invocation): Promise<GatewayResult> => {
+  return async (event?: InvocationEvent | null, context?: Invocation): Promise<FunctionResult> => {
     composing ??= compose(route.operationId, (base) => bind(composeNeeds(base)));
     const { handler, lines, telemetry } = await composing.catch((fault) => {
       composing = undefined;
@@ -39,7 +42,7 @@ export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: Co
     // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
     await telemetry?.flush(remainingTime(context));
     lines.flush();
-    return result;
+    return { ...result, body: result.body.toString() };
   };
 }
 

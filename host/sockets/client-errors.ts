@@ -1,4 +1,4 @@
-import { type IncomingMessage, METHODS, type Server, STATUS_CODES } from 'node:http';
+import { METHODS, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gateway.ts';
 import { refuseWith } from '../../lib/http/middleware-stack.ts';
@@ -6,7 +6,7 @@ import type { Problem } from '../../lib/http/problem.ts';
 import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
 import type { Service } from '../../lib/service.ts';
 import type { Router } from '../router.ts';
-import type { CurrentRequest, CurrentRequests } from './current-requests.ts';
+import type { Connection, ConnectionRequest, Connections } from './connections.ts';
 import { parseRawHead, type RawHead, UNREADABLE } from './raw-head.ts';
 
 /** In milliseconds: how long a refused client may continue to send before its connection is cut. */
@@ -14,70 +14,54 @@ const LINGER = 1000;
 
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
+type Parts = {
+  readonly service: Pick<Service, 'settings' | 'log'>;
+  readonly router: Router;
+  readonly connections: Connections;
+};
+
 /** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
-export class ClientErrors {
-  readonly #service: Pick<Service, 'settings' | 'log'>;
-  readonly #router: Router;
-  readonly #currentRequests: CurrentRequests;
-  readonly #refused = new WeakSet<Socket>();
-
-  constructor(service: Pick<Service, 'settings' | 'log'>, router: Router, currentRequests: CurrentRequests) {
-    this.#service = service;
-    this.#router = router;
-    this.#currentRequests = currentRequests;
-  }
-
-  /** Responds to those of this server from now on. */
-  answer(server: Server): void {
-    server.on('clientError', (error: ClientError, socket: Socket) => this.#onError(error, socket));
-    server.on('connect', (request, socket: Socket) => this.#onConnect(request, socket));
-  }
-
-  #onError(error: ClientError, socket: Socket): void {
-    if (isSilent(error, socket)) return;
+export function answerClientErrors(server: Server, { service, router, connections }: Parts): void {
+  server.on('clientError', (error: ClientError, socket: Socket) => {
+    // A connection that was opened ahead of need. Its client would take a 408 for the response to a request that it has
+    // just sent.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
+    const connection = connections.of(socket);
     // Further data of a refused client is not HTTP to the parser, either.
-    if (this.#refused.has(socket) && error.code?.startsWith('HPE_')) return;
-    this.#refused.add(socket);
+    if (connection.isRefused && error.code?.startsWith('HPE_')) return;
+    connection.isRefused = true;
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy(error);
       return;
     }
-    const head = this.#firstHead(error, socket);
+    // A later packet may begin anywhere in a request.
+    const { rawPacket } = error;
+    const isFirst = rawPacket?.length === socket.bytesRead && !connection.current;
+    const head = isFirst ? parseRawHead(rawPacket) : undefined;
     if (head && isOnlyMethodUnknown(head))
-      answer(this.#router.find(methodOf(head), head.rawPath).handler, head, socket);
-    else this.#refuseNext(problemOf(error), socket, head);
-  }
+      answer(router.find(methodOf(head), head.rawPath).handler, head, socket);
+    else refuseNext(problemOf(error), connection, head);
+  });
 
-  #onConnect(request: IncomingMessage, socket: Socket): void {
+  server.on('connect', (request, socket: Socket) => {
     // Node has removed its own listener. Without a listener, a reset would end the process.
     socket.on('error', () => socket.destroy());
     // Repeated fields are joined by a comma and a space, which a request ID cannot contain.
-    const headers = request.headers as GatewayEvent['headers'];
-    this.#refuseNext(refuseInvalidHttp('CONNECT is not served'), socket, { ...UNREADABLE, headers });
-  }
+    const event = { ...UNREADABLE, headers: request.headers as GatewayEvent['headers'] };
+    refuseNext(refuseInvalidHttp('CONNECT is not served'), connections.of(socket), event);
+  });
 
-  /** A later packet may begin anywhere in a request. */
-  #firstHead({ rawPacket }: ClientError, socket: Socket): RawHead | undefined {
-    const isFirst = rawPacket?.length === socket.bytesRead && !this.#currentRequests.has(socket);
-    return isFirst ? parseRawHead(rawPacket) : undefined;
-  }
-
-  #refuseNext(problem: Problem, socket: Socket, event: GatewayEvent = UNREADABLE): void {
-    const refuse = refuseWith(this.#service, problem);
-    const current = this.#currentRequests.get(socket);
+  function refuseNext(
+    problem: Problem,
+    { socket, current }: Connection,
+    event: GatewayEvent = UNREADABLE,
+  ): void {
+    const refuse = refuseWith(service, problem);
     if (!current) answer(refuse, event, socket);
     // The fault is in the data after a complete request. That request is answered first.
     else if (current.request.complete) onceAnswered(current, () => answer(refuse, event, socket));
     else breakOff(problem, current, socket);
   }
-}
-
-/**
- * A connection that was opened ahead of need. Its client would take a 408 for the response to a request that it has
- * just sent.
- */
-function isSilent({ code }: ClientError, socket: Socket): boolean {
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
 }
 
 const methodOf = ({ requestContext }: GatewayEvent): string => requestContext.http.method;
@@ -111,7 +95,7 @@ function write({ statusCode, headers, body }: GatewayResult, socket: Socket): vo
 }
 
 /** The request may already have its one response. */
-function breakOff(problem: Problem, current: CurrentRequest, socket: Socket): void {
+function breakOff(problem: Problem, current: ConnectionRequest, socket: Socket): void {
   const { response } = current;
   response.shouldKeepAlive = false;
   current.refuseBody(problem);
@@ -122,7 +106,7 @@ function breakOff(problem: Problem, current: CurrentRequest, socket: Socket): vo
   onceAnswered(current, () => socket.destroySoon());
 }
 
-function onceAnswered({ response }: CurrentRequest, then: () => void): void {
+function onceAnswered({ response }: ConnectionRequest, then: () => void): void {
   if (response.writableFinished) then();
   else response.once('finish', then);
 }

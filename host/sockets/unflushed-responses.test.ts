@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { ResponseWriter } from '../response-writer.ts';
+import { writeResponse } from '../response-writer.ts';
 import { UnflushedResponses } from './unflushed-responses.ts';
 
 const END = 'the end';
@@ -15,7 +15,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
 const arrived: ServerResponse[] = [];
 const server = createServer((_request, response) => arrived.push(response));
-const responses = new ResponseWriter(new UnflushedResponses(limit));
+const responses = new UnflushedResponses(limit);
 let port: number;
 
 beforeAll(async () => {
@@ -41,7 +41,8 @@ async function nextResponse(): Promise<ServerResponse> {
 }
 
 function answer(response: ServerResponse, text = body): ServerResponse {
-  responses.write(response, { statusCode: 200, headers: {}, body: text, isBase64Encoded: false }, false);
+  const result = { statusCode: 200, headers: {}, body: text, isBase64Encoded: false };
+  writeResponse(response, result, false, responses);
   return response;
 }
 

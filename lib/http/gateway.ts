@@ -35,7 +35,8 @@ export type WaitUncounted = <Result>(
 export type GatewayResult = {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** A long page is bytes in UTF-8. */
+  readonly body: string | Buffer;
   readonly isBase64Encoded: boolean;
 };
 

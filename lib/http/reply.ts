@@ -8,7 +8,7 @@ export type Reply<Value> = {
   readonly onDemand?: string;
   /** The body's shape, for the documentation. */
   readonly schema?: z.ZodType;
-  readonly write: (value: Value) => string;
+  readonly write: (value: Value) => string | Buffer;
   /** Another success than that of the route, for some values. */
   readonly other?: {
     readonly status: 200;

@@ -49,7 +49,7 @@ const page = new JsonPage();
  * the rows, without objects for users and without strings for fields. For a list of 100 this takes the server a sixth
  * less. PostgreSQL, which formats no times and no numbers, takes a third less.
  */
-export function usersJson(rows: readonly ListRow[]): string {
+export function usersJson(rows: readonly ListRow[]): string | Buffer {
   page.begin();
   page.piece(BEGIN);
   for (let at = 0; at < rows.length; at += 1) {

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
 import { RequestsInFlight } from '../../host/requests-in-flight.ts';
-import { RequestOrder } from '../../host/sockets/http-pipelining.ts';
+import { Connections } from '../../host/sockets/connections.ts';
 import { connectTo } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
@@ -108,11 +108,10 @@ test('a client that ends its side after its requests gets all responses', async 
 test('a request that waits for an earlier one of its connection is in flight and not active', async ({
   onTestFinished,
 }) => {
-  const requestOrder = new RequestOrder();
+  const connections = new Connections();
   const inFlight = new RequestsInFlight();
   const responses: ServerResponse[] = [];
-  const server = createServer((_request, response) => {
-    const previous = responses.at(-1);
+  const server = createServer((request, response) => {
     responses.push(response);
     const counted = {
       headers: {},
@@ -122,16 +121,17 @@ test('a request that waits for an earlier one of its connection is in flight and
     };
     inFlight.enter(counted);
     response.once('finish', () => inFlight.leave(counted));
-    if (!requestOrder.isBehind(previous)) return;
-    inFlight.waitBehind(counted);
-    requestOrder.follow(previous, {
+    const isNext = connections.of(request.socket).add({
+      request,
       response,
       proceed() {
         inFlight.proceed(counted);
         response.end('served');
       },
       drop: () => inFlight.leave(counted),
+      refuseBody() {},
     });
+    if (!isNext) inFlight.waitBehind(counted);
   });
   const { url } = await listen(server);
   onTestFinished(() => void server.close());

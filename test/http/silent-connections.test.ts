@@ -1,8 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { SilentConnections } from '../../host/sockets/silent-connections.ts';
+import { Connections } from '../../host/sockets/connections.ts';
 import { connectTo } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
 import { requestText } from '../stage/raw-client.ts';
@@ -16,15 +15,22 @@ const ask = requestText('GET /', {});
 
 /** Responds at once. A response to `/long` stays open until the test ends it. */
 let url: string;
-const long = new Map<Socket, ServerResponse>();
+const connections = new Connections();
+const long: ServerResponse[] = [];
 const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
-  if (request.url === '/long') long.set(request.socket, response);
+  connections
+    .of(request.socket)
+    .add({ request, response, proceed: unreachable, drop: unreachable, refuseBody: unreachable });
+  if (request.url === '/long') long.push(response);
   else response.end('ok');
 });
 
+function unreachable(): never {
+  throw new Error('no request is pipelined');
+}
+
 beforeAll(async () => {
-  const isBusy = (socket: Socket) => long.has(socket);
-  new SilentConnections({ isBusy, silence: SILENCE, period: 20 }).watch(server);
+  connections.watch(server, { silence: SILENCE, period: 20 });
   ({ url } = await listen(server));
   return () => void server.close().closeAllConnections();
 });
@@ -58,10 +64,9 @@ test('a connection that sends nothing after a response is closed after the same 
 test('a connection that waits for its response is not closed', async () => {
   const connection = await connectTo(url);
   connection.send(requestText('GET /long', {}));
-  const [socket, response] = await until('it is received', () => [...long][0]);
+  const response = await until('it is received', () => long[0]);
   expect(await lifetime(() => connectTo(url))).toBeGreaterThanOrEqual(NOT_LESS);
 
-  long.delete(socket);
   response.end('at last');
   expect((await connection.answer()).body).toBe('at last');
   expect(await connection.rest()).toBe('');

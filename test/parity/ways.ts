@@ -1,7 +1,7 @@
 import { endpoints } from '../../handlers/index.ts';
 import { handler as unmatched } from '../../handlers/unmatched.ts';
 import type { Endpoint } from '../../lib/http/endpoint.ts';
-import type { GatewayResult } from '../../lib/http/gateway.ts';
+import type { FunctionResult } from '../../lib/lambda.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
@@ -69,7 +69,7 @@ export async function startFunctions(environment: Variables): Promise<Way> {
   };
 }
 
-function answerOf({ statusCode, headers, body, isBase64Encoded }: GatewayResult): Answered {
+function answerOf({ statusCode, headers, body, isBase64Encoded }: FunctionResult): Answered {
   const content = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
   return answered({ status: statusCode, fields: Object.entries(headers), content });
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, cpSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { GatewayResult } from '../../lib/http/gateway.ts';
+import type { FunctionResult } from '../../lib/lambda.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { builtHost } from './build.ts';
 import type { Line } from './built-host.ts';
@@ -65,7 +65,7 @@ export async function startFunction(
   return {
     invoke: api.invoke,
     /** The result of an invocation. Throws the error of the function. */
-    async call(event: unknown, options?: Parameters<typeof api.invoke>[1]): Promise<GatewayResult> {
+    async call(event: unknown, options?: Parameters<typeof api.invoke>[1]): Promise<FunctionResult> {
       const outcome = await api.invoke(event, options);
       if ('result' in outcome) return JSON.parse(outcome.result || 'null');
       throw new Error(`${outcome.error.errorType}: ${outcome.error.errorMessage}`);

@@ -64,7 +64,7 @@ export function responseFromResult({
   body,
   isBase64Encoded,
 }: GatewayResult): ServiceResponse {
-  const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
+  const bytes = Buffer.from(body.toString(), isBase64Encoded ? 'base64' : 'utf8');
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return createServiceResponse(statusCode, Object.fromEntries(lowerCase), bytes);
 }

@@ -26,13 +26,15 @@ const ada: User = {
   updated_at: Date.UTC(2026, 6, 8, 9, 10, 11, 120),
   version: '1',
 };
+/** A long page is bytes. */
+const jsonOf = (rows: readonly ListRow[]) => usersJson(rows).toString();
 const plain = (users: readonly User[]) => JSON.stringify(users.map(representation));
 
 describe('a page of users', () => {
   test('equals that of JSON.stringify byte for byte, for any texts and times', () => {
     void fc.assert(
       fc.property(fc.array(anyStored, { maxLength: 20 }), fc.nat(9), (users, before) => {
-        expect(usersJson(rowsOf(users, before))).toBe(plain(users));
+        expect(jsonOf(rowsOf(users, before))).toBe(plain(users));
       }),
       { numRuns: 2000 },
     );
@@ -46,20 +48,28 @@ describe('a page of users', () => {
       updated_at: -ada.updated_at + (index % 3) * 60_000 + index * 1001,
     }));
 
-    expect(usersJson(rowsOf(users))).toBe(plain(users));
-    expect(usersJson(rowsOf(users))).toBe(plain(users));
+    expect(jsonOf(rowsOf(users))).toBe(plain(users));
+    expect(jsonOf(rowsOf(users))).toBe(plain(users));
   });
 
   test('without users is an empty array', () => {
-    expect(usersJson([])).toBe('[]');
+    expect(jsonOf([])).toBe('[]');
   });
 
   test('has enough memory for the longest texts of 1,000 users, after pages of any length', () => {
     const long = { ...ada, email: '\u0001'.repeat(255), full_name: '田"'.repeat(127) };
     const users = Array.from({ length: 1000 }, (_, index) => (index % 2 === 0 ? long : ada));
 
-    expect(usersJson(rowsOf(users))).toBe(plain(users));
+    expect(jsonOf(rowsOf(users))).toBe(plain(users));
+    expect(jsonOf(rowsOf([ada]))).toBe(plain([ada]));
+  });
+
+  test('is a text, or, with more than 64 KB, the whole of a memory that can be freed when it is sent', () => {
+    const long = usersJson(rowsOf(Array.from({ length: 1000 }, () => ada)));
+
     expect(usersJson(rowsOf([ada]))).toBe(plain([ada]));
+    expect(long).toBeInstanceOf(Buffer);
+    expect((long as Buffer).buffer.byteLength).toBe(long.length);
   });
 
   test('contains nothing of a user that could not be written', () => {
@@ -68,8 +78,8 @@ describe('a page of users', () => {
     const end = infinite.bytes.length - 4;
     infinite.bytes.fill(0x7f, end - 8, end);
 
-    expect(() => usersJson([infinite])).toThrow(RangeError);
-    expect(usersJson(rowsOf([ada]))).toBe(plain([ada]));
+    expect(() => jsonOf([infinite])).toThrow(RangeError);
+    expect(jsonOf(rowsOf([ada]))).toBe(plain([ada]));
   });
 
   test('ends with the time, to the millisecond, and the id of its last user', () => {

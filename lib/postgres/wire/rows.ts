@@ -1,3 +1,5 @@
+import { freeBytes } from '../../free-bytes.ts';
+
 /** A row, by the names of its columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -57,6 +59,8 @@ export function takeRows(stream: NodeJS.ReadableStream, take: TakeRow): void {
 
   stream.on('data', (arrived: Buffer) => {
     const bytes = incomplete ? Buffer.concat([incomplete, arrived]) : arrived;
+    // Its bytes were copied. Rows refer to those that `incomplete` is a part of.
+    if (incomplete) freeBytes(arrived);
     const received = new Received(bytes);
     let [left, at] = [0, 0];
     while (at + HEADER_BYTES <= bytes.length) {
