@@ -18,30 +18,19 @@ export type EngineProfile = {
   readonly hasAutovacuum: boolean;
 };
 
-const ENGINES: Readonly<Record<Settings['postgres']['engine'], EngineProfile>> = {
-  postgresql: {
-    hasAdvisoryLocks: true,
-    hasTransactionalDdl: true,
-    hasSessionOptions: true,
-    limitsLockWaits: true,
-    showsSessions: true,
-    hasAutovacuum: true,
-  },
-  distributed: {
-    hasAdvisoryLocks: false,
-    hasTransactionalDdl: false,
-    hasSessionOptions: false,
-    limitsLockWaits: false,
-    showsSessions: false,
-    hasAutovacuum: false,
-  },
-};
-
 /** The engine of SVC_POSTGRES_ENGINE. Behind a pooler, sessions are shared with others, so they get no settings. */
 export function engineProfile({
   engine,
   pooler,
 }: Pick<Settings['postgres'], 'engine' | 'pooler'>): EngineProfile {
-  const profile = ENGINES[engine];
-  return pooler === 'none' ? profile : { ...profile, hasAdvisoryLocks: false, hasSessionOptions: false };
+  const isPostgres = engine === 'postgresql';
+  const hasOwnSessions = isPostgres && pooler === 'none';
+  return {
+    hasAdvisoryLocks: hasOwnSessions,
+    hasTransactionalDdl: isPostgres,
+    hasSessionOptions: hasOwnSessions,
+    limitsLockWaits: isPostgres,
+    showsSessions: isPostgres,
+    hasAutovacuum: isPostgres,
+  };
 }
