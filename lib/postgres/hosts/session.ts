@@ -2,7 +2,7 @@ import type { ClientConfig } from 'pg';
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from '../engine-profile.ts';
-import { type TakeRow, takeRows } from '../wire/rows.ts';
+import { type RowReceiver, takeRows } from '../wire/rows.ts';
 
 type Postgres = Settings['postgres'];
 
@@ -26,7 +26,7 @@ export class Session extends PgClient {
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
   /** Receives each row in place of pg. */
-  takeRow: TakeRow = () => false;
+  receiver: RowReceiver | undefined;
   /** Undefined if the number of the process says nothing: see `#identify`. */
   identity: SessionIdentity | undefined;
 
@@ -44,7 +44,7 @@ export class Session extends PgClient {
     const { attachListeners } = this.connection;
     this.connection.attachListeners = (stream) => {
       attachListeners.call(this.connection, stream);
-      takeRows(stream, (received, at) => this.takeRow(received, at));
+      takeRows(stream, this);
     };
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.#reported.set(parameterName, parameterValue);
