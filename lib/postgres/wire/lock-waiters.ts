@@ -1,4 +1,4 @@
-import { createSemaphore } from '../../semaphore.ts';
+import { Semaphore } from '../../semaphore.ts';
 import { isLockTimeout } from '../faults.ts';
 import { type Executor, refusals, type StatementText } from './executor.ts';
 import type { Row } from './rows.ts';
@@ -26,12 +26,12 @@ const MAX_TRY_MS = 200;
 export class LockWaiters implements Executor {
   readonly #executor: SessionExecutor;
   readonly #maxWaiting: number;
-  readonly #turns: ReturnType<typeof createSemaphore>;
+  readonly #turns: Semaphore;
 
   constructor(executor: SessionExecutor, { maxInProgress, maxWaiting }: LockWaiterOptions) {
     this.#executor = executor;
     this.#maxWaiting = maxWaiting;
-    this.#turns = createSemaphore(maxInProgress, 'too many statements wait for locks');
+    this.#turns = new Semaphore(maxInProgress, 'too many statements wait for locks');
   }
 
   async send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
