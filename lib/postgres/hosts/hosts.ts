@@ -86,7 +86,7 @@ export class Hosts {
   async openSession(config: ClientConfig): Promise<Session> {
     const found = await this.#findHost();
     const session = new HostSession(config, this.#postgres, found.host);
-    await this.#attemptsAt(found.host).make(() => session.openInTime());
+    await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
     session.on('error', () => this.#onError(session));
     session.onWritesChange(() => this.#onReport(session));
@@ -158,7 +158,7 @@ export class Hosts {
   async #openToAsk(host: Host): Promise<Session> {
     const session = new Session(clientConfig({ ...this.#postgres, servers: [host] }), this.#postgres);
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
-    await this.#attemptsAt(host).make(() => session.openInTime());
+    await this.#attemptsAt(host).open(session);
     this.#asking.set(host, session);
     setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
     setTimeout(
