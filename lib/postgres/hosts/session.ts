@@ -1,8 +1,8 @@
-import type { ClientConfig } from 'pg';
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from '../engine-profile.ts';
 import { type RowReceiver, takeRows } from '../wire/rows.ts';
+import { clientConfig, type Host, SESSION, type SessionParameters } from './connection-config.ts';
 
 type Postgres = Settings['postgres'];
 
@@ -23,6 +23,9 @@ export function connectTimeLimit({ poolTimeout }: Pick<Postgres, 'poolTimeout'>)
  * writes.
  */
 export class Session extends PgClient {
+  readonly at: Host;
+  /** Whether the session ends after the statements in progress, because another host is in use. */
+  isLeaving = false;
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
   /** Receives each row in place of pg. */
@@ -30,8 +33,10 @@ export class Session extends PgClient {
   /** Undefined if the number of the process says nothing: see `#identify`. */
   identity: SessionIdentity | undefined;
 
-  constructor(config: ClientConfig, postgres: Postgres) {
+  constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {
+    const config = clientConfig(postgres, at, parameters);
     super(config);
+    this.at = at;
     this.#postgres = postgres;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
@@ -87,6 +92,14 @@ export class Session extends PgClient {
     this.connection.stream.destroy();
   }
 
+  /** Ends after the statements in progress. An executor takes the error for the end of an idle session. */
+  leave(): void {
+    if (this.isLeaving) return;
+    this.isLeaving = true;
+    this.once('drain', () => void this.end());
+    this.emit('error', new HostChanged());
+  }
+
   async askWhetherItAcceptsWrites(): Promise<boolean> {
     const { rows } = await this.query('show transaction_read_only');
     return rows[0]?.transaction_read_only === 'off';
@@ -94,14 +107,7 @@ export class Session extends PgClient {
 
   /** Whether a statement was sent whose answer has not come. */
   get awaitsAnswer(): boolean {
-    return !(this as unknown as { readonly readyForQuery: boolean }).readyForQuery;
-  }
-
-  /** Calls back whenever PostgreSQL reports something about it. */
-  onWritesChange(listener: () => void): void {
-    this.connection.on('parameterStatus', ({ parameterName }) => {
-      if (/^(in_hot_standby|default_transaction_read_only)$/.test(parameterName)) listener();
-    });
+    return !this.readyForQuery;
   }
 
   /**
@@ -143,9 +149,13 @@ export class Session extends PgClient {
     if (!engineProfile(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
     const { rows } = await this.query(IDENTITY);
     const [processId, serverStarted] = rows.map(({ column1 }) => column1);
-    const given = (this as unknown as { readonly processID: number }).processID;
-    if (Number(processId) === given) this.identity = { processId: given, serverStarted };
+    if (Number(processId) === this.processID) this.identity = { processId: this.processID, serverStarted };
   }
+}
+
+/** The host of a session is not in use any more, and nothing was sent: the next session is at another host. */
+export class HostChanged extends Error {
+  override readonly message = 'another host accepts writes';
 }
 
 /** The time as a number: its text would depend on settings of the session. */
