@@ -53,9 +53,14 @@ export class Pipeline implements RowReceiver {
     return this.#sent.length;
   }
 
-  /** Sends a statement at the end of this turn of the event loop, together with all others of the turn. */
-  send(statement: OutgoingStatement): void {
+  /**
+   * Sends a statement at the end of this turn of the event loop, together with all others of the turn. `lockTimeout`
+   * limits its waits for locks, in milliseconds.
+   */
+  send(statement: OutgoingStatement, lockTimeout?: string): void {
     if (this.length === 0) this.usedAt = Date.now();
+    // Before it is prepared, because that waits for locks, too.
+    if (lockTimeout !== undefined) this.#limitLockWaits(lockTimeout);
     const { text, values } = statement;
     const prepared = this.#prepare(text);
     this.#messages.push(
@@ -92,6 +97,16 @@ export class Pipeline implements RowReceiver {
       serialize.describe({ type: 'S', name }),
     );
     return prepared;
+  }
+
+  /** Until the next Sync, which ends the transaction of the statement. It returns no row, because all rows are taken. */
+  #limitLockWaits(lockTimeout: string): void {
+    const text = "select where set_config('lock_timeout', $1, true) is null";
+    this.#messages.push(
+      serialize.parse({ text }),
+      serialize.bind({ values: [lockTimeout] }),
+      serialize.execute(),
+    );
   }
 
   #write(): void {

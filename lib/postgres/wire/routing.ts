@@ -9,9 +9,6 @@ import { SessionExecutor } from './session-executor.ts';
 /** The executor of each kind of statement, and those of them that have sessions. */
 type OpenedExecutors = { readonly executors: Executors; readonly pools: readonly SessionExecutor[] };
 
-/** A short statement that waits longer for a lock moves to `LockWaiters`, because other statements wait behind it. */
-const LOCK_TIMEOUT_MS = 20;
-
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;
 
@@ -25,10 +22,12 @@ const WRITE_DEPTH = 3;
 /** Opens the executors. Reads share one session, and writes a third of the others. The rest have one statement each. */
 export function openExecutors(settings: Settings['postgres'], hosts: Hosts): OpenedExecutors {
   const { poolSize } = settings;
+  const open = (maxSessions: number, depth: number) =>
+    new SessionExecutor(settings, hosts, { maxSessions, depth });
   const { hasSessionOptions, limitsLockWaits } = engineProfile(settings);
   // Without a limit on lock waits, a statement that waits for a lock would hold up the others of its session.
   if (!(hasSessionOptions && limitsLockWaits) || poolSize < MIN_SHARED_POOL_SIZE) {
-    const all = new SessionExecutor(settings, hosts, { maxSessions: poolSize, depth: 1 });
+    const all = open(poolSize, 1);
     return {
       executors: { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all },
       pools: [all],
@@ -36,13 +35,9 @@ export function openExecutors(settings: Settings['postgres'], hosts: Hosts): Ope
   }
   const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
   const singleSessions = poolSize - READ_SESSIONS - writeSessions;
-  const shared = (maxSessions: number, depth: number) => {
-    const parameters = { lock_timeout: String(LOCK_TIMEOUT_MS) };
-    return new SessionExecutor(settings, hosts, { maxSessions, depth, parameters });
-  };
-  const list = shared(READ_SESSIONS, READ_DEPTH);
-  const write = shared(writeSessions, WRITE_DEPTH);
-  const single = new SessionExecutor(settings, hosts, { maxSessions: singleSessions, depth: 1 });
+  const list = open(READ_SESSIONS, READ_DEPTH);
+  const write = open(writeSessions, WRITE_DEPTH);
+  const single = open(singleSessions, 1);
   return {
     executors: {
       'batched-read': new Batcher(list, settings, { areWrites: false, maxBatches: 1 }),

@@ -20,8 +20,6 @@ type SessionExecutorOptions = {
   readonly maxSessions: number;
   /** Maximum number of statements in progress in a session. With 1, each statement has its session to itself. */
   readonly depth: number;
-  /** Parameters of the sessions beside the usual ones. */
-  readonly parameters?: SessionParameters;
 };
 
 /** A statement, and the session to which it was sent. */
@@ -58,8 +56,8 @@ export const LOCK_TIMEOUT_PARAMETER = Symbol('time left');
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE_MS = 200;
 
-const SET_LOCK_TIMEOUT = { sql: "select set_config('lock_timeout', $1, false)", name: 'set lock_timeout' };
-const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeout' };
+/** In a shared session. A statement that waits longer moves to `LockWaiters`, because others wait behind it. */
+const SHARED_LOCK_TIMEOUT_MS = 20;
 
 /**
  * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. If
@@ -83,8 +81,11 @@ export class SessionExecutor implements Executor {
     this.#settings = settings;
     this.#hosts = hosts;
     this.#options = options;
-    const statement_timeout = String(Math.trunc(settings.statementTimeout * 1000));
-    this.#parameters = { ...SESSION, statement_timeout, ...options.parameters };
+    this.#parameters = {
+      ...SESSION,
+      statement_timeout: String(Math.trunc(settings.statementTimeout * 1000)),
+      ...(options.depth > 1 && { lock_timeout: String(SHARED_LOCK_TIMEOUT_MS) }),
+    };
   }
 
   /** As `Executor`. With a depth of 1, `maxLockWait` limits the statement's wait for a lock, in milliseconds. */
@@ -148,8 +149,8 @@ export class SessionExecutor implements Executor {
   #findLeastBusy(): Pipeline | undefined {
     let found: Pipeline | undefined;
     for (const pipeline of this.#pipelines) {
-      const { length, isBroken, usedAt } = pipeline;
-      if (length === 0 && (isBroken || Date.now() - usedAt > MAX_IDLE_MS)) this.#drop(pipeline);
+      const { length, isBroken } = pipeline;
+      if (isUnused(pipeline)) this.#drop(pipeline);
       else if (!isBroken && (!found || length < found.length)) found = pipeline;
       if (found?.length === 0) break;
     }
@@ -220,12 +221,14 @@ export class SessionExecutor implements Executor {
   }
 
   #dropUnused(): void {
-    const now = Date.now();
-    for (const pipeline of this.#pipelines) {
-      const isUnused = now - pipeline.usedAt > MAX_IDLE_MS || now - pipeline.openedAt > MAX_AGE_MS;
-      if (pipeline.length === 0 && isUnused) this.#drop(pipeline);
-    }
+    for (const pipeline of this.#pipelines) if (isUnused(pipeline)) this.#drop(pipeline);
   }
+}
+
+/** Whether a session is idle, and is not used again. */
+function isUnused({ length, isBroken, usedAt, openedAt }: Pipeline): boolean {
+  const now = Date.now();
+  return length === 0 && (isBroken || now - usedAt > MAX_IDLE_MS || now - openedAt > MAX_AGE_MS);
 }
 
 /** With the session to itself, the statement may limit its waits for locks, so that none lasts until the deadline. */
@@ -235,15 +238,5 @@ function sendAlone(statement: QueuedStatement, pipeline: Pipeline): void {
   const lockTimeout = String(Math.max(Math.floor(Math.min(left, maxLockWait ?? left)), 1));
   if (values.includes(LOCK_TIMEOUT_PARAMETER))
     statement.values = values.map((value) => (value === LOCK_TIMEOUT_PARAMETER ? lockTimeout : value));
-  if (maxLockWait !== undefined) changeSession(pipeline, SET_LOCK_TIMEOUT, [lockTimeout]);
-  pipeline.send(statement);
-  if (maxLockWait !== undefined) changeSession(pipeline, RESET_LOCK_TIMEOUT, []);
-}
-
-/** Changes the session in the write of the statement beside it. If that fails, the session is not used again. */
-function changeSession(pipeline: Pipeline, text: StatementText, values: readonly string[]): void {
-  const reject = () => {
-    pipeline.isBroken = true;
-  };
-  pipeline.send({ text, values, resolve() {}, reject });
+  pipeline.send(statement, maxLockWait === undefined ? undefined : lockTimeout);
 }
