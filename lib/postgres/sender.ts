@@ -140,12 +140,10 @@ export class Sender {
 
   /** Refuses because the schema is older than this version. Resolves if it is not, or no longer. */
   async #refuseUnmigrated(fault: unknown, deadline: number): Promise<void> {
-    const found = await this.#send(
-      'single',
-      SELECT_MIGRATION,
-      [this.#options.latestMigration],
-      deadline,
-    ).catch((again) => Promise.reject(toProblem(again)));
+    const values = [this.#options.latestMigration];
+    const found = await this.#send('single', SELECT_MIGRATION, values, deadline).catch((again) =>
+      Promise.reject(toProblem(again)),
+    );
     if (found.length === 0) throw unavailable('the migrations have not run yet', fault);
   }
 

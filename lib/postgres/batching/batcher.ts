@@ -142,7 +142,7 @@ export class Batcher implements Executor {
   }
 
   #onFault(text: StatementText, batch: Batch, fault: unknown): unknown {
-    const mayBeOneItem = mayConcernOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
+    const mayBeOneItem = isLockTimeout(fault) ? this.#options.areWrites : mayConcernOneItem(fault);
     if (batch.length > 1 && mayBeOneItem)
       return Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
     for (const item of batch) item.reject(fault);
