@@ -15,21 +15,8 @@ const DATA_ROW = 68;
 const HEADER_BYTES = 5;
 const FIELD_COUNT_BYTES = 2;
 
-/** Bytes that arrived together. */
-export class Received {
-  readonly bytes: Buffer;
-  #characters: string | undefined;
-
-  constructor(bytes: Buffer) {
-    this.bytes = bytes;
-  }
-
-  /** The same bytes as Latin-1. A value in ASCII is a part of this string, so no string is created for it. */
-  get characters(): string {
-    this.#characters ??= this.bytes.toString('latin1');
-    return this.#characters;
-  }
-}
+/** Bytes that arrived together, and the same as Latin-1, once a row in text is read. */
+export type Received = { readonly bytes: Buffer; characters?: string };
 
 /**
  * Passes the rows of a connection to the receiver, once there is one, and everything else to pg. pg creates a string for each field, an array and
@@ -48,7 +35,7 @@ export function takeRows(
 
   stream.on('data', (arrived: Buffer) => {
     const bytes = incomplete ? Buffer.concat([incomplete, arrived]) : arrived;
-    const received = new Received(bytes);
+    const received: Received = { bytes };
     let [left, at] = [0, 0];
     while (at + HEADER_BYTES <= bytes.length) {
       const end = at + 1 + bytes.readUInt32BE(at + 1);
@@ -66,8 +53,11 @@ export function takeRows(
   stream.off('data', passToPg);
 }
 
-/** Reads the row whose fields begin at `at`, in text format. */
-export function readRow(columns: readonly Column[], { bytes, characters }: Received, at: number): Row {
+/** Reads the row whose fields begin at `at`, in text format. No string is created for a value in ASCII. */
+export function readRow(columns: readonly Column[], received: Received, at: number): Row {
+  const { bytes } = received;
+  received.characters ??= bytes.toString('latin1');
+  const { characters } = received;
   const row: Record<string, unknown> = {};
   let begin = at;
   for (const { name, read } of columns) {
