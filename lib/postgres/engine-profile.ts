@@ -12,7 +12,10 @@ export type EngineProfile = {
    * `lock_timeout` ends a wait for a row, and the error's `where` names the table. Otherwise any timeout may be one.
    */
   readonly limitsLockWaits: boolean;
-  /** `pg_stat_activity` shows the statements of other sessions. Otherwise a reachable server is assumed to run them. */
+  /**
+   * `pg_stat_activity` shows the statements of other sessions, by the numbers that these know. Otherwise a reachable
+   * server is assumed to run them.
+   */
   readonly showsSessions: boolean;
   /** Autovacuum removes dead rows, and a table may tune it. */
   readonly hasAutovacuum: boolean;
@@ -30,7 +33,7 @@ export function engineProfile({
     hasTransactionalDdl: isPostgres,
     hasSessionOptions: hasOwnSessions,
     limitsLockWaits: isPostgres,
-    showsSessions: isPostgres,
+    showsSessions: hasOwnSessions,
     hasAutovacuum: isPostgres,
   };
 }

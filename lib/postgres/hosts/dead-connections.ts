@@ -45,7 +45,7 @@ export class DeadConnectionWatch {
 
   /** Watches an open session until it ends. */
   add(session: Session): void {
-    if (!session.identity) return;
+    if (session.serverStarted === undefined) return;
     const watched: Watched = {
       session,
       heardAt: performance.now(),
@@ -110,12 +110,12 @@ export class DeadConnectionWatch {
       await asking.openInTime(TIME_LIMIT_MS);
       const { rows } = await asking.query(
         "select pid from pg_stat_activity where pid = any($1) and state <> 'idle'",
-        [suspects.map(({ session: { identity } }) => identity?.processId)],
+        [suspects.map(({ session: { processID } }) => processID)],
       );
       const busy = new Set(rows.map(({ pid }) => Number(pid)));
       return suspects.filter(
-        ({ session: { identity } }) =>
-          identity?.serverStarted === asking.identity?.serverStarted && !busy.has(identity?.processId ?? 0),
+        ({ session: { serverStarted, processID } }) =>
+          serverStarted === asking.serverStarted && !busy.has(processID),
       );
     } finally {
       clearTimeout(limit);

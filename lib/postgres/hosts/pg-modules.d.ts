@@ -18,7 +18,7 @@ declare module 'pg/lib/client.js' {
     };
     protected readonly connectionParameters: object;
     protected readonly readyForQuery: boolean;
-    protected readonly processID: number;
+    readonly processID: number;
     connect(): Promise<this>;
   }
 }

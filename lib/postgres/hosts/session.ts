@@ -6,9 +6,6 @@ import { clientConfig, type Host, SESSION, type SessionParameters } from './conn
 
 type Postgres = Settings['postgres'];
 
-/** Which PostgreSQL a session is at, by the time of its start, and the number of the session there. */
-export type SessionIdentity = { readonly serverStarted: string; readonly processId: number };
-
 /**
  * How long opening a session may take, in milliseconds: a connection, what PostgreSQL asks for and its first answer.
  * A host that needs longer counts as out of reach.
@@ -30,8 +27,8 @@ export class Session extends PgClient {
   readonly #postgres: Postgres;
   /** Receives each row in place of pg. */
   receiver: RowReceiver | undefined;
-  /** Undefined if the number of the process says nothing: see `#identify`. */
-  identity: SessionIdentity | undefined;
+  /** When its PostgreSQL started, which tells servers apart. Undefined if `processID` says nothing: see `#identify`. */
+  serverStarted: string | undefined;
 
   constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {
     const config = clientConfig(postgres, at, parameters);
@@ -146,10 +143,10 @@ export class Session extends PgClient {
    * from the numbers that PostgreSQL shows to another session.
    */
   async #identify(): Promise<void> {
-    if (!engineProfile(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
+    if (!engineProfile(this.#postgres).showsSessions) return;
     const { rows } = await this.query(IDENTITY);
     const [processId, serverStarted] = rows.map(({ column1 }) => column1);
-    if (Number(processId) === this.processID) this.identity = { processId: this.processID, serverStarted };
+    if (Number(processId) === this.processID) this.serverStarted = serverStarted;
   }
 }
 
