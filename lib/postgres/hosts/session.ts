@@ -113,18 +113,16 @@ export class Session extends PgClient {
    */
   responds(milliseconds: number): Promise<boolean> {
     const { stream } = this.connection;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => settle(false), milliseconds);
-      const onData = () => settle(true);
-      const onClose = () => settle(false);
-      const settle = (responds: boolean) => {
-        clearTimeout(timer);
-        stream.off('data', onData).off('close', onClose);
-        resolve(responds);
-      };
-      stream.on('data', onData).on('close', onClose);
-      if (!stream.writable) settle(false);
-      else if (!this.awaitsAnswer) this.query('').catch(() => {});
+    if (!stream.writable) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, milliseconds, false);
+    const onData = () => resolve(true);
+    const onClose = () => resolve(false);
+    stream.on('data', onData).on('close', onClose);
+    if (!this.awaitsAnswer) this.query('').catch(() => {});
+    return promise.finally(() => {
+      clearTimeout(timer);
+      stream.off('data', onData).off('close', onClose);
     });
   }
 
