@@ -5,7 +5,7 @@ import { Hosts } from './hosts/hosts.ts';
 import { SELECT_MIGRATION } from './sender.ts';
 import { SessionExecutor } from './wire/session-executor.ts';
 
-/** Of a check, in seconds. */
+/** Time limit of a check, in seconds. */
 const TIME_LIMIT = 0.95;
 
 /**
