@@ -163,6 +163,7 @@ function splitBatch(batch: Batch): readonly Batch[] {
 /** The values of a statement that carries out the batch: lists with an entry for each item. */
 function mergeValues(batch: Batch): readonly unknown[] {
   const [first] = batch as readonly [BatchItem];
+  if (batch.length === 1) return first.values;
   return first.values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
