@@ -2,57 +2,58 @@ import { unavailable } from './http/problem.ts';
 
 type Waiting = { readonly rank: number; readonly begin: () => void };
 
-/** Creates a semaphore for `most` tasks. `reason` is the cause in the log if a task did not start in time. */
-export function createSemaphore(most: number, reason: string) {
-  const line = new Set<Waiting>();
-  let running = 0;
+/** Limits the number of tasks that run at the same time. */
+export class Semaphore {
+  readonly #most: number;
+  readonly #reason: string;
+  readonly #waiting = new Set<Waiting>();
+  #running = 0;
 
-  function turn(milliseconds: number, rank: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        line.delete(waiting);
-        reject(unavailable(reason));
-      }, milliseconds);
-      const waiting = {
-        rank,
-        begin() {
-          clearTimeout(timer);
-          line.delete(waiting);
-          resolve();
-        },
-      };
-      line.add(waiting);
-    });
+  /** For `most` tasks. `reason` is the cause in the log if a task did not start in time. */
+  constructor(most: number, reason: string) {
+    this.#most = most;
+    this.#reason = reason;
+  }
+
+  /** Number of tasks that wait. */
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * Runs the task if fewer than `most` are running. Further tasks wait for at most `milliseconds`. Those of the lowest
+   * rank start first.
+   *
+   * @throws {Problem} service_unavailable_error if the task did not start in time; also whatever the task throws
+   */
+  async run<Result>(milliseconds: number, task: () => Promise<Result>, rank = 0): Promise<Result> {
+    if (this.#running === this.#most) await this.#turn(milliseconds, rank);
+    else this.#running += 1;
+    try {
+      return await task();
+    } finally {
+      const next = this.#takeNext();
+      if (next) next.begin();
+      else this.#running -= 1;
+    }
+  }
+
+  #turn(milliseconds: number, rank: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting = { rank, begin: resolve };
+    const timer = setTimeout(() => {
+      this.#waiting.delete(waiting);
+      reject(unavailable(this.#reason));
+    }, milliseconds);
+    this.#waiting.add(waiting);
+    return promise.finally(() => clearTimeout(timer));
   }
 
   /** The first task among those with the lowest rank. */
-  function nextInLine(): Waiting | undefined {
+  #takeNext(): Waiting | undefined {
     let next: Waiting | undefined;
-    for (const waiting of line) if (!next || waiting.rank < next.rank) next = waiting;
+    for (const waiting of this.#waiting) if (!next || waiting.rank < next.rank) next = waiting;
+    if (next) this.#waiting.delete(next);
     return next;
   }
-
-  return {
-    /**
-     * Runs the task if fewer than `most` are running. Further tasks wait for at most `milliseconds`. Those of the
-     * lowest rank start first.
-     *
-     * @throws {Problem} service_unavailable_error if the task did not start in time; also whatever the task throws
-     */
-    async run<Result>(milliseconds: number, task: () => Promise<Result>, rank = 0): Promise<Result> {
-      if (running === most) await turn(milliseconds, rank);
-      else running += 1;
-      try {
-        return await task();
-      } finally {
-        const next = nextInLine();
-        if (next) next.begin();
-        else running -= 1;
-      }
-    },
-    /** Number of tasks that wait. */
-    get waitingCount(): number {
-      return line.size;
-    },
-  };
 }

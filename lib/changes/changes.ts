@@ -1,6 +1,6 @@
 import type { WaitUncounted } from '../http/gateway.ts';
 import type { Statements } from '../postgres/index.ts';
-import { createSemaphore } from '../semaphore.ts';
+import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
@@ -26,7 +26,7 @@ const MAX_TURN_MS = 5000;
 export function changesOver(statements: Statements) {
   const feed = changeFeed(statements);
   const longPoll = createLongPoll(feed);
-  const turns = createSemaphore(READING_AT_ONCE, 'too many read the changes at once');
+  const turns = new Semaphore(READING_AT_ONCE, 'too many read the changes at once');
 
   function read(query: ChangesQuery, after: Place | undefined): Promise<FeedPage> {
     if (query.cursor === 'now') return feed.look({ after: BEYOND_THE_HEAD, limit: 0 });

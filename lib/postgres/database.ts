@@ -1,11 +1,10 @@
 import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
-import { DeadConnectionWatch } from './hosts/dead-connections.ts';
 import { Hosts } from './hosts/hosts.ts';
 import type { Executors } from './sender.ts';
 import { Statements } from './statements.ts';
-import type { Executor } from './wire/executor.ts';
-import { maxWaitingStatements, openExecutors } from './wire/routing.ts';
+import { type Executor, maxWaitingStatements } from './wire/executor.ts';
+import { openExecutors } from './wire/routing.ts';
 import type { SessionExecutor } from './wire/session-executor.ts';
 
 type Options = {
@@ -22,22 +21,18 @@ export class Database {
   /** The hosts of SVC_POSTGRES_HOST. */
   readonly hosts: Hosts;
   readonly #pools: readonly SessionExecutor[];
-  /** The executors of all kinds, and the pools behind them. */
-  readonly #all: ReadonlySet<Executor>;
   readonly #maxWaiting: number;
 
   /** Opens no connection. The first statement does. */
   constructor(settings: Settings['postgres'], { tracing, latestMigration }: Options = {}) {
     this.hosts = new Hosts(settings);
-    const watch = new DeadConnectionWatch(settings, () => this.hosts.onSilence());
-    const opened = openExecutors(settings, this.hosts, (session) => watch.add(session));
-    this.executors = opened.executors;
-    this.#pools = opened.pools;
-    this.#all = new Set([...Object.values(opened.executors), ...opened.pools]);
+    const { executors, pools } = openExecutors(settings, this.hosts);
+    this.executors = executors;
+    this.#pools = pools;
     this.#maxWaiting = maxWaitingStatements(settings);
     const withinSpan = tracing?.databaseSpans(settings.database, () => this.hosts.inUse);
     this.statements = new Statements(settings, {
-      executors: this.executors,
+      executors,
       hosts: this.hosts,
       withinSpan,
       latestMigration,
@@ -51,7 +46,8 @@ export class Database {
       idle += sessions.idle;
       used += sessions.used;
     }
-    for (const { waitingCount } of this.#all) waitedFor += waitingCount;
+    for (const { waitingCount } of new Set([...Object.values(this.executors), ...this.#pools]))
+      waitedFor += waitingCount;
     return { idle, used, waitedFor };
   }
 
@@ -62,7 +58,7 @@ export class Database {
 
   /** Cancels all statements, and refuses later ones. */
   cancel(): void {
-    for (const executor of this.#all) executor.cancel();
+    for (const pool of this.#pools) pool.cancel();
   }
 
   /** Closes all connections. Statements in progress are cancelled after this number of seconds. */

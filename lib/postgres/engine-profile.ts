@@ -12,29 +12,13 @@ export type EngineProfile = {
    * `lock_timeout` ends a wait for a row, and the error's `where` names the table. Otherwise any timeout may be one.
    */
   readonly limitsLockWaits: boolean;
-  /** `pg_stat_activity` shows the statements of other sessions. Otherwise a reachable server is assumed to run them. */
+  /**
+   * `pg_stat_activity` shows the statements of other sessions, by the numbers that these know. Otherwise a reachable
+   * server is assumed to run them.
+   */
   readonly showsSessions: boolean;
   /** Autovacuum removes dead rows, and a table may tune it. */
   readonly hasAutovacuum: boolean;
-};
-
-const ENGINES: Readonly<Record<Settings['postgres']['engine'], EngineProfile>> = {
-  postgresql: {
-    hasAdvisoryLocks: true,
-    hasTransactionalDdl: true,
-    hasSessionOptions: true,
-    limitsLockWaits: true,
-    showsSessions: true,
-    hasAutovacuum: true,
-  },
-  distributed: {
-    hasAdvisoryLocks: false,
-    hasTransactionalDdl: false,
-    hasSessionOptions: false,
-    limitsLockWaits: false,
-    showsSessions: false,
-    hasAutovacuum: false,
-  },
 };
 
 /** The engine of SVC_POSTGRES_ENGINE. Behind a pooler, sessions are shared with others, so they get no settings. */
@@ -42,6 +26,14 @@ export function engineProfile({
   engine,
   pooler,
 }: Pick<Settings['postgres'], 'engine' | 'pooler'>): EngineProfile {
-  const profile = ENGINES[engine];
-  return pooler === 'none' ? profile : { ...profile, hasAdvisoryLocks: false, hasSessionOptions: false };
+  const isPostgres = engine === 'postgresql';
+  const hasOwnSessions = isPostgres && pooler === 'none';
+  return {
+    hasAdvisoryLocks: hasOwnSessions,
+    hasTransactionalDdl: isPostgres,
+    hasSessionOptions: hasOwnSessions,
+    limitsLockWaits: isPostgres,
+    showsSessions: hasOwnSessions,
+    hasAutovacuum: isPostgres,
+  };
 }

@@ -11,11 +11,6 @@ const UNAVAILABLE =
 /** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
 
-const READ_ONLY = '25006';
-
-/** The server accepts no session at all: it starts, recovers from a crash, or shuts down. */
-const CANNOT_CONNECT_NOW = '57P03';
-
 /** System errors of a host that cannot be connected to. */
 const NOT_REACHED = /^E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|ADDRNOTAVAIL)/;
 
@@ -36,19 +31,17 @@ export function classifyConflict(fault: unknown): 'serialization_failure' | 'dea
   return code === '40P01' ? 'deadlock' : undefined;
 }
 
-/** What PostgreSQL says of a plan whose columns a migration has changed. Its routine has the same name in all languages. */
-const CHANGED_PLAN = 'cached plan must not change result type';
-const CHANGED_PLAN_ROUTINE = 'RevalidateCachedQuery';
-
 /**
  * A prepared statement is no longer valid: a migration has changed the columns, or the session has forgotten it. Nothing
- * ran. Every other 0A000 says that a statement is not supported.
+ * ran. Every other 0A000 says that a statement is not supported. PostgreSQL's routine has the same name in all languages.
  */
 export function isStalePlan(fault: unknown): boolean {
   const code = sqlState(fault);
   if (code !== '0A000') return code === '26000';
   const { routine } = fault as { routine?: string };
-  return routine === CHANGED_PLAN_ROUTINE || errorMessage(fault) === CHANGED_PLAN;
+  return (
+    routine === 'RevalidateCachedQuery' || errorMessage(fault) === 'cached plan must not change result type'
+  );
 }
 
 /** The statement has waited for a lock for as long as its connection allows, and has written nothing. */
@@ -61,14 +54,8 @@ export function isLockTimeout(fault: unknown): boolean {
  * and may accept the others.
  */
 export function mayConcernOneItem(fault: unknown): boolean {
-  if (isLockTimeout(fault)) return true;
-  return (
-    isFromPostgres(fault) &&
-    !isStalePlan(fault) &&
-    !isMissingColumn(fault) &&
-    !hasLostShard(fault) &&
-    !UNAVAILABLE.test(sqlState(fault) ?? '')
-  );
+  const isUnavailable = UNAVAILABLE.test(sqlState(fault) ?? '') || hasLostShard(fault);
+  return isFromPostgres(fault) && !isUnavailable && !isStalePlan(fault) && !isMissingColumn(fault);
 }
 
 /** The table does not exist (yet). */
@@ -92,7 +79,7 @@ export function isSchemaConflict(fault: unknown): boolean {
 
 /** The server accepts no writes, or no longer accepts them. */
 export function isReadOnly(fault: unknown): boolean {
-  return sqlState(fault instanceof Problem ? fault.cause : fault) === READ_ONLY;
+  return sqlState(causeOf(fault)) === '25006';
 }
 
 /**
@@ -100,7 +87,7 @@ export function isReadOnly(fault: unknown): boolean {
  * PostgreSQL's message and its quotation marks around the name are in the language of its messages.
  */
 export function waitedFor(fault: unknown, table: string): boolean {
-  const cause = fault instanceof Problem ? fault.cause : fault;
+  const cause = causeOf(fault);
   const { where } = (cause ?? {}) as { where?: string };
   return /^(55P03|57014)$/.test(sqlState(cause) ?? '') && where?.includes(table) === true;
 }
@@ -121,7 +108,7 @@ export class ResponseTimeout extends Error {
 
 /** The time limit was reached after the statement had been sent, or the statement met others until then. */
 export function reachedTimeLimit(fault: unknown): boolean {
-  const cause = fault instanceof Problem ? fault.cause : fault;
+  const cause = causeOf(fault);
   return cause instanceof ResponseTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlState(cause) ?? '');
 }
 
@@ -145,7 +132,8 @@ export function breaksConnection(fault: unknown): boolean {
  */
 export function isUnreachable(fault: unknown): boolean {
   const code = sqlState(fault);
-  if (isFromPostgres(fault)) return code === CANNOT_CONNECT_NOW;
+  // 57P03: the server starts, recovers from a crash, or shuts down.
+  if (isFromPostgres(fault)) return code === '57P03';
   return code === undefined ? CONNECTION_LOST.test(errorMessage(fault)) : NOT_REACHED.test(code);
 }
 
@@ -188,6 +176,10 @@ export function toProblem(fault: unknown): unknown {
 /** Citus has lost the connection to another node. XX000 has no other sign of it than its message, which is English. */
 function hasLostShard(fault: unknown): boolean {
   return sqlState(fault) === 'XX000' && /\bconnection\b/.test(errorMessage(fault));
+}
+
+function causeOf(fault: unknown): unknown {
+  return fault instanceof Problem ? fault.cause : fault;
 }
 
 function errorMessage(fault: unknown): string {

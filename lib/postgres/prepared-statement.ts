@@ -12,9 +12,6 @@ export type Statement = { readonly sql: string; readonly parameters: readonly un
 
 type Particulars = Pick<KindText, 'summary' | 'kind' | 'isBinary'>;
 
-/** The text of a statement, and its parameters: constants, and placeholders for values. */
-type Compiled = { readonly text: KindText; readonly parameters: readonly unknown[] };
-
 /** Number of statements of this process. Each has a name of its own on all sessions. */
 let count = 0;
 
@@ -24,7 +21,7 @@ export function prepare<Given, Row>(
   particulars: Particulars,
   write: (given: Given) => RawBuilder<unknown>,
 ): Run<Given, Row> {
-  let compiled: Compiled | undefined;
+  let compiled: ReturnType<typeof compileAs> | undefined;
   return (given) => {
     compiled ??= compileAs(particulars, write(placeholders<Given>()));
     const values = compiled.parameters.map((parameter) =>
@@ -34,7 +31,8 @@ export function prepare<Given, Row>(
   };
 }
 
-function compileAs(particulars: Particulars, written: RawBuilder<unknown>): Compiled {
+/** The text of a statement, and its parameters: constants, and placeholders for values. */
+function compileAs(particulars: Particulars, written: RawBuilder<unknown>) {
   const { sql, parameters } = compile(written);
   count += 1;
   // On one line, as logs and traces show it. No text in it has more than one space in a row.

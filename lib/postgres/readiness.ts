@@ -1,43 +1,29 @@
 import { Problem, unavailable } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isMissingTable } from './faults.ts';
-import { clientConfig } from './hosts/connection-config.ts';
 import { Hosts } from './hosts/hosts.ts';
 import { SELECT_MIGRATION } from './sender.ts';
 import { SessionExecutor } from './wire/session-executor.ts';
 
-/** Whether the database is connected and has the tables that this version needs. */
-export type Readiness = {
-  /** @throws {Problem} service_unavailable_error, within a second */
-  check(): Promise<void>;
-  close(): Promise<void>;
-};
-
-const TIME_LIMIT_MS = 950;
+/** Time limit of a check, in seconds. */
+const TIME_LIMIT = 0.95;
 
 /**
- * Asks over a session of its own, which no load on the other sessions delays, one question at a time. The schema has the
- * tables that this version needs when its latest migration is recorded.
+ * Whether the database is connected and has the tables that this version needs: its latest migration is recorded. It asks
+ * over a session of its own, which no load on the other sessions delays, one question at a time.
  */
-class ReadinessCheck implements Readiness {
+class ReadinessCheck {
   readonly #executor: SessionExecutor;
   readonly #latestMigration: string;
   #asking: Promise<void> | undefined;
 
   constructor(settings: Settings['postgres'], latestMigration: string, hosts: Hosts) {
+    const limits = { ...settings, poolTimeout: TIME_LIMIT, statementTimeout: TIME_LIMIT };
+    this.#executor = new SessionExecutor(limits, hosts, { maxSessions: 1, depth: 1 });
     this.#latestMigration = latestMigration;
-    this.#executor = new SessionExecutor(clientConfig(settings), {
-      hosts,
-      watch: () => {},
-      maxSessions: 1,
-      depth: 1,
-      areNamed: false,
-      maxWaiting: 1,
-      poolTimeLimit: TIME_LIMIT_MS,
-      maxSilence: TIME_LIMIT_MS,
-    });
   }
 
+  /** @throws {Problem} service_unavailable_error, within a second */
   check(): Promise<void> {
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
@@ -51,7 +37,7 @@ class ReadinessCheck implements Readiness {
 
   /** A session that takes longer to open than the time limit of a check is used by the next check. */
   async #ask(): Promise<void> {
-    const deadline = performance.now() + TIME_LIMIT_MS;
+    const deadline = performance.now() + TIME_LIMIT * 1000;
     const recorded = await this.#executor
       .send(SELECT_MIGRATION, [this.#latestMigration], deadline)
       .catch((fault) => {
@@ -62,6 +48,9 @@ class ReadinessCheck implements Readiness {
     if (recorded.length === 0) throw unavailable('the migrations have not run yet');
   }
 }
+
+/** The check of an instance. */
+export type Readiness = Pick<ReadinessCheck, 'check' | 'close'>;
 
 /** Creates the check of one instance. It connects when it is first used. */
 export function createReadiness(

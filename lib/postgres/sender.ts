@@ -33,7 +33,10 @@ export type Executors = Readonly<Record<ExecutorName, Executor>>;
 /** A statement as it is sent. Its summary, the operation and the table, is `db.query.summary` of its span. */
 export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
 
-/** In milliseconds. PostgreSQL's own time limit is shorter, so that PostgreSQL responds first if it can. */
+/**
+ * In milliseconds: so much more than PostgreSQL's own time limit is the one of all statements of a request together, so
+ * that PostgreSQL responds first if it can.
+ */
 const GRACE_MS = 250;
 
 /** The pause before a statement that met a conflict is sent again: at most so long the first time, and later. */
@@ -50,11 +53,6 @@ export const SELECT_MIGRATION: KindText = {
   summary: 'SELECT kysely_migration',
   kind: 'single',
 };
-
-/** The time limit of all statements of one request together, in milliseconds: a little more than PostgreSQL's own. */
-function requestTimeLimit({ statementTimeout }: Settings['postgres']): number {
-  return statementTimeout * 1000 + GRACE_MS;
-}
 
 /** Why a statement is sent again, and after how many milliseconds. */
 type Retry = {
@@ -78,21 +76,12 @@ export class Sender {
     deadlock: 0,
     serialization_failure: 0,
   };
-  readonly #executors: Executors;
-  readonly #hosts: Pick<Hosts, 'onReadOnly'>;
-  readonly #timeLimit: number;
-  readonly #withinSpan: WithinDatabaseSpan | undefined;
-  readonly #latestMigration: string | undefined;
+  protected readonly settings: Settings['postgres'];
+  readonly #options: SenderOptions;
 
-  constructor(
-    settings: Settings['postgres'],
-    { executors, hosts, withinSpan, latestMigration }: SenderOptions,
-  ) {
-    this.#executors = executors;
-    this.#hosts = hosts;
-    this.#timeLimit = requestTimeLimit(settings);
-    this.#withinSpan = withinSpan;
-    this.#latestMigration = latestMigration;
+  constructor(settings: Settings['postgres'], options: SenderOptions) {
+    this.settings = settings;
+    this.#options = options;
   }
 
   /**
@@ -113,9 +102,10 @@ export class Sender {
   }
 
   #send(name: ExecutorName, text: KindText, values: readonly unknown[], deadline: number) {
-    const executor = this.#executors[name];
-    return this.#withinSpan
-      ? this.#withinSpan(text, () => executor.send(text, values, deadline))
+    const { executors, withinSpan } = this.#options;
+    const executor = executors[name];
+    return withinSpan
+      ? withinSpan(text, () => executor.send(text, values, deadline))
       : executor.send(text, values, deadline);
   }
 
@@ -128,11 +118,11 @@ export class Sender {
       if (isStalePlan(fault) && prepared < MAX_PREPARED) prepared += 1;
       // Other statements wait behind it on this connection, so it moves to a connection for waits.
       else if (name !== 'single' && name !== 'lock-waiters' && isLockTimeout(fault)) name = 'lock-waiters';
-      else if (isMissingColumn(fault) && this.#latestMigration !== undefined && !isMigrated) {
+      else if (isMissingColumn(fault) && this.#options.latestMigration !== undefined && !isMigrated) {
         await this.#refuseUnmigrated(fault, deadline);
         isMigrated = true;
       } else {
-        if (isReadOnly(fault)) this.#hosts.onReadOnly();
+        if (isReadOnly(fault)) this.#options.hosts.onReadOnly();
         const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
         if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault);
         attempts += 1;
@@ -150,15 +140,17 @@ export class Sender {
 
   /** Refuses because the schema is older than this version. Resolves if it is not, or no longer. */
   async #refuseUnmigrated(fault: unknown, deadline: number): Promise<void> {
-    const found = await this.#send('single', SELECT_MIGRATION, [this.#latestMigration], deadline).catch(
-      (again) => Promise.reject(toProblem(again)),
+    const values = [this.#options.latestMigration];
+    const found = await this.#send('single', SELECT_MIGRATION, values, deadline).catch((again) =>
+      Promise.reject(toProblem(again)),
     );
     if (found.length === 0) throw unavailable('the migrations have not run yet', fault);
   }
 
   #deadlineOf(request: RequestScope | undefined): number {
-    if (!request) return performance.now() + this.#timeLimit;
-    request.statementsUntil ??= Math.min(performance.now() + this.#timeLimit, request.answeredBy);
+    const deadline = performance.now() + this.settings.statementTimeout * 1000 + GRACE_MS;
+    if (!request) return deadline;
+    request.statementsUntil ??= Math.min(deadline, request.answeredBy);
     return request.statementsUntil;
   }
 }

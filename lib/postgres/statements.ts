@@ -1,9 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Settings } from '../settings/settings.ts';
 import { engineProfile } from './engine-profile.ts';
 import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { prepare, type Run, type Values } from './prepared-statement.ts';
-import { Sender, type SenderOptions } from './sender.ts';
+import { Sender } from './sender.ts';
 import type { ReceivedRow } from './wire/rows.ts';
 import { LOCK_TIMEOUT_PARAMETER } from './wire/session-executor.ts';
 
@@ -15,16 +14,10 @@ export type ListRow = ReceivedRow;
  * that sends it. `summary` is the operation and the table, as spans show it.
  */
 export class Statements extends Sender {
-  readonly #limitsLockWaits: boolean;
   readonly #readAcceptsWrites = this.single<Values, { accepts_writes: boolean }>(
     'SELECT',
     () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
   );
-
-  constructor(settings: Settings['postgres'], options: SenderOptions) {
-    super(settings, options);
-    this.#limitsLockWaits = engineProfile(settings).limitsLockWaits;
-  }
 
   /** A read of one row by its `id`. One statement reads the ids of many requests; `ids` is of type `uuid[]`. */
   batchedRead<Row>(
@@ -81,7 +74,7 @@ export class Statements extends Sender {
    * limit. Undefined if the engine has no such limit. It works behind poolers, because it ends with the statement.
    */
   get lockWaitLimit(): RawBuilder<unknown> | undefined {
-    if (!this.#limitsLockWaits) return undefined;
+    if (!engineProfile(this.settings).limitsLockWaits) return undefined;
     return sql`(select set_config('lock_timeout', ${LOCK_TIMEOUT_PARAMETER}::text, true)) as limited`;
   }
 
@@ -90,7 +83,7 @@ export class Statements extends Sender {
    * written. If the engine does not report what it waited for, any time limit may be such a wait.
    */
   waitedFor(fault: unknown, table: string): boolean {
-    return this.#limitsLockWaits ? waitedFor(fault, table) : reachedTimeLimit(fault);
+    return engineProfile(this.settings).limitsLockWaits ? waitedFor(fault, table) : reachedTimeLimit(fault);
   }
 
   /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */

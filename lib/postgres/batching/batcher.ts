@@ -1,6 +1,13 @@
 import { ChurningSet } from '../../churning-set.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
-import { type Executor, PendingStatement, refusals, type StatementText } from '../wire/executor.ts';
+import {
+  type Executor,
+  maxWaitingStatements,
+  PendingStatement,
+  refusals,
+  type StatementText,
+} from '../wire/executor.ts';
 import type { Row } from '../wire/rows.ts';
 
 type BatcherOptions = {
@@ -8,30 +15,25 @@ type BatcherOptions = {
   readonly areWrites: boolean;
   /** Maximum number of batches in progress for each statement. */
   readonly maxBatches: number;
-  /** Maximum number of items that wait for each statement. */
-  readonly maxWaiting: number;
-  /** For how long an item waits to be sent, in milliseconds. */
-  readonly poolTimeLimit: number;
 };
 
 /** A read or a write of one row. Each of its values is a list of one. */
 class BatchItem extends PendingStatement {
-  readonly id = String(this.lists[0]?.[0]).toLowerCase();
+  readonly id = String(this.valueAt(0)).toLowerCase();
 
-  get lists(): readonly (readonly unknown[])[] {
-    return this.values as readonly (readonly unknown[])[];
+  valueAt(index: number): unknown {
+    return (this.values[index] as readonly unknown[])[0];
   }
 }
 
 type Batch = readonly BatchItem[];
 
-/** The items of one statement that wait, and the number of its batches that are in progress, and of those that are late. */
+/** The items of one statement that wait, and the number of its batches in progress, and of those of them that are late. */
 type ItemQueue = {
   readonly text: StatementText;
   readonly waiting: ChurningSet<BatchItem>;
   batches: number;
   late: number;
-  isScheduled: boolean;
 };
 
 /** Maximum number of items of a batch. */
@@ -55,22 +57,23 @@ const LATE_MS = 5;
  */
 export class Batcher implements Executor {
   readonly #executor: Executor;
+  readonly #settings: Settings['postgres'];
   readonly #options: BatcherOptions;
   readonly #queues = new Map<StatementText, ItemQueue>();
-  #isCancelled = false;
 
-  /** Sends batches by this executor. */
-  constructor(executor: Executor, options: BatcherOptions) {
+  /** Sends batches by this executor. When that refuses statements, they refuse all items. */
+  constructor(executor: Executor, settings: Settings['postgres'], options: BatcherOptions) {
     this.#executor = executor;
+    this.#settings = settings;
     this.#options = options;
   }
 
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
     const queue = this.#findQueue(text);
-    if (this.#isCancelled) return Promise.reject(refusals.cancelledByShutdown());
-    if (queue.waiting.size >= this.#options.maxWaiting) return Promise.reject(refusals.queueFull());
+    if (queue.waiting.size >= maxWaitingStatements(this.#settings))
+      return Promise.reject(refusals.queueFull());
     const item = new BatchItem(text, values, deadline);
-    item.limitTime(this.#options.poolTimeLimit, () => queue.waiting.delete(item));
+    item.limitTime(this.#settings.poolTimeout, () => queue.waiting.delete(item));
     queue.waiting.add(item);
     this.#schedule(queue);
     return item.response;
@@ -82,41 +85,29 @@ export class Batcher implements Executor {
     return count;
   }
 
-  cancel(): void {
-    this.#isCancelled = true;
-    for (const { waiting } of this.#queues.values()) {
-      for (const item of waiting) item.reject(refusals.cancelledByShutdown());
-      waiting.clear();
-    }
-  }
-
   #findQueue(text: StatementText): ItemQueue {
     const known = this.#queues.get(text);
     if (known) return known;
-    const queue = { text, waiting: new ChurningSet<BatchItem>(), batches: 0, late: 0, isScheduled: false };
+    const queue = { text, waiting: new ChurningSet<BatchItem>(), batches: 0, late: 0 };
     this.#queues.set(text, queue);
     return queue;
   }
 
   #schedule(queue: ItemQueue): void {
-    const { waiting, batches, late, isScheduled } = queue;
-    if (isScheduled || waiting.size === 0 || batches > late || batches >= this.#options.maxBatches) return;
-    queue.isScheduled = true;
+    const { waiting, batches, late } = queue;
+    if (waiting.size === 0 || batches > late || batches >= this.#options.maxBatches) return;
+    queue.batches += 1;
     setImmediate(() => this.#sendBatch(queue));
   }
 
   #sendBatch(queue: ItemQueue): void {
-    queue.isScheduled = false;
-    const batch = this.#takeBatch(queue.waiting);
-    if (batch.length === 0) return;
     let late = 0;
     const timer = setTimeout(() => {
       late = 1;
       queue.late += 1;
       this.#schedule(queue);
     }, LATE_MS);
-    queue.batches += 1;
-    void this.#carryOut(queue.text, batch).then(() => {
+    void this.#carryOut(queue.text, this.#takeBatch(queue.waiting)).then(() => {
       clearTimeout(timer);
       queue.batches -= 1;
       queue.late -= late;
@@ -140,7 +131,9 @@ export class Batcher implements Executor {
     return areWrites ? batch.sort((one, other) => (one.id < other.id ? -1 : 1)) : batch;
   }
 
-  #carryOut(text: StatementText, batch: Batch): Promise<void> {
+  /** Resolves when each item has its result. A batch is empty if its items have expired. */
+  #carryOut(text: StatementText, batch: Batch): Promise<unknown> {
+    if (batch.length === 0) return Promise.resolve();
     const deadline = Math.max(...batch.map((item) => item.deadline));
     return this.#executor.send(text, mergeValues(batch), deadline).then(
       (rows) => resolveAll(batch, rows),
@@ -148,10 +141,12 @@ export class Batcher implements Executor {
     );
   }
 
-  async #onFault(text: StatementText, batch: Batch, fault: unknown): Promise<void> {
-    const mayBeOneItem = mayConcernOneItem(fault) && (this.#options.areWrites || !isLockTimeout(fault));
-    if (batch.length === 1 || !mayBeOneItem) for (const item of batch) item.reject(fault);
-    else await Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
+  #onFault(text: StatementText, batch: Batch, fault: unknown): unknown {
+    const mayBeOneItem = isLockTimeout(fault) ? this.#options.areWrites : mayConcernOneItem(fault);
+    if (batch.length > 1 && mayBeOneItem)
+      return Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
+    for (const item of batch) item.reject(fault);
+    return undefined;
   }
 }
 
@@ -165,10 +160,11 @@ function splitBatch(batch: Batch): readonly Batch[] {
   );
 }
 
+/** The values of a statement that carries out the batch: lists with an entry for each item. */
 function mergeValues(batch: Batch): readonly unknown[] {
   const [first] = batch as readonly [BatchItem];
   if (batch.length === 1) return first.values;
-  return first.lists.map((_, index) => batch.map(({ lists }) => lists[index]?.[0]));
+  return first.values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
 /** Resolves each item with the row of its id, or with no row. */

@@ -1,11 +1,13 @@
-/** Maximum number of attempts per second at one host, while they fail. */
+import type { Session } from './session.ts';
+
+/** Maximum number of attempts per second at one host, while they fail; and at the same time, while they succeed. */
 const MAX_PER_SECOND = 5;
 
 /** In milliseconds. */
 const SECOND_MS = 1000;
 const PAUSE_MS = SECOND_MS / MAX_PER_SECOND;
 
-type Queued = PromiseWithResolvers<void> & { readonly connect: () => Promise<void> };
+type Queued = PromiseWithResolvers<void> & { readonly session: Session };
 
 /**
  * The attempts to connect to one host. While they succeed, up to five run at the same time. After a failure they run one
@@ -14,10 +16,10 @@ type Queued = PromiseWithResolvers<void> & { readonly connect: () => Promise<voi
  */
 export class ConnectionAttempts {
   readonly #queue: Queued[] = [];
-  /** When each attempt of the last second began that has not succeeded (`performance.now()`). */
-  #begun: number[] = [];
   #inProgress = 0;
   #mayFail = false;
+  /** When an attempt may begin while they fail, and when the last one failed (`performance.now()`). */
+  #nextAt = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -31,45 +33,34 @@ export class ConnectionAttempts {
     this.#mayFail = true;
   }
 
-  /** Runs `connect` when an attempt may begin. @throws its failure, or that of the attempt that it waited for */
-  make(connect: () => Promise<void>): Promise<void> {
-    const queued = { connect, ...Promise.withResolvers<void>() };
+  /** Opens the session when an attempt may begin. @throws its failure, or that of the attempt that it waited for */
+  open(session: Session): Promise<void> {
+    const queued = { session, ...Promise.withResolvers<void>() };
     this.#queue.push(queued);
     this.#beginNext();
     return queued.promise;
   }
 
+  /** The end of an attempt calls this again. */
   #beginNext(): void {
     clearTimeout(this.#timer);
-    while (this.#queue.length > 0) {
-      const wait = this.#timeUntilNext();
+    while (this.#queue.length > 0 && this.#inProgress < (this.#mayFail ? 1 : MAX_PER_SECOND)) {
+      const wait = this.#mayFail ? this.#nextAt - performance.now() : 0;
       if (wait > 0) {
-        // Without an end the attempt in progress goes on with the queue.
-        if (wait < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.#beginNext(), wait);
+        this.#timer = setTimeout(() => this.#beginNext(), wait);
         return;
       }
       void this.#attempt(this.#queue.shift() as Queued);
     }
   }
 
-  /** In milliseconds. */
-  #timeUntilNext(): number {
-    const now = performance.now();
-    this.#begun = this.#begun.filter((begun) => now - begun < SECOND_MS);
-    const [oldest = now] = this.#begun;
-    if (this.#begun.length >= MAX_PER_SECOND) return Math.max(oldest + SECOND_MS - now, 1);
-    if (!this.#mayFail) return 0;
-    return this.#inProgress > 0 ? Number.POSITIVE_INFINITY : (this.#begun.at(-1) ?? 0) + PAUSE_MS - now;
-  }
-
-  async #attempt({ connect, resolve, reject }: Queued): Promise<void> {
-    const begun = performance.now();
+  async #attempt({ session, resolve, reject }: Queued): Promise<void> {
     const lastQueued = this.#queue.at(-1);
-    this.#begun.push(begun);
+    this.#nextAt = Math.max(this.#nextAt, performance.now()) + PAUSE_MS;
     this.#inProgress += 1;
     try {
-      await connect();
-      this.#begun = this.#begun.filter((other) => other !== begun);
+      await session.openInTime();
+      this.#nextAt -= PAUSE_MS;
       this.#mayFail = false;
       this.#failedAt = Number.NEGATIVE_INFINITY;
       resolve();

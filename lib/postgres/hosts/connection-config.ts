@@ -3,11 +3,16 @@ import type { ClientConfig } from 'pg';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from '../engine-profile.ts';
 
+type Postgres = Settings['postgres'];
+
+/** Where a PostgreSQL listens. */
+export type Host = Postgres['servers'][number];
+
 /** Parameters of PostgreSQL for a session. */
-type SessionParameters = Readonly<Record<string, string>>;
+export type SessionParameters = Readonly<Record<string, string>>;
 
 /** The settings that have the password, or name its source. */
-type PasswordSource = Pick<Settings['postgres'], 'password' | 'passwordFrom' | 'sessionToken'>;
+type PasswordSource = Pick<Postgres, 'password' | 'passwordFrom' | 'sessionToken'>;
 
 /** In milliseconds. A connection that is being opened waits for the password. */
 const PASSWORD_TIME_LIMIT_MS = 900;
@@ -22,14 +27,12 @@ export const SESSION: SessionParameters = {
   idle_in_transaction_session_timeout: '10000',
 };
 
-/** What every connection has in common, here to the first host. */
-export function clientConfig(postgres: Settings['postgres'], session = SESSION): ClientConfig {
+/** The configuration of a connection to this host. Its session has these parameters, if the engine accepts any. */
+export function clientConfig(postgres: Postgres, host: Host, parameters: SessionParameters): ClientConfig {
   const { user, database, sslMode } = postgres;
   const { hasSessionOptions } = engineProfile(postgres);
-  const [{ host, port }] = postgres.servers;
   return {
-    host,
-    port,
+    ...host,
     user,
     // Asked for at every connection, so that a secret that changes is followed.
     password: () => readPassword(postgres),
@@ -42,14 +45,14 @@ export function clientConfig(postgres: Settings['postgres'], session = SESSION):
     // Nothing rests on what a stricter isolation would give, so none is taken over from the role or the database: it
     // costs conflicts.
     ...(hasSessionOptions && {
-      options: formatOptions({ default_transaction_isolation: 'read committed', ...session }),
+      options: formatOptions({ default_transaction_isolation: 'read committed', ...parameters }),
     }),
   };
 }
 
 /** As the server takes them from a command line: a space in a value is escaped. */
-function formatOptions(session: SessionParameters): string {
-  return Object.entries(session)
+function formatOptions(parameters: SessionParameters): string {
+  return Object.entries(parameters)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ');
 }

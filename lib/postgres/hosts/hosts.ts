@@ -1,21 +1,15 @@
-import type { ClientConfig } from 'pg';
 import type { Settings } from '../../settings/settings.ts';
 import { isUnreachable, wasCutOff } from '../faults.ts';
 import { ConnectionAttempts } from './connection-attempts.ts';
-import { clientConfig } from './connection-config.ts';
-import { connectTimeLimit, Session } from './session.ts';
-
-type Postgres = Settings['postgres'];
-
-/** Where a PostgreSQL listens. */
-export type Host = Postgres['servers'][number];
+import type { Host, SessionParameters } from './connection-config.ts';
+import { DeadConnectionWatch } from './dead-connections.ts';
+import { connectTimeLimit, HostChanged, Session } from './session.ts';
 
 /** A host, and whether it accepts writes. */
 type Found = { readonly host: Host; readonly acceptsWrites: boolean };
 
 /** What a host answered, or why it did not. */
-type Failed = { readonly host: Host; readonly fault: unknown };
-type Answer = Found | Failed;
+type Answer = Found & { readonly fault?: unknown };
 
 /** In milliseconds, from one look for a host that accepts writes to the next. */
 const SEARCH_INTERVAL_MS = 250;
@@ -30,10 +24,11 @@ const ASKING_SESSION_LIFETIME_MS = 1000;
  * used, for reads, only while no host accepts writes.
  */
 export class Hosts {
-  readonly #postgres: Postgres;
+  readonly #postgres: Settings['postgres'];
   readonly #all: readonly Host[];
   readonly #attempts: ReadonlyMap<Host, ConnectionAttempts>;
-  readonly #sessions = new Set<HostSession>();
+  readonly #watch: DeadConnectionWatch;
+  readonly #sessions = new Set<Session>();
   readonly #asking = new Map<Host, Session>();
   #inUse: Host;
   /** Undefined when the hosts must be asked: at first, and after a session was lost. */
@@ -44,11 +39,12 @@ export class Hosts {
   #wasReadOnly = false;
 
   /** Connects to nothing yet. */
-  constructor(postgres: Postgres) {
+  constructor(postgres: Settings['postgres']) {
     [this.#inUse] = postgres.servers;
     this.#postgres = postgres;
     this.#all = postgres.servers;
     this.#attempts = new Map(this.#all.map((host) => [host, new ConnectionAttempts()]));
+    this.#watch = new DeadConnectionWatch(postgres, this);
     if (this.#isOnly) this.#found = { host: this.#inUse, acceptsWrites: true };
   }
 
@@ -63,8 +59,8 @@ export class Hosts {
   }
 
   /** The host to use now. @throws why none can be used */
-  async find(): Promise<Host> {
-    return (await this.#findHost()).host;
+  async find(): Promise<Found> {
+    return this.#found ?? (await this.#searchOnce());
   }
 
   /** A write was refused as read-only: looks for a host, or another server of this name, that accepts writes. */
@@ -83,14 +79,15 @@ export class Hosts {
    *
    * @throws {HostChanged} if another host came into use meanwhile; otherwise the reason why it cannot be opened
    */
-  async openSession(config: ClientConfig): Promise<Session> {
-    const found = await this.#findHost();
-    const session = new HostSession(config, this.#postgres, found.host);
-    await this.#attemptsAt(found.host).make(() => session.openInTime());
+  async openSession(parameters: SessionParameters): Promise<Session> {
+    const found = await this.find();
+    const session = new Session(this.#postgres, found.host, parameters);
+    await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
     session.on('error', () => this.#onError(session));
-    session.onWritesChange(() => this.#onReport(session));
+    session.connection.on('parameterStatus', () => this.#onReport(session));
     this.#sessions.add(session);
+    this.#watch.add(session);
     if (!found.acceptsWrites) this.#searchSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
     if (!isOfStandby && this.#inUse === found.host) return session;
@@ -109,10 +106,6 @@ export class Hosts {
     return this.#attempts.get(host) as ConnectionAttempts;
   }
 
-  async #findHost(): Promise<Found> {
-    return this.#found ?? (await this.#searchOnce());
-  }
-
   #searchOnce(): Promise<Found> {
     this.#search ??= this.#askAll()
       .then((found) => this.#use(found))
@@ -127,7 +120,7 @@ export class Hosts {
     const ordered = [this.#inUse, ...this.#all.filter((host) => host !== this.#inUse)];
     const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<Answer>];
     const preferred = await first;
-    if (isWriter(preferred)) return preferred;
+    if (preferred.acceptsWrites) return preferred;
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
     if (writer) return writer;
     const answers = [preferred, ...(await Promise.all(others))];
@@ -150,15 +143,15 @@ export class Hosts {
         return { host, acceptsWrites };
       } catch (fault) {
         this.#asking.delete(host);
-        if (!wasCutOff(fault) || performance.now() >= deadline) return { host, fault };
+        if (!wasCutOff(fault) || performance.now() >= deadline) return { host, acceptsWrites: false, fault };
       }
     }
   }
 
   async #openToAsk(host: Host): Promise<Session> {
-    const session = new Session(clientConfig({ ...this.#postgres, servers: [host] }), this.#postgres);
+    const session = new Session(this.#postgres, host);
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
-    await this.#attemptsAt(host).make(() => session.openInTime());
+    await this.#attemptsAt(host).open(session);
     this.#asking.set(host, session);
     setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
     setTimeout(
@@ -169,7 +162,7 @@ export class Hosts {
   }
 
   /** While a session that may accept writes is alive, its host is there, whatever that answers to new ones. */
-  async #respondingSessions(): Promise<readonly HostSession[]> {
+  async #respondingSessions(): Promise<readonly Session[]> {
     const candidates = [...this.#sessions].filter((session) => session.acceptsWrites !== false);
     const checks = candidates.map((session) => session.responds(connectTimeLimit(this.#postgres)));
     const responds = await Promise.all(checks);
@@ -192,7 +185,7 @@ export class Hosts {
     for (const session of this.#sessions) session.leave();
   }
 
-  #mustLeave(session: HostSession, { host, acceptsWrites }: Found): boolean {
+  #mustLeave(session: Session, { host, acceptsWrites }: Found): boolean {
     if (session.at !== host) return true;
     if (!acceptsWrites) return false;
     // After a refused write any session may be at a server that was replaced under the same name.
@@ -209,7 +202,7 @@ export class Hosts {
     }, SEARCH_INTERVAL_MS).unref();
   }
 
-  #onEnd(session: HostSession): void {
+  #onEnd(session: Session): void {
     this.#sessions.delete(session);
     if (this.#sessions.size === 0) this.#forget(session.at);
   }
@@ -219,57 +212,27 @@ export class Hosts {
   }
 
   /** The next session shows whether the host is still there. */
-  #onError({ at, isLeaving }: HostSession): void {
+  #onError({ at, isLeaving }: Session): void {
     if (isLeaving) return;
     this.#attemptsAt(at).doubt();
     this.#forget(at);
   }
 
   /** What a session reports is newer than what was found. */
-  #onReport({ acceptsWrites }: HostSession): void {
+  #onReport({ acceptsWrites }: Session): void {
     if (this.#isOnly || acceptsWrites === undefined || acceptsWrites === this.#found?.acceptsWrites) return;
     this.#searchOnce().catch(() => {});
   }
 }
 
-/**
- * A session was opened at a host that is not in use any more, and nothing was sent: the next one is at another host.
- */
-export class HostChanged extends Error {
-  override readonly message = 'another host accepts writes';
-}
-
-/** A session of an executor, at the host that was in use when it was opened. */
-class HostSession extends Session {
-  readonly at: Host;
-  isLeaving = false;
-
-  constructor(config: ClientConfig, postgres: Postgres, at: Host) {
-    super({ ...config, ...at }, postgres);
-    this.at = at;
-  }
-
-  /** The executor takes an error for the end of an idle session. One in use ends after its statements. */
-  leave(): void {
-    if (this.isLeaving) return;
-    this.isLeaving = true;
-    this.once('drain', () => void this.end());
-    this.emit('error', new HostChanged());
-  }
-}
-
-function isWriter(answer: Answer): answer is Found {
-  return 'acceptsWrites' in answer && answer.acceptsWrites;
-}
-
 /** A host that refuses this session may accept the writes of others. */
-function isRefusal(answer: Answer): answer is Failed {
+function isRefusal(answer: Answer): boolean {
   return 'fault' in answer && !isUnreachable(answer.fault);
 }
 
 async function demandWriter(asked: Promise<Answer>): Promise<Found> {
   const answer = await asked;
-  if (isWriter(answer)) return answer;
+  if (answer.acceptsWrites) return answer;
   throw new Error('the host accepts no writes');
 }
 
@@ -277,15 +240,15 @@ async function demandWriter(asked: Promise<Answer>): Promise<Found> {
  * The host to read from when none accepts writes. A host may accept writes if it refuses this session, or if one of its
  * sessions still responds. A session that does not report what it accepts is taken for what its host is.
  */
-function standbyAmong(answers: readonly Answer[], responding: readonly HostSession[]): Found {
+function standbyAmong(answers: readonly Answer[], responding: readonly Session[]): Found {
   const refusal = answers.find(isRefusal);
   if (refusal) throw refusal.fault;
-  const standbys = answers.filter((answer) => 'acceptsWrites' in answer);
-  const isAtStandby = ({ at }: HostSession) => standbys.some(({ host }) => host === at);
+  const standbys = answers.filter((answer) => !('fault' in answer));
+  const isAtStandby = ({ at }: Session) => standbys.some(({ host }) => host === at);
   if (responding.some((session) => session.acceptsWrites || !isAtStandby(session)))
     throw new Error('the host that accepts writes opens no session');
   const [standby] = standbys;
   if (standby) return standby;
-  const faults = answers.flatMap((answer) => ('fault' in answer ? [answer.fault] : []));
-  throw new AggregateError(faults, faults.map((fault) => (fault as Error).message).join('; '));
+  const faults = answers.map(({ fault }) => fault as Error);
+  throw new AggregateError(faults, faults.map(({ message }) => message).join('; '));
 }

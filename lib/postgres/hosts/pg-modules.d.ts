@@ -17,6 +17,8 @@ declare module 'pg/lib/client.js' {
       attachListeners(stream: Duplex): void;
     };
     protected readonly connectionParameters: object;
+    protected readonly readyForQuery: boolean;
+    readonly processID: number;
     connect(): Promise<this>;
   }
 }

@@ -1,13 +1,10 @@
-import type { ClientConfig } from 'pg';
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from '../engine-profile.ts';
-import { type TakeRow, takeRows } from '../wire/rows.ts';
+import { type RowReceiver, takeRows } from '../wire/rows.ts';
+import { clientConfig, type Host, SESSION, type SessionParameters } from './connection-config.ts';
 
 type Postgres = Settings['postgres'];
-
-/** Which PostgreSQL a session is at, by the time of its start, and the number of the session there. */
-export type SessionIdentity = { readonly serverStarted: string; readonly processId: number };
 
 /**
  * How long opening a session may take, in milliseconds: a connection, what PostgreSQL asks for and its first answer.
@@ -23,15 +20,20 @@ export function connectTimeLimit({ poolTimeout }: Pick<Postgres, 'poolTimeout'>)
  * writes.
  */
 export class Session extends PgClient {
+  readonly at: Host;
+  /** Whether the session ends after the statements in progress, because another host is in use. */
+  isLeaving = false;
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
   /** Receives each row in place of pg. */
-  takeRow: TakeRow = () => false;
-  /** Undefined if the number of the process says nothing: see `#identify`. */
-  identity: SessionIdentity | undefined;
+  receiver: RowReceiver | undefined;
+  /** When its PostgreSQL started, which tells servers apart. Undefined if `processID` says nothing: see `#identify`. */
+  serverStarted: string | undefined;
 
-  constructor(config: ClientConfig, postgres: Postgres) {
+  constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {
+    const config = clientConfig(postgres, at, parameters);
     super(config);
+    this.at = at;
     this.#postgres = postgres;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
@@ -44,7 +46,7 @@ export class Session extends PgClient {
     const { attachListeners } = this.connection;
     this.connection.attachListeners = (stream) => {
       attachListeners.call(this.connection, stream);
-      takeRows(stream, (received, at) => this.takeRow(received, at));
+      takeRows(stream, this);
     };
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.#reported.set(parameterName, parameterValue);
@@ -87,6 +89,14 @@ export class Session extends PgClient {
     this.connection.stream.destroy();
   }
 
+  /** Ends after the statements in progress. An executor takes the error for the end of an idle session. */
+  leave(): void {
+    if (this.isLeaving) return;
+    this.isLeaving = true;
+    this.once('drain', () => void this.end());
+    this.emit('error', new HostChanged());
+  }
+
   async askWhetherItAcceptsWrites(): Promise<boolean> {
     const { rows } = await this.query('show transaction_read_only');
     return rows[0]?.transaction_read_only === 'off';
@@ -94,14 +104,7 @@ export class Session extends PgClient {
 
   /** Whether a statement was sent whose answer has not come. */
   get awaitsAnswer(): boolean {
-    return !(this as unknown as { readonly readyForQuery: boolean }).readyForQuery;
-  }
-
-  /** Calls back whenever PostgreSQL reports something about it. */
-  onWritesChange(listener: () => void): void {
-    this.connection.on('parameterStatus', ({ parameterName }) => {
-      if (/^(in_hot_standby|default_transaction_read_only)$/.test(parameterName)) listener();
-    });
+    return !this.readyForQuery;
   }
 
   /**
@@ -110,18 +113,16 @@ export class Session extends PgClient {
    */
   responds(milliseconds: number): Promise<boolean> {
     const { stream } = this.connection;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => settle(false), milliseconds);
-      const onData = () => settle(true);
-      const onClose = () => settle(false);
-      const settle = (responds: boolean) => {
-        clearTimeout(timer);
-        stream.off('data', onData).off('close', onClose);
-        resolve(responds);
-      };
-      stream.on('data', onData).on('close', onClose);
-      if (!stream.writable) settle(false);
-      else if (!this.awaitsAnswer) this.query('').catch(() => {});
+    if (!stream.writable) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, milliseconds, false);
+    const onData = () => resolve(true);
+    const onClose = () => resolve(false);
+    stream.on('data', onData).on('close', onClose);
+    if (!this.awaitsAnswer) this.query('').catch(() => {});
+    return promise.finally(() => {
+      clearTimeout(timer);
+      stream.off('data', onData).off('close', onClose);
     });
   }
 
@@ -140,12 +141,16 @@ export class Session extends PgClient {
    * from the numbers that PostgreSQL shows to another session.
    */
   async #identify(): Promise<void> {
-    if (!engineProfile(this.#postgres).showsSessions || this.#postgres.pooler !== 'none') return;
+    if (!engineProfile(this.#postgres).showsSessions) return;
     const { rows } = await this.query(IDENTITY);
     const [processId, serverStarted] = rows.map(({ column1 }) => column1);
-    const given = (this as unknown as { readonly processID: number }).processID;
-    if (Number(processId) === given) this.identity = { processId: given, serverStarted };
+    if (Number(processId) === this.processID) this.serverStarted = serverStarted;
   }
+}
+
+/** The host of a session is not in use any more, and nothing was sent: the next session is at another host. */
+export class HostChanged extends Error {
+  override readonly message = 'another host accepts writes';
 }
 
 /** The time as a number: its text would depend on settings of the session. */

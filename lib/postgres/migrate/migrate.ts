@@ -3,7 +3,6 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../../settings/settings.ts';
 import { type EngineProfile, engineProfile } from '../engine-profile.ts';
 import { isMissingTable, isSchemaConflict } from '../faults.ts';
-import { clientConfig } from '../hosts/connection-config.ts';
 import { DeadConnectionWatch } from '../hosts/dead-connections.ts';
 import { Hosts } from '../hosts/hosts.ts';
 import { Session } from '../hosts/session.ts';
@@ -61,14 +60,14 @@ export async function migrate(
   signal?: AbortSignal,
 ): Promise<void> {
   const engine = engineProfile(postgres);
-  const found = { ...postgres, servers: [await new Hosts(postgres).find()] as const };
+  const { host } = await new Hosts(postgres).find();
   signal?.throwIfAborted();
-  const session = new Session(clientConfig(found, SESSION), found);
+  const session = new Session(postgres, host, SESSION);
   const end = () => session.abandon();
   signal?.addEventListener('abort', end, { once: true });
   try {
     await session.openInTime(CONNECT_TIME_LIMIT_MS);
-    new DeadConnectionWatch(found).add(session);
+    new DeadConnectionWatch(postgres).add(session);
     const send = sendOver(session, engine);
     while ((await findPending(send, known)).length > 0) {
       if (await hasLock(send, engine)) await runPending(send, engine, known);

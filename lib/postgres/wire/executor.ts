@@ -1,4 +1,5 @@
 import { unavailable } from '../../http/problem.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { ResponseTimeout } from '../faults.ts';
 import type { Row } from './rows.ts';
 
@@ -21,9 +22,12 @@ export type Executor = {
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
   /** Number of statements that wait to be sent. */
   readonly waitingCount: number;
-  /** Cancels all statements, and refuses later ones. */
-  cancel(): void;
 };
+
+/** Maximum number of statements that wait for an executor. With more, the last ones would reach their time limit. */
+export function maxWaitingStatements({ poolSize }: Pick<Settings['postgres'], 'poolSize'>): number {
+  return poolSize * 32;
+}
 
 /** A statement that has no response yet. */
 export class PendingStatement {
@@ -31,6 +35,7 @@ export class PendingStatement {
   values: readonly unknown[];
   /** A time of `performance.now()`. */
   readonly deadline: number;
+  readonly queuedAt = performance.now();
   /** Whether it was sent, so that only its deadline ends it. */
   isSent = false;
   readonly #response = Promise.withResolvers<readonly Row[]>();
@@ -47,12 +52,25 @@ export class PendingStatement {
   }
 
   /**
-   * Rejects the statement at its deadline, or after so many milliseconds if it was not sent by then. `onExpiry` is called
-   * before.
+   * Rejects the statement at its deadline, or after so many seconds if it was not sent by then. `onExpiry` is called
+   * before. There is one timer per statement, which is set again only when it has fired.
    */
-  limitTime(poolTimeLimit: number, onExpiry: () => void): void {
-    const waitUntil = Math.min(this.deadline, performance.now() + poolTimeLimit);
-    this.#expireAt(this.isSent ? this.deadline : waitUntil, onExpiry);
+  limitTime(poolTimeout: number, onExpiry: () => void): void {
+    const waitUntil = Math.min(this.deadline, this.queuedAt + poolTimeout * 1000);
+    const expiresAt = this.isSent ? this.deadline : waitUntil;
+    this.#timer = setTimeout(
+      () => {
+        const isLate = performance.now() >= this.deadline;
+        if (this.isSent && !isLate) {
+          this.limitTime(poolTimeout, onExpiry);
+          return;
+        }
+        onExpiry();
+        if (this.isSent) this.reject(refusals.noResponse());
+        else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeConnection());
+      },
+      Math.ceil(expiresAt - performance.now()) + 1,
+    );
   }
 
   resolve(rows: readonly Row[]): void {
@@ -63,22 +81,6 @@ export class PendingStatement {
   reject(fault: unknown): void {
     clearTimeout(this.#timer);
     this.#response.reject(fault);
-  }
-
-  /** One timer per statement, which is set again only when it has fired. */
-  #expireAt(time: number, onExpiry: () => void): void {
-    this.#timer = setTimeout(() => this.#expire(onExpiry), Math.ceil(time - performance.now()) + 1);
-  }
-
-  #expire(onExpiry: () => void): void {
-    const isLate = performance.now() >= this.deadline;
-    if (this.isSent && !isLate) {
-      this.#expireAt(this.deadline, onExpiry);
-      return;
-    }
-    onExpiry();
-    if (this.isSent) this.reject(refusals.noResponse());
-    else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeConnection());
   }
 }
 

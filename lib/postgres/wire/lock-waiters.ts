@@ -1,15 +1,9 @@
-import { createSemaphore } from '../../semaphore.ts';
+import { Semaphore } from '../../semaphore.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { isLockTimeout } from '../faults.ts';
-import { type Executor, refusals, type StatementText } from './executor.ts';
+import { type Executor, maxWaitingStatements, refusals, type StatementText } from './executor.ts';
 import type { Row } from './rows.ts';
 import { LOCK_GRACE_MS, type SessionExecutor } from './session-executor.ts';
-
-type LockWaiterOptions = {
-  /** Maximum number of statements that wait for a lock at the same time. */
-  readonly maxInProgress: number;
-  /** Maximum number of statements that wait for their turn. */
-  readonly maxWaiting: number;
-};
 
 /** How long a statement waits for its lock, at first and at most, before it passes its turn on. */
 const FIRST_TRY_MS = 50;
@@ -26,19 +20,19 @@ const MAX_TRY_MS = 200;
 export class LockWaiters implements Executor {
   readonly #executor: SessionExecutor;
   readonly #maxWaiting: number;
-  readonly #turns: ReturnType<typeof createSemaphore>;
+  readonly #turns: Semaphore;
 
-  constructor(executor: SessionExecutor, { maxInProgress, maxWaiting }: LockWaiterOptions) {
+  /** So many statements wait for a lock at the same time. */
+  constructor(executor: SessionExecutor, settings: Settings['postgres'], maxInProgress: number) {
     this.#executor = executor;
-    this.#maxWaiting = maxWaiting;
-    this.#turns = createSemaphore(maxInProgress, 'too many statements wait for locks');
+    this.#maxWaiting = maxWaitingStatements(settings);
+    this.#turns = new Semaphore(maxInProgress, 'too many statements wait for locks');
   }
 
   async send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
     if (this.waitingCount >= this.#maxWaiting) throw refusals.queueFull();
     for (let lockWait = FIRST_TRY_MS; ; lockWait = Math.min(lockWait * 2, MAX_TRY_MS)) {
       const left = deadline - performance.now();
-      if (left <= 0) throw refusals.timeLimitReached();
       const tryOnce = () => this.#executor.send(text, values, deadline, lockWait);
       try {
         return await this.#turns.run(left, tryOnce, lockWait);
@@ -50,10 +44,5 @@ export class LockWaiters implements Executor {
 
   get waitingCount(): number {
     return this.#turns.waitingCount;
-  }
-
-  /** Statements that wait for their turn are refused when they are sent. */
-  cancel(): void {
-    this.#executor.cancel();
   }
 }

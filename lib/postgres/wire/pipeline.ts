@@ -1,17 +1,13 @@
+import type { FieldDef } from 'pg';
 import { prepareValue } from 'pg/lib/utils.js';
 import { serialize } from 'pg-protocol';
 import { breaksConnection, isFromPostgres, isStalePlan, NotSent } from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
-import type { StatementText } from './executor.ts';
-import { type Column, describeColumns, type Received, type Row, readRow } from './rows.ts';
+import type { PendingStatement, StatementText } from './executor.ts';
+import { type Column, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
 
 /** A statement to send. Exactly one of the methods is called, once. */
-export type OutgoingStatement = {
-  readonly text: StatementText;
-  readonly values: readonly unknown[];
-  resolve(rows: readonly Row[]): void;
-  reject(fault: unknown): void;
-};
+export type OutgoingStatement = Pick<PendingStatement, 'text' | 'values' | 'resolve' | 'reject'>;
 
 /** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
 type Prepared = { columns: readonly Column[]; fault?: unknown };
@@ -19,13 +15,11 @@ type Prepared = { columns: readonly Column[]; fault?: unknown };
 /** A statement without a response. */
 type Sent = { readonly statement: OutgoingStatement; readonly prepared: Prepared; readonly rows: Row[] };
 
-type RowDescription = { readonly fields: Parameters<typeof describeColumns>[0] };
-
 /**
  * The statements of one session. Each is sent without a wait for the responses to earlier ones. It is prepared once, and
  * is a transaction of its own with its own error. For pg this object is a query that is submitted again and again.
  */
-export class Pipeline {
+export class Pipeline implements RowReceiver {
   readonly session: Session;
   readonly openedAt = Date.now();
   /** Time of the last response, or of the first statement after it (`Date.now()`). */
@@ -46,7 +40,7 @@ export class Pipeline {
     this.session = session;
     this.#areNamed = areNamed;
     this.#onResponse = onResponse;
-    session.takeRow = (received, at) => this.#takeRow(received, at);
+    session.receiver = this;
     // A session that leaves its host emits an error, and still responds to the statements in progress.
     session.once('end', () => this.#onEnd()).on('error', () => this.#onEnd());
     session.connection.stream.once('end', () => {
@@ -59,9 +53,14 @@ export class Pipeline {
     return this.#sent.length;
   }
 
-  /** Sends a statement at the end of this turn of the event loop, together with all others of the turn. */
-  send(statement: OutgoingStatement): void {
+  /**
+   * Sends a statement at the end of this turn of the event loop, together with all others of the turn. `lockTimeout`
+   * limits its waits for locks, in milliseconds.
+   */
+  send(statement: OutgoingStatement, lockTimeout?: string): void {
     if (this.length === 0) this.usedAt = Date.now();
+    // Before it is prepared, because that waits for locks, too.
+    if (lockTimeout !== undefined) this.#limitLockWaits(lockTimeout);
     const { text, values } = statement;
     const prepared = this.#prepare(text);
     this.#messages.push(
@@ -100,6 +99,16 @@ export class Pipeline {
     return prepared;
   }
 
+  /** Until the next Sync, which ends the transaction of the statement. It returns no row, because all rows are taken. */
+  #limitLockWaits(lockTimeout: string): void {
+    const text = "select where set_config('lock_timeout', $1, true) is null";
+    this.#messages.push(
+      serialize.parse({ text }),
+      serialize.bind({ values: [lockTimeout] }),
+      serialize.execute(),
+    );
+  }
+
   #write(): void {
     const messages = this.#messages;
     this.#messages = [];
@@ -125,13 +134,12 @@ export class Pipeline {
     this.session.query(this as never);
   }
 
-  #takeRow(received: Received, at: number): boolean {
+  takeRow(received: Received, at: number): void {
     const [head] = this.#sent;
-    if (!head) return true;
+    if (!head) return;
     const { statement, prepared, rows } = head;
     const { isBinary } = statement.text;
     rows.push(isBinary ? { bytes: received.bytes, at } : readRow(prepared.columns, received, at));
-    return true;
   }
 
   #onEnd(): void {
@@ -154,10 +162,13 @@ export class Pipeline {
 
   submit(): void {}
 
-  handleRowDescription({ fields }: RowDescription): void {
+  handleRowDescription({ fields }: { readonly fields: readonly FieldDef[] }): void {
     const prepared = this.#sent[0]?.prepared;
-    if (prepared)
-      prepared.columns = describeColumns(fields, (type) => this.session.getTypeParser(type, 'text'));
+    if (!prepared) return;
+    prepared.columns = fields.map(({ name, dataTypeID }) => ({
+      name,
+      read: this.session.getTypeParser(dataTypeID, 'text'),
+    }));
   }
 
   handleCommandComplete(): void {}

@@ -1,22 +1,12 @@
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { describeColumns, type Row, readRow, takeRows } from './rows.ts';
-
-const [TEXT, UUID, BIGINT] = [25, 2950, 20];
+import { type Row, type RowReceiver, readRow, takeRows } from './rows.ts';
 
 /** The messages of PostgreSQL, and the part that the listener of a connection receives, one after another. */
 type Heard = { readonly row: Row } | { readonly other: string };
 
-const columns = describeColumns(
-  [
-    { name: 'id', dataTypeID: UUID },
-    { name: 'first', dataTypeID: TEXT },
-    { name: 'second', dataTypeID: TEXT },
-    { name: 'number', dataTypeID: BIGINT },
-  ],
-  () => (text) => text,
-);
+const columns = ['id', 'first', 'second', 'number'].map((name) => ({ name, read: (text: string) => text }));
 
 const anyText = fc.oneof(
   fc.string(),
@@ -54,10 +44,12 @@ function heardOf(pieces: readonly Buffer[]): readonly Heard[] {
     for (let at = 0; at < bytes.length; at += 1 + bytes.readUInt32BE(at + 1))
       heard.push({ other: bytes.toString('utf8', at + 5, at + 1 + bytes.readUInt32BE(at + 1)) });
   });
-  takeRows(stream, (received, at) => {
-    heard.push({ row: readRow(columns, received, at) });
-    return true;
-  });
+  const receiver: RowReceiver = {
+    takeRow(received, at) {
+      heard.push({ row: readRow(columns, received, at) });
+    },
+  };
+  takeRows(stream, { receiver });
   for (const piece of pieces) stream.emit('data', piece);
   return heard;
 }

@@ -1,32 +1,29 @@
-import type { ClientConfig } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
-import { HostChanged, type Hosts } from '../hosts/hosts.ts';
-import type { Session } from '../hosts/session.ts';
-import { type Executor, PendingStatement, refusals, type StatementText } from './executor.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { SESSION, type SessionParameters } from '../hosts/connection-config.ts';
+import type { Hosts } from '../hosts/hosts.ts';
+import { HostChanged, type Session } from '../hosts/session.ts';
+import {
+  type Executor,
+  maxWaitingStatements,
+  PendingStatement,
+  refusals,
+  type StatementText,
+} from './executor.ts';
 import { Pipeline } from './pipeline.ts';
 import type { Row } from './rows.ts';
 
 type SessionExecutorOptions = {
-  readonly hosts: Hosts;
-  /** Called with each new session. */
-  readonly watch: (session: Session) => void;
   /** Maximum number of sessions. */
   readonly maxSessions: number;
   /** Maximum number of statements in progress in a session. With 1, each statement has its session to itself. */
   readonly depth: number;
-  /** Whether statements are prepared by name: not behind a pooler, where the next transaction has another session. */
-  readonly areNamed: boolean;
-  /** Maximum number of statements that wait to be sent. */
-  readonly maxWaiting: number;
-  /** For how long a statement waits to be sent, and for how long a session may be silent; in milliseconds. */
-  readonly poolTimeLimit: number;
-  readonly maxSilence: number;
 };
 
 /** A statement, and the session to which it was sent. */
 class QueuedStatement extends PendingStatement {
-  readonly queuedAt = performance.now();
   /** Maximum time of its wait for a lock, in milliseconds. */
   maxLockWait: number | undefined;
   sentTo: Pipeline | undefined;
@@ -44,6 +41,12 @@ const MAX_AGE_MS = 1_800_000;
 /** Interval at which idle and old sessions are closed. */
 const UPKEEP_MS = 250;
 
+/** Interval at which the shutdown looks whether all sessions are closed. */
+const CLOSING_POLL_MS = 10;
+
+/** PostgreSQL itself ends a statement after its time limit. A response may arrive so much later than it was sent. */
+const RESPONSE_GRACE_MS = 100;
+
 /**
  * As the value of a parameter: for how long the statement may wait for a lock, in milliseconds as text. It is known
  * only once the statement has its connection.
@@ -53,8 +56,8 @@ export const LOCK_TIMEOUT_PARAMETER = Symbol('time left');
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE_MS = 200;
 
-const SET_LOCK_TIMEOUT = { sql: "select set_config('lock_timeout', $1, false)", name: 'set lock_timeout' };
-const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeout' };
+/** In a shared session. A statement that waits longer moves to `LockWaiters`, because others wait behind it. */
+const SHARED_LOCK_TIMEOUT_MS = 20;
 
 /**
  * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. If
@@ -62,20 +65,27 @@ const RESET_LOCK_TIMEOUT = { sql: 'reset lock_timeout', name: 'reset lock_timeou
  * expired statement is closed, and PostgreSQL stops the statement.
  */
 export class SessionExecutor implements Executor {
-  readonly #config: ClientConfig;
+  readonly #settings: Settings['postgres'];
+  readonly #hosts: Hosts;
   readonly #options: SessionExecutorOptions;
+  readonly #parameters: SessionParameters;
   readonly #pipelines = new Set<Pipeline>();
   readonly #queue = new ChurningSet<QueuedStatement>();
   #opening = 0;
   #upkeep: NodeJS.Timeout | undefined;
   /** Creates the refusal of further statements during the shutdown. */
   #refuse: (() => Error) | undefined;
-  readonly #closed = Promise.withResolvers<void>();
 
   /** Opens nothing yet. */
-  constructor(config: ClientConfig, options: SessionExecutorOptions) {
-    this.#config = config;
+  constructor(settings: Settings['postgres'], hosts: Hosts, options: SessionExecutorOptions) {
+    this.#settings = settings;
+    this.#hosts = hosts;
     this.#options = options;
+    this.#parameters = {
+      ...SESSION,
+      statement_timeout: String(Math.trunc(settings.statementTimeout * 1000)),
+      ...(options.depth > 1 && { lock_timeout: String(SHARED_LOCK_TIMEOUT_MS) }),
+    };
   }
 
   /** As `Executor`. With a depth of 1, `maxLockWait` limits the statement's wait for a lock, in milliseconds. */
@@ -87,15 +97,12 @@ export class SessionExecutor implements Executor {
   ): Promise<readonly Row[]> {
     if (this.#refuse) return Promise.reject(this.#refuse());
     if (deadline <= performance.now()) return Promise.reject(refusals.timeLimitReached());
-    if (this.#queue.size >= this.#options.maxWaiting) return Promise.reject(refusals.queueFull());
+    if (this.#queue.size >= maxWaitingStatements(this.#settings)) return Promise.reject(refusals.queueFull());
     const statement = new QueuedStatement(text, values, deadline);
     statement.maxLockWait = maxLockWait;
-    if (this.#queue.size === 0) this.#trySend(statement);
-    statement.limitTime(this.#options.poolTimeLimit, () => this.#onExpiry(statement));
-    if (!statement.isSent) {
-      this.#queue.add(statement);
-      this.#sendQueued();
-    }
+    this.#queue.add(statement);
+    this.#sendQueued();
+    statement.limitTime(this.#settings.poolTimeout, () => this.#onExpiry(statement));
     return statement.response;
   }
 
@@ -110,45 +117,40 @@ export class SessionExecutor implements Executor {
     return { idle, used: this.#pipelines.size - idle + this.#opening };
   }
 
+  /** Cancels all statements, and refuses later ones. */
   cancel(): void {
     this.#refuse = refusals.cancelledByShutdown;
     for (const statement of this.#queue) statement.reject(refusals.cancelledByShutdown());
     this.#queue.clear();
     for (const pipeline of this.#pipelines) pipeline.abandon();
-    this.#closed.resolve();
   }
 
   /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#refuse ??= refusals.connectionsClosed;
     for (const pipeline of this.#pipelines) if (pipeline.length === 0) this.#drop(pipeline);
-    this.#resolveIfClosed();
-    return this.#closed.promise;
+    while (this.#refuse !== refusals.cancelledByShutdown && this.#pipelines.size + this.#opening > 0)
+      await sleep(CLOSING_POLL_MS);
   }
 
   #sendQueued(): void {
     for (const statement of this.#queue) {
-      this.#trySend(statement);
-      if (!statement.isSent) return;
+      const pipeline = this.#findLeastBusy();
+      if (!pipeline || pipeline.length > 0) this.#openAnother();
+      if (!pipeline || pipeline.length >= this.#options.depth) return;
       this.#queue.delete(statement);
+      statement.isSent = true;
+      statement.sentTo = pipeline;
+      if (this.#options.depth === 1) sendAlone(statement, pipeline);
+      else pipeline.send(statement);
     }
-  }
-
-  #trySend(statement: QueuedStatement): void {
-    const pipeline = this.#findLeastBusy();
-    if (!pipeline || pipeline.length > 0) this.#openAnother();
-    if (!pipeline || pipeline.length >= this.#options.depth) return;
-    statement.isSent = true;
-    statement.sentTo = pipeline;
-    if (this.#options.depth === 1) sendAlone(statement, pipeline);
-    else pipeline.send(statement);
   }
 
   #findLeastBusy(): Pipeline | undefined {
     let found: Pipeline | undefined;
     for (const pipeline of this.#pipelines) {
-      const { length, isBroken, usedAt } = pipeline;
-      if (length === 0 && (isBroken || Date.now() - usedAt > MAX_IDLE_MS)) this.#drop(pipeline);
+      const { length, isBroken } = pipeline;
+      if (isUnused(pipeline)) this.#drop(pipeline);
       else if (!isBroken && (!found || length < found.length)) found = pipeline;
       if (found?.length === 0) break;
     }
@@ -157,42 +159,43 @@ export class SessionExecutor implements Executor {
 
   /** Opens a session for each statement that waits, up to the maximum, or until the host refuses further sessions. */
   #openAnother(): void {
-    const { hosts, maxSessions } = this.#options;
     const count = this.#pipelines.size;
     if (this.#opening > 0 && this.#opening >= this.#queue.size) return;
-    if (this.#refuse || count + this.#opening >= maxSessions || (count > 0 && hosts.refusesSessions)) return;
-    this.#opening += 1;
+    if (this.#refuse || count + this.#opening >= this.#options.maxSessions) return;
+    if (count > 0 && this.#hosts.refusesSessions) return;
     void this.#open();
   }
 
   async #open(): Promise<void> {
-    const { hosts, watch, areNamed } = this.#options;
     const begun = performance.now();
-    let session: Session;
+    this.#opening += 1;
     try {
-      session = await hosts.openSession(this.#config);
+      this.#add(await this.#hosts.openSession(this.#parameters));
     } catch (fault) {
+      this.#onRefusal(fault, begun);
+    } finally {
       this.#opening -= 1;
-      return this.#onRefusal(fault, begun);
     }
-    this.#opening -= 1;
+    this.#sendQueued();
+  }
+
+  #add(session: Session): void {
+    const areNamed = this.#settings.pooler === 'none';
     const pipeline = new Pipeline(session, areNamed, (answered) => this.#onResponse(answered));
     this.#pipelines.add(pipeline);
     this.#upkeep ??= setInterval(() => this.#dropUnused(), UPKEEP_MS).unref();
-    watch(session);
-    this.#onResponse(pipeline);
+    if (this.#refuse) this.#drop(pipeline);
   }
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
   #onRefusal(fault: unknown, begun: number): void {
-    this.#resolveIfClosed();
-    if (this.#pipelines.size === 0 && !(fault instanceof HostChanged)) {
-      const reason = `no connection: ${fault instanceof Error ? fault.message : fault}`;
-      const failed = [...this.#queue].filter(({ queuedAt }) => queuedAt <= begun);
-      for (const statement of failed) this.#queue.delete(statement);
-      for (const statement of failed) statement.reject(unavailable(reason, fault));
+    if (this.#pipelines.size > 0 || fault instanceof HostChanged) return;
+    const reason = `no connection: ${fault instanceof Error ? fault.message : fault}`;
+    for (const statement of this.#queue) {
+      if (statement.queuedAt > begun) continue;
+      this.#queue.delete(statement);
+      statement.reject(unavailable(reason, fault));
     }
-    this.#sendQueued();
   }
 
   /** The session may be free for a statement that waits, or done. */
@@ -204,7 +207,8 @@ export class SessionExecutor implements Executor {
   #onExpiry(statement: QueuedStatement): void {
     const { sentTo } = statement;
     this.#queue.delete(statement);
-    const isSilent = sentTo && Date.now() - sentTo.usedAt > this.#options.maxSilence;
+    const maxSilence = this.#settings.statementTimeout * 1000 + RESPONSE_GRACE_MS;
+    const isSilent = sentTo && Date.now() - sentTo.usedAt > maxSilence;
     // A session of one statement would return the late response to the next statement.
     if (isSilent || this.#options.depth === 1) sentTo?.abandon();
   }
@@ -214,20 +218,17 @@ export class SessionExecutor implements Executor {
     pipeline.isBroken = true;
     void pipeline.session.end().catch(() => {});
     if (this.#pipelines.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
-    this.#resolveIfClosed();
-  }
-
-  #resolveIfClosed(): void {
-    if (this.#refuse && this.#pipelines.size === 0 && this.#opening === 0) this.#closed.resolve();
   }
 
   #dropUnused(): void {
-    const now = Date.now();
-    for (const pipeline of this.#pipelines) {
-      const isUnused = now - pipeline.usedAt > MAX_IDLE_MS || now - pipeline.openedAt > MAX_AGE_MS;
-      if (pipeline.length === 0 && isUnused) this.#drop(pipeline);
-    }
+    for (const pipeline of this.#pipelines) if (isUnused(pipeline)) this.#drop(pipeline);
   }
+}
+
+/** Whether a session is idle, and is not used again. */
+function isUnused({ length, isBroken, usedAt, openedAt }: Pipeline): boolean {
+  const now = Date.now();
+  return length === 0 && (isBroken || now - usedAt > MAX_IDLE_MS || now - openedAt > MAX_AGE_MS);
 }
 
 /** With the session to itself, the statement may limit its waits for locks, so that none lasts until the deadline. */
@@ -237,15 +238,5 @@ function sendAlone(statement: QueuedStatement, pipeline: Pipeline): void {
   const lockTimeout = String(Math.max(Math.floor(Math.min(left, maxLockWait ?? left)), 1));
   if (values.includes(LOCK_TIMEOUT_PARAMETER))
     statement.values = values.map((value) => (value === LOCK_TIMEOUT_PARAMETER ? lockTimeout : value));
-  if (maxLockWait !== undefined) changeSession(pipeline, SET_LOCK_TIMEOUT, [lockTimeout]);
-  pipeline.send(statement);
-  if (maxLockWait !== undefined) changeSession(pipeline, RESET_LOCK_TIMEOUT, []);
-}
-
-/** Changes the session in the write of the statement beside it. If that fails, the session is not used again. */
-function changeSession(pipeline: Pipeline, text: StatementText, values: readonly string[]): void {
-  const reject = () => {
-    pipeline.isBroken = true;
-  };
-  pipeline.send({ text, values, resolve() {}, reject });
+  pipeline.send(statement, maxLockWait === undefined ? undefined : lockTimeout);
 }
