@@ -1,6 +1,6 @@
 import { KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { TokenVerifier } from './auth/token-verifier.ts';
-import { changesOver } from './changes/changes.ts';
+import { Changes } from './changes/changes.ts';
 import { latestMigration } from './migrations/index.ts';
 import { createFailureLog, type EventLog } from './observability/event-log.ts';
 import type { Tracing } from './observability/telemetry.ts';
@@ -73,7 +73,7 @@ function withUsers(service: ProtectedService) {
 }
 
 function withChanges(service: ProtectedService) {
-  return { ...service, changes: changesOver(service.database.statements) };
+  return { ...service, changes: new Changes(service.database.statements) };
 }
 
 /** Logs failures once per cause, and successes and all other attempts at `debug`. */
