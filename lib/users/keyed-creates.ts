@@ -2,8 +2,7 @@ import { sql } from 'kysely';
 import { keptSince } from '../idempotency/key-table.ts';
 import { KeyedRequests } from '../idempotency/replay.ts';
 import type { Statements } from '../postgres/index.ts';
-import { createdFields } from './fields.ts';
-import type { UniqueName } from './refusals.ts';
+import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
 

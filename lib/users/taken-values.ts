@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { type Run, type Statements, violatesUnique } from '../postgres/index.ts';
 import { foldedEmail } from './email.ts';
-import { itemsRepeated, itemsTaken, UNIQUE_NAMES, type UniqueName, valuesTaken } from './refusals.ts';
+import { type UniqueName, uniqueNames } from './fields.ts';
+import { itemsRepeated, itemsTaken, valuesTaken } from './refusals.ts';
 
 /** The values that a write of the user `id` sets. Null sets none. */
 type UniqueValues = { readonly id: string } & Readonly<Record<UniqueName, string | null>>;
@@ -66,7 +67,7 @@ export class TakenValues {
     if (!mayRepeatEmail && external_id.every((value) => value === null)) return;
     const verdicts = mayRepeatEmail ? await this.#decide(items) : [];
     const repeated = external_id.map((value, index) =>
-      UNIQUE_NAMES.filter((name) =>
+      uniqueNames.filter((name) =>
         name === 'email'
           ? verdicts[index]?.is_repeated
           : value !== null && external_id.indexOf(value) < index,
@@ -101,7 +102,7 @@ const isOfNoLaterItem = sql`not exists (
 )`;
 
 function namesTaken(taken: Verdict): readonly UniqueName[] {
-  return UNIQUE_NAMES.filter((name) => taken[name]);
+  return uniqueNames.filter((name) => taken[name]);
 }
 
 /** Refuses the named values of items, if there are any, in the order of the items. */
