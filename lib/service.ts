@@ -1,12 +1,15 @@
 import { KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { TokenVerifier } from './auth/token-verifier.ts';
-import { changesOver } from './changes/changes.ts';
+import { Changes } from './changes/changes.ts';
 import { latestMigration } from './migrations/index.ts';
 import { createFailureLog, type EventLog } from './observability/event-log.ts';
 import type { Tracing } from './observability/telemetry.ts';
 import { createReadiness, type Database, openDatabase } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
-import { userRepository } from './users/user-repository.ts';
+import { UserBatches } from './users/batch/create-batch.ts';
+import { keyedCreates } from './users/keyed-creates.ts';
+import { UserList } from './users/user-list.ts';
+import { Users } from './users/users.ts';
 
 /** The base of every handler; `tracing` only if it is on. */
 export type BaseService = {
@@ -66,14 +69,21 @@ function composeProtected(base: BaseService) {
 function withUsers(service: ProtectedService) {
   /** Number of replayed requests. */
   const idempotency = { replays: 0 };
-  const users = userRepository(service.database.statements, () => {
+  const { statements } = service.database;
+  const keyed = keyedCreates(statements, () => {
     idempotency.replays += 1;
   });
-  return { ...service, users, idempotency };
+  return {
+    ...service,
+    users: new Users(statements, keyed),
+    userBatches: new UserBatches(statements, keyed),
+    userList: new UserList(statements),
+    idempotency,
+  };
 }
 
 function withChanges(service: ProtectedService) {
-  return { ...service, changes: changesOver(service.database.statements) };
+  return { ...service, changes: new Changes(service.database.statements) };
 }
 
 /** Logs failures once per cause, and successes and all other attempts at `debug`. */

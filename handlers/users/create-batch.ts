@@ -6,9 +6,9 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { createdBatchReply } from '../../lib/users/batch/batch-reply.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
-import { logCreated } from '../../lib/users/create-user.ts';
 import { isUser } from '../../lib/users/keyed-creates.ts';
 import { itemsRepeated, itemsTaken } from '../../lib/users/refusals.ts';
+import { logCreated } from '../../lib/users/users.ts';
 
 /** Stores up to 100 users by one statement. */
 export const createUsers = endpoint(
@@ -33,8 +33,8 @@ export const createUsers = endpoint(
       ...KEY_REFUSALS,
     ],
   },
-  async ({ path, body, headers, principal }, { users, log }) => {
-    const outcome = await users.createBatch(body, authorOf(principal), headers['Idempotency-Key']);
+  async ({ path, body, headers, principal }, { userBatches, log }) => {
+    const outcome = await userBatches.create(body, authorOf(principal), headers['Idempotency-Key']);
     const created = outcome.isReplay ? [] : outcome.created.filter(isUser);
     for (const user of created) logCreated(log, user, principal);
     return { ...outcome, batch: body, instance: path };

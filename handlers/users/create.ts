@@ -4,10 +4,10 @@ import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { KEY_REFUSALS } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
-import { logCreated } from '../../lib/users/create-user.ts';
 import { emailTaken, valuesTaken } from '../../lib/users/refusals.ts';
 import { UserCreate } from '../../lib/users/user.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
+import { logCreated } from '../../lib/users/users.ts';
 
 /** Stores a user with a new id. The user is active. */
 export const createUser = endpoint(

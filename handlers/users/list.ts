@@ -20,7 +20,7 @@ export const listUsers = endpoint(
     reply: userListReply,
     problems: [],
   },
-  async ({ query }, { users }) => users.list(query),
+  ({ query }, { userList }) => userList.read(query),
 );
 
 export const handler = /* @__PURE__ */ lambda(listUsers, composeUsers);

@@ -5,8 +5,8 @@ import { queryWith } from '../text.ts';
 import type { ChangeRow } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';
-import { changeFeed, type FeedPage, type Page } from './feed.ts';
-import { createLongPoll } from './long-poll.ts';
+import { ChangeFeed, type Page } from './feed.ts';
+import { LongPoll } from './long-poll.ts';
 
 /** A page of changes, and the link to the next page, which always exists. */
 export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
@@ -22,68 +22,76 @@ const READING_AT_ONCE = 4;
 /** In milliseconds, added to the `wait` of the query: time for which a request waits for such a read. */
 const MAX_TURN_MS = 5000;
 
-/** The changes of users, over these statements. */
-export function changesOver(statements: Statements) {
-  const feed = changeFeed(statements);
-  const longPoll = createLongPoll(feed);
-  const turns = new Semaphore(READING_AT_ONCE, 'too many read the changes at once');
+/** The changes of users, as the endpoints read them. */
+export class Changes {
+  readonly #feed: ChangeFeed;
+  readonly #longPoll: LongPoll;
+  readonly #turns = new Semaphore(READING_AT_ONCE, 'too many read the changes at once');
 
-  function read(query: ChangesQuery, after: Place | undefined): Promise<FeedPage> {
-    if (query.cursor === 'now') return feed.look({ after: BEYOND_THE_HEAD, limit: 0 });
-    return feed.read({ after, limit: query.limit, excludeActor: query.exclude_actor });
+  constructor(statements: Statements) {
+    this.#feed = new ChangeFeed(statements);
+    this.#longPoll = new LongPoll(this.#feed);
   }
 
-  async function readOrWait(
+  /** Number of requests that wait for changes. */
+  get waiting(): number {
+    return this.#longPoll.waiting;
+  }
+
+  /**
+   * The changes of all users. With `waitUncounted`, it waits for a change for as long as the query says, without being
+   * a request in flight.
+   *
+   * @throws {Problem} cursor_expired_error
+   */
+  async ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage> {
+    const { cursor, limit, wait, exclude_actor } = query;
+    const after = cursor === undefined || cursor === 'now' ? undefined : placeFor(cursor, undefined);
+    const mayWait = waitUncounted && wait > 0 && limit > 0;
+    const page = mayWait ? this.#readOrWait(query, after, waitUncounted) : this.#read(query, after);
+    const { changes, end } = await page;
+    const next = {
+      cursor: changeCursor(end),
+      limit: limit || undefined,
+      exclude_actor,
+      wait: wait || undefined,
+    };
+    return { changes, next: `/api/v1/users/changes?${queryWith(next)}` };
+  }
+
+  /**
+   * The changes of one user, also after its deletion. The cursor must belong to this user.
+   *
+   * @throws {Problem} cursor_expired_error, not_found_error
+   */
+  async ofUser(id: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
+    const userId = id.toLowerCase();
+    const after = cursor === undefined ? undefined : placeFor(cursor, userId);
+    const { changes, end } = await this.#feed.read({ after, limit, userId });
+    const next = { cursor: changeCursor({ ...end, userId }), limit };
+    return { changes, next: `/api/v1/users/${userId}/changes?${queryWith(next)}` };
+  }
+
+  #read({ cursor, limit, exclude_actor: excludeActor }: ChangesQuery, after: Place | undefined) {
+    if (cursor === 'now') return this.#feed.look({ after: BEYOND_THE_HEAD, limit: 0 });
+    return this.#feed.read({ after, limit, excludeActor });
+  }
+
+  async #readOrWait(
     query: ChangesQuery,
     after: Place | undefined,
     waitUncounted: WaitUncounted,
   ): Promise<Page> {
-    const wait = (from: Place) =>
-      waitUncounted(query.wait * 1000, async (over) =>
-        longPoll.wait({ after: from, limit: query.limit, excludeActor: query.exclude_actor }, over),
+    const { limit, exclude_actor: excludeActor } = query;
+    const milliseconds = query.wait * 1000;
+    const waitAfter = (place: Place) =>
+      waitUncounted(milliseconds, async (over) =>
+        this.#longPoll.wait({ after: place, limit, excludeActor }, over),
       );
-    const awaited = after === undefined ? undefined : await wait(after);
+    const awaited = after && (await waitAfter(after));
     if (awaited) return awaited;
-    const page = await turns.run(query.wait * 1000 + MAX_TURN_MS, () => read(query, after));
+    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () => this.#read(query, after));
     const isAtEnd = page.changes.length === 0 && page.end.position === page.head;
-    return (isAtEnd && (await wait(page.end))) || page;
+    return (isAtEnd && (await waitAfter(page.end))) || page;
   }
-
-  return {
-    /**
-     * The changes of all users. With `waitUncounted`, it waits for a change for as long as the query says, without being
-     * a request in flight.
-     *
-     * @throws {Problem} cursor_expired_error
-     */
-    async ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage> {
-      const { cursor, limit, wait, exclude_actor } = query;
-      const after = cursor === undefined || cursor === 'now' ? undefined : placeFor(cursor, undefined);
-      const mayWait = waitUncounted && wait > 0 && limit > 0;
-      const { changes, end } = await (mayWait ? readOrWait(query, after, waitUncounted) : read(query, after));
-      const next = {
-        cursor: changeCursor(end),
-        limit: limit || undefined,
-        exclude_actor,
-        wait: wait || undefined,
-      };
-      return { changes, next: `/api/v1/users/changes?${queryWith(next)}` };
-    },
-    /**
-     * The changes of one user, also after its deletion. The cursor must belong to this user.
-     *
-     * @throws {Problem} cursor_expired_error, not_found_error
-     */
-    async ofUser(id: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
-      const userId = id.toLowerCase();
-      const after = cursor === undefined ? undefined : placeFor(cursor, userId);
-      const { changes, end } = await feed.read({ after, limit, userId });
-      const next = { cursor: changeCursor({ ...end, userId }), limit };
-      return { changes, next: `/api/v1/users/${userId}/changes?${queryWith(next)}` };
-    },
-    /** Number of requests that wait for changes. */
-    get waiting(): number {
-      return longPoll.waiting;
-    },
-  };
 }

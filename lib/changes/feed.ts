@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { unavailable } from '../http/problem.ts';
-import { isMissingColumn, isReadOnly, type Statements } from '../postgres/index.ts';
+import { isMissingColumn, isReadOnly, type Run, type Statements } from '../postgres/index.ts';
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';
@@ -15,30 +15,49 @@ export type FeedPage = ReturnType<typeof feedPageOf>;
 /** A page of changes, and the place up to which the feed has been read for it. */
 export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
-/** The feed of changes. */
-export type Feed = ReturnType<typeof changeFeed>;
+/** The feed of changes in PostgreSQL. */
+export class ChangeFeed {
+  readonly #select: Run<Reading, ReadRow>;
+  readonly #number: () => Promise<boolean>;
+  readonly #resume: Run<{ identity: string }, unknown>;
 
-/** The feed in PostgreSQL. */
-export function changeFeed(statements: Statements) {
-  const select = selectingChanges(statements);
-  const number = numberingChanges(statements);
-  const resume = statements.single<{ identity: string }, unknown>(
-    'UPDATE user_changes_head',
-    ({ identity }) => sql`update user_changes_head
-      set position = position + 1, expired = position + 1, expired_id = (position + 1) || '-' || ${identity}::text,
-        is_interrupted = false
-      where is_interrupted and ${isHead}`,
-  );
+  constructor(statements: Statements) {
+    this.#select = selectingChanges(statements);
+    this.#number = numberingChanges(statements);
+    this.#resume = statements.single(
+      'UPDATE user_changes_head',
+      ({ identity }) => sql`update user_changes_head
+        set position = position + 1, expired = position + 1, expired_id = (position + 1) || '-' || ${identity}::text,
+          is_interrupted = false
+        where is_interrupted and ${isHead}`,
+    );
+  }
+
+  /**
+   * Reads a page after a place, or from the oldest change that is kept.
+   *
+   * @throws {Problem} cursor_expired_error; not_found_error if neither the user nor a change of it exists
+   */
+  async read({
+    after,
+    ...reading
+  }: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<FeedPage> {
+    const page = await this.look({ ...reading, after: after?.position });
+    // An expired cursor is refused first, whatever user it belongs to.
+    if (after && !page.holds(after)) throw cursorExpired();
+    if (!page.isKnown) throw noSuchUserOrChange();
+    return after && after.position > page.head ? { ...page, end: after } : page;
+  }
 
   /**
    * Reads a page, also after a position that has expired. The page includes every change whose write was answered
    * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
    */
-  async function look(reading: Reading): Promise<FeedPage> {
+  async look(reading: Reading): Promise<FeedPage> {
     let isNumbered = false;
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const rows = await select(reading).catch(refuseUnmigrated);
+      const rows = await this.#select(reading).catch(refuseUnmigrated);
       const [state] = rows;
       if (!state) return refuseUnmigrated();
       const page = feedPageOf(state, rows, reading);
@@ -46,8 +65,8 @@ export function changeFeed(statements: Statements) {
         isNumbered || !state.has_unnumbered || isFull(page.changes, reading) || page.end.position < page.head;
       if (!state.takes_writes || (isComplete && !state.is_interrupted)) return page;
       try {
-        if (state.is_interrupted) await resume({ identity: randomBytes(4).toString('hex') });
-        else isNumbered = await number();
+        if (state.is_interrupted) await this.#resume({ identity: randomBytes(4).toString('hex') });
+        else isNumbered = await this.#number();
       } catch (fault) {
         // PostgreSQL has become read-only since the read.
         if (isReadOnly(fault)) return page;
@@ -55,25 +74,6 @@ export function changeFeed(statements: Statements) {
       }
     }
   }
-
-  return {
-    look,
-    /**
-     * Reads a page after a place, or from the oldest change that is kept.
-     *
-     * @throws {Problem} cursor_expired_error; not_found_error if neither the user nor a change of it exists
-     */
-    async read({
-      after,
-      ...reading
-    }: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<FeedPage> {
-      const page = await look({ ...reading, after: after?.position });
-      // An expired cursor is refused first, whatever user it belongs to.
-      if (after && !page.holds(after)) throw cursorExpired();
-      if (!page.isKnown) throw noSuchUserOrChange();
-      return after && after.position > page.head ? { ...page, end: after } : page;
-    },
-  };
 }
 
 /** Refuses because the feed has not been migrated, or throws the fault if it has another cause. */

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ChangeRow } from './change.ts';
 import type { Place } from './change-cursor.ts';
-import type { Feed, FeedPage, Page } from './feed.ts';
+import type { ChangeFeed, FeedPage, Page } from './feed.ts';
 import { cursorExpired } from './refusals.ts';
 
 /** The changes that a reader waits for: those after a place, except those of an actor. */
@@ -28,53 +28,100 @@ const PAGE = 1000;
 const PAUSES = { behind: 10, idle: 50, failed: 500 };
 
 /**
- * Creates the long poll of an instance. One poll serves all waiting readers, and there is none while no reader waits. A
- * poll has neither the scope nor the time limit of a request.
+ * The long poll of an instance. One poll serves all waiting readers, and there is none while no reader waits. A poll has
+ * neither the scope nor the time limit of a request.
  */
-export function createLongPoll(feed: Pick<Feed, 'look'>) {
-  const readers = new Set<Reader>();
+export class LongPoll {
+  readonly #feed: Pick<ChangeFeed, 'look'>;
+  readonly #readers = new Set<Reader>();
+  readonly #pollInBackground = AsyncResource.bind(() => void this.#poll());
   /** The latest position at the last look; 0 before the first look. */
-  let head = 0;
-  let isForAll = false;
-  let isPolling = false;
-  let timer: NodeJS.Timeout | undefined;
+  #head = 0;
+  #isForAll = false;
+  #isPolling = false;
+  #timer: NodeJS.Timeout | undefined;
 
-  const isFar = ({ position }: Place) => head - position > PAGE;
-  const pollInBackground = AsyncResource.bind(() => void poll());
-
-  function pollIn(milliseconds: number): void {
-    clearTimeout(timer);
-    if (readers.size > 0) timer = setTimeout(pollInBackground, milliseconds);
+  constructor(feed: Pick<ChangeFeed, 'look'>) {
+    this.#feed = feed;
   }
 
-  async function poll(): Promise<void> {
+  /** Number of waiting readers. */
+  get waiting(): number {
+    return this.#readers.size;
+  }
+
+  /**
+   * Waits until `over`. Resolves with the first page that is not empty, otherwise with an empty page. The empty page
+   * comes from a look that began after this call, however early the wait is over, unless PostgreSQL is unavailable.
+   * Undefined if too many readers wait, or if the reader is far behind.
+   *
+   * @throws {Problem} cursor_expired_error
+   */
+  wait(wish: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined {
+    if (this.#readers.size >= MAX_WAITING || this.#isFar(wish.after)) return undefined;
+    const { promise, resolve } = Promise.withResolvers<Page | undefined>();
+    const leave = () => {
+      reader.isOver = true;
+      leaveIfOver(reader);
+      if (!reader.isServed && !this.#isPolling) this.#pollIn(0);
+    };
+    const reader: Reader = {
+      wish,
+      after: wish.after,
+      isServed: false,
+      isOver: false,
+      settle: (page) => {
+        this.#readers.delete(reader);
+        over.removeEventListener('abort', leave);
+        resolve(page);
+      },
+    };
+    this.#readers.add(reader);
+    over.addEventListener('abort', leave, { once: true });
+    if (over.aborted) leave();
+    else if (!this.#isPolling && this.#readers.size === 1) this.#pollIn(0);
+    return promise;
+  }
+
+  #isFar({ position }: Place): boolean {
+    return this.#head - position > PAGE;
+  }
+
+  #pollIn(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    if (this.#readers.size > 0) this.#timer = setTimeout(this.#pollInBackground, milliseconds);
+  }
+
+  async #poll(): Promise<void> {
     // A reader that comes during this look is served by the next one, because this look may be older than the reader.
-    const present = [...readers];
+    const present = [...this.#readers];
     if (present.length === 0) return;
-    isPolling = true;
-    const after = beginningFor(present.map((reader) => reader.after));
-    const look = await feed.look({ after, limit: PAGE }).catch(() => undefined);
-    isPolling = false;
-    if (look) head = look.head;
+    this.#isPolling = true;
+    const after = this.#chooseBeginning(present.map((reader) => reader.after));
+    const look = await this.#feed.look({ after, limit: PAGE }).catch(() => undefined);
+    this.#isPolling = false;
+    if (look) this.#head = look.head;
     // While PostgreSQL is unavailable, no reader is held back for one more look.
-    for (const reader of look ? present : readers) {
+    for (const reader of look ? present : this.#readers) {
       if (!look) reader.isServed = true;
-      else if (readers.has(reader) && reader.after.position >= after) serve(reader, look);
+      else if (this.#readers.has(reader) && reader.after.position >= after) this.#serve(reader, look);
       leaveIfOver(reader);
     }
-    const isBehind = [...readers].some((reader) => !reader.isServed || reader.after.position < head);
-    pollIn(!look ? PAUSES.failed : isBehind ? PAUSES.behind : PAUSES.idle);
+    const isBehind = [...this.#readers].some(
+      (reader) => !reader.isServed || reader.after.position < this.#head,
+    );
+    this.#pollIn(!look ? PAUSES.failed : isBehind ? PAUSES.behind : PAUSES.idle);
   }
 
   /** Alternates between the last of all readers and the last reader near the head, so that neither delays the other. */
-  function beginningFor(places: readonly Place[]): number {
-    const near = places.filter((place) => !isFar(place));
-    isForAll = !isForAll;
-    const served = isForAll || near.length === 0 ? places : near;
+  #chooseBeginning(places: readonly Place[]): number {
+    const near = places.filter((place) => !this.#isFar(place));
+    this.#isForAll = !this.#isForAll;
+    const served = this.#isForAll || near.length === 0 ? places : near;
     return Math.min(...served.map(({ position }) => position));
   }
 
-  function serve(reader: Reader, look: FeedPage): void {
+  #serve(reader: Reader, look: FeedPage): void {
     if (!look.holds(reader.after)) {
       reader.settle(Promise.reject(cursorExpired()));
       return;
@@ -88,47 +135,12 @@ export function createLongPoll(feed: Pick<Feed, 'look'>) {
     else if (position >= reader.after.position) reader.after = look.end;
     if (news.length > 0) reader.settle({ changes: news, end: reader.after });
     // This reader joined while the head was unknown. It is far behind, and reads faster by itself.
-    else if (isNew && isFar(reader.after)) reader.settle(undefined);
+    else if (isNew && this.#isFar(reader.after)) reader.settle(undefined);
   }
+}
 
-  function leaveIfOver(reader: Reader): void {
-    if (reader.isOver && reader.isServed) reader.settle({ changes: [], end: reader.after });
-  }
-
-  return {
-    /** Number of waiting readers. */
-    get waiting(): number {
-      return readers.size;
-    },
-    /**
-     * Waits until `over`. Resolves with the first page that is not empty, otherwise with an empty page. The empty page
-     * comes from a look that began after this call, however early the wait is over, unless PostgreSQL is unavailable.
-     * Undefined if too many readers wait, or if the reader is far behind.
-     *
-     * @throws {Problem} cursor_expired_error
-     */
-    wait(wish: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined {
-      if (readers.size >= MAX_WAITING || isFar(wish.after)) return undefined;
-      return new Promise((resolve) => {
-        const { after } = wish;
-        const reader: Reader = { wish, after, isServed: false, isOver: false, settle };
-        function settle(page: Page | undefined | Promise<never>): void {
-          readers.delete(reader);
-          over.removeEventListener('abort', leave);
-          resolve(page);
-        }
-        function leave(): void {
-          reader.isOver = true;
-          leaveIfOver(reader);
-          if (!reader.isServed && !isPolling) pollIn(0);
-        }
-        readers.add(reader);
-        over.addEventListener('abort', leave, { once: true });
-        if (over.aborted) leave();
-        else if (!isPolling && readers.size === 1) pollIn(0);
-      });
-    },
-  };
+function leaveIfOver({ isOver, isServed, after, settle }: Reader): void {
+  if (isOver && isServed) settle({ changes: [], end: after });
 }
 
 function isNews(change: ChangeRow, { after, wish }: Reader): boolean {

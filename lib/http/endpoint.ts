@@ -13,7 +13,7 @@ import { validateValues } from './middleware/validate.ts';
 import { createHandler, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
-import { createHeaderWriter, type Reply } from './reply.ts';
+import { type Reply, writeHeaders } from './reply.ts';
 import type { Route } from './route.ts';
 import { withSiblingRoutes } from './sibling-routes.ts';
 
@@ -48,7 +48,6 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind(service) {
-      const toResult = createResultWriter(route);
       const handler = createHandler(service, {
         route,
         // Only a public route is bound to less than the whole service, and it requires no token.
@@ -58,13 +57,12 @@ export function endpoint<const R extends Route>(
           const { accept } = event.headers;
           const value = respond(request, service);
           return value instanceof Promise
-            ? value.then((settled) => toResult(settled, request.preconditions, accept))
-            : toResult(value, request.preconditions, accept);
+            ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
+            : writeResult(route, value, request.preconditions, accept);
         },
       });
-      const { path, siblings } = route;
       const refuse = (problem: Problem) => refuseWith(service, problem);
-      return siblings ? withSiblingRoutes(path, siblings, handler, refuse) : handler;
+      return route.siblings ? withSiblingRoutes(route.siblings, handler, refuse) : handler;
     },
   };
 }
@@ -111,32 +109,23 @@ const WAIT_MARGIN_MS = 500;
 function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted {
   const left = Math.max(getTimeUntilDeadline(context) - WAIT_MARGIN_MS, 0);
   return (milliseconds, wait) => {
-    const limit = Math.min(milliseconds, left);
-    return event.waitUncounted ? event.waitUncounted(limit, wait) : waitWithoutHost(limit, wait);
+    const limit = Math.trunc(Math.min(milliseconds, left));
+    return event.waitUncounted ? event.waitUncounted(limit, wait) : wait(AbortSignal.timeout(limit));
   };
 }
 
-/** The wait without a host, which could end it earlier. */
-const waitWithoutHost: WaitUncounted = async (milliseconds, wait) => {
-  const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), milliseconds);
-  try {
-    return await wait(over.signal);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
-/** Creates a function that turns the value of an endpoint into its result. */
-function createResultWriter({ success, reply, conditional }: Route) {
-  const writeHeaders = createHeaderWriter(reply);
-  return (value: unknown, preconditions: Preconditions, accept: string | undefined): GatewayResult => {
-    const headers = writeHeaders(value, accept);
-    if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
-      return toNotModified(headers);
-    const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;
-    return { statusCode, headers, body: reply.write(value), isBase64Encoded: false };
-  };
+/** The value of an endpoint as its result. */
+function writeResult(
+  { success, reply, conditional }: Route,
+  value: unknown,
+  preconditions: Preconditions,
+  accept: string | undefined,
+): GatewayResult {
+  const headers = writeHeaders(reply, value, accept);
+  if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
+    return toNotModified(headers);
+  const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;
+  return { statusCode, headers, body: reply.write(value), isBase64Encoded: false };
 }
 
 /** The headers of a 200 without those that describe its content (RFC 9110 section 15.4.5). */

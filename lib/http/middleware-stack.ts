@@ -3,17 +3,16 @@ import httpErrorHandler from '@middy/http-error-handler';
 import { logServed } from '../observability/request-log.ts';
 import type { BaseService } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
+import { completeResponse } from './middleware/complete-response.ts';
 import {
   DEADLINE_MARGIN_MS,
   endAtDeadline,
   getTimeUntilDeadline,
   refuseAtDeadline,
 } from './middleware/deadline.ts';
-import { respondToHead } from './middleware/head.ts';
-import type { Check, Completion, RequestContext } from './middleware/middleware.ts';
-import { forbidSniffing } from './middleware/no-sniffing.ts';
+import type { Check, RequestContext } from './middleware/middleware.ts';
 import { writeProblems } from './middleware/problems.ts';
-import { addRequestId, chooseRequestId } from './middleware/request-id.ts';
+import { chooseRequestId } from './middleware/request-id.ts';
 import type { Problem } from './problem.ts';
 import { withinRequest } from './request-scope.ts';
 import type { Route } from './route.ts';
@@ -55,12 +54,10 @@ function createStack({ settings, log }: BaseService, { checks = [], respond }: P
     timeoutEarlyInMillis: DEADLINE_MARGIN_MS,
     timeoutEarlyResponse: refuseAtDeadline,
   });
-  const onEveryResponse = (complete: Completion) => ({ after: complete, onError: complete });
+  const complete = completeResponse(settings.requestIdHeader);
   // On the way out, middy runs the last one first.
   stack.use([
-    onEveryResponse(respondToHead),
-    onEveryResponse(addRequestId(settings.requestIdHeader)),
-    onEveryResponse(forbidSniffing),
+    { after: complete, onError: complete },
     httpErrorHandler({ logger: false }),
     { onError: writeProblems(log) },
     ...checks.map((check) => ({ before: endAtDeadline(check) })),

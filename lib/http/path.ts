@@ -5,11 +5,9 @@ import { refuseUndecodablePath } from './refusals.ts';
  * like one.
  */
 const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/gu;
-const OTHER_CHARACTER = /[^\w\-.~!$&'()*+,;=:@/%]/;
 
 /** The path with escapes for all characters that a path cannot contain, whether it was sent or decoded in this form. */
 export function encodePath(path: string): string {
-  if (!OTHER_CHARACTER.test(path)) return path;
   return path.replace(OTHER_CHARACTERS, (character) => encodeURIComponent(character.toWellFormed()));
 }
 

@@ -41,23 +41,20 @@ export const NEXT_LINK = { pattern: '^</[^<>]+>; rel="next"$', maxLength: 4 * MA
 /** The media type of every JSON body except problems. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Gives the headers of `reply` for a value. */
-export function createHeaderWriter<Value>({
-  mediaType,
-  onDemand,
-  headers,
-}: Reply<Value>): (value: Value, accept: string | undefined) => Record<string, string> {
-  const declared = Object.entries(headers);
-  return (value, accept) => {
-    const written: Record<string, string> = {};
-    if (mediaType) written['Content-Type'] = mediaType;
-    if (onDemand && namesMediaType(accept, onDemand)) written['Content-Type'] = onDemand;
-    for (const [name, header] of declared) {
-      const text = header.of(value);
-      if (text !== undefined) written[name] = text;
-    }
-    return written;
-  };
+/** The headers of a reply with this value. */
+export function writeHeaders<Value>(
+  { mediaType, onDemand, headers }: Reply<Value>,
+  value: Value,
+  accept: string | undefined,
+): Record<string, string> {
+  const written: Record<string, string> = {};
+  if (mediaType) written['Content-Type'] = mediaType;
+  if (onDemand && namesMediaType(accept, onDemand)) written['Content-Type'] = onDemand;
+  for (const name in headers) {
+    const text = headers[name]?.of(value);
+    if (text !== undefined) written[name] = text;
+  }
+  return written;
 }
 
 /** `Cache-Control` with the same directives in every response. */

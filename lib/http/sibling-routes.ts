@@ -1,12 +1,10 @@
-import type { Handler } from './gateway.ts';
-import { parsePathParameters } from './path.ts';
+import type { GatewayEvent, Handler } from './gateway.ts';
+import { splitPath } from './path.ts';
 import type { Problem } from './problem.ts';
 import { formatAllow, refuseMethod } from './refusals.ts';
 
 /** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
 export type SiblingRoutes = Readonly<Record<string, { readonly methods: readonly string[] }>>;
-
-type Parameters = Readonly<Record<string, string | undefined>>;
 
 /**
  * The handler of a path that ends in a parameter, with 405 for its sibling routes. A gateway that matches method and
@@ -14,7 +12,6 @@ type Parameters = Readonly<Record<string, string | undefined>>;
  * container the router prevents this.
  */
 export function withSiblingRoutes(
-  path: string,
   siblings: SiblingRoutes,
   own: Handler,
   refuse: (problem: Problem) => Handler,
@@ -22,23 +19,14 @@ export function withSiblingRoutes(
   const refusing = new Map(
     Object.entries(siblings).map(([name, { methods }]) => [name, refuse(refuseMethod(formatAllow(methods)))]),
   );
-  return (event, invocation) => {
-    const name = findLastValue(event.pathParameters ?? readParameters(path, event.rawPath));
-    return (refusing.get(name) ?? own)(event, invocation);
-  };
-}
-
-function findLastValue(parameters: Parameters): string {
-  let last: string | undefined;
-  for (const name in parameters) last = parameters[name];
-  return last ?? '';
+  return (event, invocation) => (refusing.get(findLastSegment(event)) ?? own)(event, invocation);
 }
 
 /** Empty for a path that cannot be decoded. The handler refuses such a path. */
-function readParameters(declared: string, path: string): Parameters {
+function findLastSegment({ pathParameters, rawPath }: GatewayEvent): string {
   try {
-    return parsePathParameters(declared, path);
+    return (pathParameters ? Object.values(pathParameters) : splitPath(rawPath)).at(-1) ?? '';
   } catch {
-    return {};
+    return '';
   }
 }

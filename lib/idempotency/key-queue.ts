@@ -1,3 +1,4 @@
+import type { Statements } from '../postgres/index.ts';
 import { keyInUse } from './refusals.ts';
 
 /** In milliseconds. With less time left, a statement is not sent. */
@@ -8,46 +9,43 @@ const GRACE = 100;
 
 /**
  * Runs the requests of one instance with the same key one after the other. Only one of them waits in PostgreSQL, so
- * that together they hold one connection. `remainingTime` returns for how many milliseconds the current request may
- * wait. After this time it is refused.
+ * that together they hold one connection. A request waits until its time limit, and is refused then.
  */
-export function createKeyQueue(remainingTime: () => number) {
+export class KeyQueue {
+  readonly #statements: Pick<Statements, 'remainingTime'>;
   /**
    * By key, the end of its last request. It resolves when all earlier ones have ended, too, with the fault of the
    * request if there is one.
    */
-  const ends = new Map<string, Promise<unknown>>();
+  readonly #ends = new Map<string, Promise<unknown>>();
 
-  return async <Result>(key: string, run: () => Promise<Result>): Promise<Result> => {
-    const before = ends.get(key);
-    const { promise: end, resolve: ended } = Promise.withResolvers<unknown>();
-    ends.set(key, end);
-    void end.then(() => ends.get(key) === end && ends.delete(key));
-    const refusal = before && (await refusalAfterWaiting(before, remainingTime));
+  constructor(statements: Pick<Statements, 'remainingTime'>) {
+    this.#statements = statements;
+  }
+
+  async run<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
+    const before = this.#ends.get(key);
+    const { promise: end, resolve: endWith } = Promise.withResolvers<unknown>();
+    this.#ends.set(key, end);
+    void end.then(() => this.#ends.get(key) === end && this.#ends.delete(key));
+    const refusal = before && (await this.#waitFor(before));
     if (refusal) {
       // This request ends together with the one before it, and in the same way.
-      ended(before);
+      endWith(before);
       throw refusal;
     }
-    try {
-      const result = await run();
-      ended(undefined);
-      return result;
-    } catch (fault) {
-      ended(fault);
-      throw fault;
-    }
-  };
-}
+    const result = task();
+    endWith(result.then(() => undefined).catch((fault) => fault));
+    return result;
+  }
 
-/**
- * Resolves with undefined if there is time for an attempt, otherwise with the refusal of a request that waited until
- * its time limit.
- */
-async function refusalAfterWaiting(before: Promise<unknown>, remainingTime: () => number): Promise<unknown> {
-  const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
-  const timer = setTimeout(() => resolve(keyInUse()), Math.max(remainingTime(), 0) + GRACE);
-  const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
-  // There is no time left. The earlier request's fault would also be the fault of this one.
-  return remainingTime() > TOO_LATE ? undefined : (fault ?? keyInUse());
+  /** Resolves with undefined if there is time for an attempt, otherwise with the refusal. */
+  async #waitFor(before: Promise<unknown>): Promise<unknown> {
+    const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
+    const limit = Math.max(this.#statements.remainingTime(), 0) + GRACE;
+    const timer = setTimeout(() => resolve(keyInUse()), limit);
+    const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
+    // There is no time left. The earlier request's fault would also be the fault of this one.
+    return this.#statements.remainingTime() > TOO_LATE ? undefined : (fault ?? keyInUse());
+  }
 }

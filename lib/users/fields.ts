@@ -21,6 +21,7 @@ export const FIELDS = {
   email: {
     sqlType: 'text',
     schema: Email,
+    uniqueAs: 'email',
     onCreate: 'required',
     nullOnUpdate: 'leaves',
     changeNumber: 0,
@@ -63,6 +64,7 @@ export const FIELDS = {
           "The callers' own identifier of the user, without control characters. Unique, compared exactly. Stored and returned as given.",
         example: 'hr-4711',
       }),
+    uniqueAs: 'external id',
     onCreate: 'optional',
     nullOnUpdate: 'clears',
     inResponses: 'when_set',
@@ -76,6 +78,8 @@ export type Field = {
   readonly sqlType: SqlType;
   /** The values that callers may set or, for a generated field, those in responses. */
   readonly schema: z.ZodType;
+  /** If a value belongs to one user at a time: what refusals call the field. */
+  readonly uniqueAs?: string;
 } & (GeneratedField | RequiredField | DefaultField | OptionalField);
 
 type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz';
@@ -138,6 +142,8 @@ export type NameOf<Entry> = {
 export type CreatedName = NameOf<{ onCreate: 'required' | 'optional' }>;
 /** Fields that an update can set. */
 export type UpdatedName = NameOf<{ changeNumber: ChangeNumber }>;
+/** Fields whose values belong to one user at a time. */
+export type UniqueName = NameOf<{ uniqueAs: string }>;
 /** Fields that may be null. */
 export type NullableName = NameOf<{ onCreate: 'optional' }>;
 
@@ -156,6 +162,11 @@ export const createdFields = fields
 export const updatedFields = fields
   .filter((field) => field.onCreate !== 'generated')
   .map((field) => ({ ...field, name: field.name as UpdatedName, changeBit: 1 << field.changeNumber }));
+
+/** The names of the fields whose values belong to one user at a time, in the order of `errors`. */
+export const uniqueNames = fields
+  .filter(({ uniqueAs }) => uniqueAs !== undefined)
+  .map(({ name }) => name as UniqueName);
 
 /** The SQL types of some fields, by their names. */
 export function sqlTypesOf<Name extends FieldName>(

@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
-import type { Known } from '../idempotency/carry-out-once.ts';
 import { keptSince } from '../idempotency/key-table.ts';
+import { KeyedRequests } from '../idempotency/replay.ts';
 import type { Statements } from '../postgres/index.ts';
-import { createdFields } from './fields.ts';
-import type { UniqueName } from './refusals.ts';
+import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
 
@@ -13,7 +12,13 @@ import { type UserRow, userColumns, userIn } from './user-row.ts';
  */
 export type CreatedItem = User | 'gone' | 'refused' | { readonly taken: readonly UniqueName[] };
 
-type Row = (UserRow | { readonly id: null }) & { readonly request: Buffer; readonly created: string | null };
+/** The creates with a key of one instance. */
+export type KeyedCreates = KeyedRequests<readonly CreatedItem[]>;
+
+type KeyRow = (UserRow | { readonly id: null }) & {
+  readonly request: Buffer;
+  readonly created: string | null;
+};
 
 const always = createdFields.filter(({ inKey }) => inKey === 'always').map(({ name }) => name);
 const whenSet = createdFields.filter(({ inKey }) => inKey === 'when_set').map(({ name }) => name);
@@ -35,9 +40,9 @@ export function keyedValues(user: unknown): unknown {
   return [...always.map((name) => values[name]), ...set.map((name) => [name, values[name]])];
 }
 
-/** Reads the record of a key: one entry per item of its request, in their order. */
-export function readingKeyedCreates(statements: Statements) {
-  const select = statements.single<{ key: Buffer }, Row>(
+/** Creates with a key. The record of a key has one entry per item of its request, in their order. */
+export function keyedCreates(statements: Statements, onReplay: () => void): KeyedCreates {
+  const select = statements.single<{ key: Buffer }, KeyRow>(
     'SELECT idempotency_keys',
     ({ key }) => sql`
       select held.request, item.created, ${userColumns}
@@ -48,13 +53,15 @@ export function readingKeyedCreates(statements: Statements) {
       order by item.position`,
   );
 
-  return async (key: Buffer): Promise<Known<readonly CreatedItem[]> | undefined> => {
+  async function read(key: Buffer) {
     const rows = await select({ key });
     return rows[0] && { request: rows[0].request, created: rows.map(itemIn) };
-  };
+  }
+
+  return new KeyedRequests(statements, { read, onReplay });
 }
 
-function itemIn({ request: _, created, ...row }: Row): CreatedItem {
+function itemIn({ request: _, created, ...row }: KeyRow): CreatedItem {
   if (created === null) return 'refused';
   return row.id === null ? 'gone' : userIn(row);
 }

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { integerParameter, textParameter, UUID_PATTERN } from '../text.ts';
-import { FIELDS } from './fields.ts';
+import { FIELDS, type UniqueName } from './fields.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
-import type { UniqueName } from './refusals.ts';
 import { DATE_TIME_FORM, timestampRange } from './rfc3339.ts';
 import { MAX_PAGE_SIZE } from './user.ts';
 

@@ -1,14 +1,10 @@
 import { Problem, type ValueFault } from '../http/problem.ts';
 import { pointerTo, valuesNotAllowed } from '../http/value-faults.ts';
+import { FIELDS, type UniqueName } from './fields.ts';
 
-/** The fields whose values belong to one user at a time, in the order of `errors`. */
-export const UNIQUE_NAMES = ['email', 'external_id'] as const;
-export type UniqueName = (typeof UNIQUE_NAMES)[number];
-
-/** The place of such a value in a batch. */
+/** The place of a value in a batch. */
 type ItemValue = { readonly index: number; readonly name: UniqueName };
 
-const NAMES: Readonly<Record<UniqueName, string>> = { email: 'email', external_id: 'external id' };
 const SOME_TAKEN = 'Some values already belong to another user. See errors.';
 
 /** No user has the id in the path. */
@@ -46,11 +42,11 @@ export function itemsRepeated(values: readonly ItemValue[]): Problem {
 
 /** The rule for a value that occurs earlier in the same batch. */
 export function repeatedIn(name: UniqueName): string {
-  return `must not repeat the ${NAMES[name]} of an earlier item`;
+  return `must not repeat the ${FIELDS[name].uniqueAs} of an earlier item`;
 }
 
 function takenBy(name: UniqueName): string {
-  return `must not be the ${NAMES[name]} of an existing user`;
+  return `must not be the ${FIELDS[name].uniqueAs} of an existing user`;
 }
 
 function itemFault({ index, name }: ItemValue, detail: string): ValueFault {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
-import { type Statements, violatesUnique } from '../postgres/index.ts';
+import { type Run, type Statements, violatesUnique } from '../postgres/index.ts';
 import { foldedEmail } from './email.ts';
-import { itemsRepeated, itemsTaken, UNIQUE_NAMES, type UniqueName, valuesTaken } from './refusals.ts';
+import { type UniqueName, uniqueNames } from './fields.ts';
+import { itemsRepeated, itemsTaken, valuesTaken } from './refusals.ts';
 
 /** The values that a write of the user `id` sets. Null sets none. */
 type UniqueValues = { readonly id: string } & Readonly<Record<UniqueName, string | null>>;
@@ -9,8 +10,8 @@ type UniqueValues = { readonly id: string } & Readonly<Record<UniqueName, string
 /** The values of some users, one list per member. */
 type Lists<Values> = { readonly [Name in keyof Values]: readonly Values[Name][] };
 
-/** Which of the values are taken. */
-type Taken = Readonly<Record<UniqueName, boolean>>;
+/** Which of the values of an item are taken, and whether an earlier item has its email. */
+type Verdict = Readonly<Record<UniqueName | 'is_repeated', boolean>>;
 
 /** Whether a unique index refused a write for a value of a user, so that two racing writers cannot both win. */
 export function isTaken(fault: unknown): boolean {
@@ -18,95 +19,90 @@ export function isTaken(fault: unknown): boolean {
 }
 
 /** Finds the values for which users cannot be written, and refuses their writes. */
-export function refusingTakenValues(statements: Statements) {
-  // With the statement of a batch, the look for one user took five times as long.
-  const look = statements.single<UniqueValues, Taken>(
-    'SELECT users',
-    ({ id, email, external_id }) => sql`
-      select
-        exists (
-          select from users where lower(upper(users.email)) = ${foldedEmail(email)} and users.id <> ${id}::uuid
-        ) as email,
-        exists (
-          select from users where users.external_id = ${external_id} and users.id <> ${id}::uuid
-        ) as external_id`,
-  );
-  const select = statements.single<Lists<UniqueValues>, Taken & { readonly is_repeated: boolean }>(
-    'SELECT users',
-    ({ id, email, external_id }) => sql`
-      with item as materialized (
-        select id, position, external_id, ${foldedEmail(sql.ref('email'))} as folded
-        from unnest(${id}::uuid[], ${email}::text[], ${external_id}::text[])
-          with ordinality as sent (id, email, external_id, position)
-      )
-      select row_number() over (partition by folded order by position) > 1 as is_repeated,
-        exists (
-          select from users where lower(upper(users.email)) = item.folded and ${isOfNoLaterItem}
-        ) as email,
-        exists (
-          select from users where users.external_id = item.external_id and ${isOfNoLaterItem}
-        ) as external_id
-      from item order by position`,
-  );
+export class TakenValues {
+  readonly #select: Run<Lists<UniqueValues>, Verdict>;
 
-  const decide = ({ id, email, external_id }: Lists<UniqueValues>) => select({ id, email, external_id });
-
-  /** Refuses the values that belong to other users now. Resolves if there are none any more: the write is then sent again. */
-  async function refuseTakenValues({ id, email, external_id }: UniqueValues): Promise<void> {
-    const names = (await look({ id, email, external_id })).flatMap(namesTaken);
-    if (names.length > 0) throw valuesTaken(names);
+  constructor(statements: Statements) {
+    this.#select = statements.single(
+      'SELECT users',
+      ({ id, email, external_id }) => sql`
+        with item as materialized (
+          select id, position, external_id, ${foldedEmail(sql.ref('email'))} as folded
+          from unnest(${id}::uuid[], ${email}::text[], ${external_id}::text[])
+            with ordinality as sent (id, email, external_id, position)
+        )
+        select row_number() over (partition by folded order by position) > 1 as is_repeated,
+          exists (
+            select from users where lower(upper(users.email)) = item.folded and ${isOfNoLaterItem}
+          ) as email,
+          exists (
+            select from users where users.external_id = item.external_id and ${isOfNoLaterItem}
+          ) as external_id
+        from item order by position`,
+    );
   }
 
   /** Sends a write until it is stored or refused. The time limit of the request's statements ends the loop. */
-  function writeUnlessTaken<Result>(given: UniqueValues, write: () => Promise<Result>): Promise<Result> {
-    return write().catch(async (fault) => {
-      if (!isTaken(fault)) throw fault;
-      await refuseTakenValues(given);
-      return writeUnlessTaken(given, write);
-    });
+  async writeUnlessTaken<Result>(given: UniqueValues, write: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await write();
+      } catch (fault) {
+        if (!isTaken(fault)) throw fault;
+        await this.refuse(given);
+      }
+    }
   }
 
-  return {
-    refuseTakenValues,
-    writeUnlessTaken,
-    /** Refuses values that occur earlier in a batch. It asks the database only if emails may. */
-    async refuseRepeatedItems(items: Lists<UniqueValues>): Promise<void> {
-      const { email, external_id } = items;
-      const mayRepeatEmail = new Set(email.map((one) => one && approximateFold(one))).size < email.length;
-      if (!mayRepeatEmail && external_id.every((value) => value === null)) return;
-      const verdicts = mayRepeatEmail ? await decide(items) : [];
-      const repeated = external_id.map((value, index) =>
-        UNIQUE_NAMES.filter((name) =>
-          name === 'email'
-            ? verdicts[index]?.is_repeated
-            : value !== null && external_id.indexOf(value) < index,
-        ),
-      );
-      refuseItems(repeated, itemsRepeated);
-    },
-    /** Refuses repeated emails, otherwise values of existing users. Resolves if there are none, or no longer any. */
-    async refuseTakenItems(items: Lists<UniqueValues>): Promise<void> {
-      const verdicts = await decide(items);
-      refuseItems(
-        verdicts.map(({ is_repeated }) => (is_repeated ? ['email'] : [])),
-        itemsRepeated,
-      );
-      refuseItems(verdicts.map(namesTaken), itemsTaken);
-    },
-    /** The names of what was taken of each item, to be read after the batch was stored; empty if nothing is any more. */
-    async findTaken(items: Lists<UniqueValues>): Promise<readonly (readonly UniqueName[])[]> {
-      return (await decide(items)).map(namesTaken);
-    },
-  };
+  /** Refuses the values that belong to other users now. Resolves if there are none any more: the write is then sent again. */
+  async refuse({ id, email, external_id }: UniqueValues): Promise<void> {
+    const [names = []] = await this.find({ id: [id], email: [email], external_id: [external_id] });
+    if (names.length > 0) throw valuesTaken(names);
+  }
+
+  /** Refuses values that occur earlier in a batch. It asks the database only if emails may. */
+  async refuseRepeatedItems(items: Lists<UniqueValues>): Promise<void> {
+    const { email, external_id } = items;
+    const mayRepeatEmail = new Set(email.map((one) => one && approximateFold(one))).size < email.length;
+    if (!mayRepeatEmail && external_id.every((value) => value === null)) return;
+    const verdicts = mayRepeatEmail ? await this.#decide(items) : [];
+    const repeated = external_id.map((value, index) =>
+      uniqueNames.filter((name) =>
+        name === 'email'
+          ? verdicts[index]?.is_repeated
+          : value !== null && external_id.indexOf(value) < index,
+      ),
+    );
+    refuseItems(repeated, itemsRepeated);
+  }
+
+  /** Refuses repeated emails, otherwise values of existing users. Resolves if there are none, or no longer any. */
+  async refuseTakenItems(items: Lists<UniqueValues>): Promise<void> {
+    const verdicts = await this.#decide(items);
+    refuseItems(
+      verdicts.map(({ is_repeated }) => (is_repeated ? ['email'] : [])),
+      itemsRepeated,
+    );
+    refuseItems(verdicts.map(namesTaken), itemsTaken);
+  }
+
+  /** The names of the values of each item that belong to other users now. */
+  async find(items: Lists<UniqueValues>): Promise<readonly (readonly UniqueName[])[]> {
+    return (await this.#decide(items)).map(namesTaken);
+  }
+
+  #decide({ id, email, external_id }: Lists<UniqueValues>) {
+    return this.#select({ id, email, external_id });
+  }
 }
 
-/** Items are decided in their order: a value that a later item has got was not taken. */
+/** Items are decided in their order: a value that the item itself or a later one has got was not taken. */
 const isOfNoLaterItem = sql`not exists (
-  select from item as later where later.id = users.id and later.position > item.position
+  select from item as later where later.id = users.id and later.position >= item.position
 )`;
 
-function namesTaken(taken: Taken): readonly UniqueName[] {
-  return UNIQUE_NAMES.filter((name) => taken[name]);
+function namesTaken(taken: Verdict): readonly UniqueName[] {
+  return uniqueNames.filter((name) => taken[name]);
 }
 
 /** Refuses the named values of items, if there are any, in the order of the items. */

@@ -11,7 +11,7 @@ import { pageColumns, positionOf } from './user-json.ts';
 export type UserPage = { readonly rows: readonly ListRow[]; readonly next: string | undefined };
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
-type Given = ReturnType<typeof valuesOf>;
+type PageParameters = ReturnType<typeof valuesOf>;
 
 /** Maximum `skip` of a short statement. Skipping so many users takes PostgreSQL less than a millisecond. */
 const MAX_SHORT_SKIP = 2000;
@@ -19,27 +19,32 @@ const MAX_SHORT_SKIP = 2000;
 /** Maximum `limit` of a short statement. A larger page takes so long to send that reads of one user would wait. */
 const MAX_SHORT_PAGE = 100;
 
-/** Reads a page and one further user, whose presence shows that there is a next page. */
-export function listingUsers(statements: Statements) {
-  const known = new Map<string, ReturnType<typeof prepareFor>>();
+/** The list of users. */
+export class UserList {
+  readonly #statements: Statements;
+  /** The prepared statements, by their keys. */
+  readonly #prepared = new Map<string, ReturnType<typeof preparePage>>();
 
-  function prepareFor(words: string) {
-    const select = statements.list<Given>('SELECT users', (given) =>
-      selectUsers(new Set(words.split(' ')), given),
-    );
-    known.set(words, select);
-    return select;
+  constructor(statements: Statements) {
+    this.#statements = statements;
   }
 
-  return async (query: UserListQuery): Promise<UserPage> => {
+  /** Reads a page and one further user, whose presence shows that there is a next page. */
+  async read(query: UserListQuery): Promise<UserPage> {
     const values = valuesOf(query);
-    const words = statementKey(query, values);
-    const select = known.get(words) ?? prepareFor(words);
+    const key = statementKey(query, values);
+    const select = this.#prepared.get(key) ?? preparePage(this.#statements, key);
+    this.#prepared.set(key, select);
     const found = await select(values, isLong(query));
     if (found.length <= query.limit) return { rows: found, next: undefined };
     const rows = found.slice(0, query.limit);
     return { rows, next: nextQuery(query, positionOf(rows.at(-1) as ListRow)) };
-  };
+  }
+}
+
+function preparePage(statements: Statements, key: string) {
+  const words = new Set(key.split(' '));
+  return statements.list<PageParameters>('SELECT users', (given) => selectUsers(words, given));
 }
 
 /** PostgreSQL reads all rows that `skip` passes over, and all rows between two active users. */
@@ -48,7 +53,7 @@ function isLong({ limit, skip, is_active }: UserListQuery): boolean {
 }
 
 /** The key of the statement's text: the order, the filter `is_active`, and the names of the present values. */
-function statementKey({ sort, is_active }: UserListQuery, values: Given): string {
+function statementKey({ sort, is_active }: UserListQuery, values: PageParameters): string {
   const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   return [sort, is_active, ...names].join(' ');
 }
@@ -85,7 +90,7 @@ function valuesOf(query: UserListQuery) {
  * - `email`: `users_email_key`, `external_id`: `users_external_id_key`, at most one row. `ids`: the primary key, at most
  *   100 rows. Other filters apply to these rows
  */
-function selectUsers(words: ReadonlySet<string>, given: Given): RawBuilder<unknown> {
+function selectUsers(words: ReadonlySet<string>, given: PageParameters): RawBuilder<unknown> {
   const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const conditions = [
     sql`true`,

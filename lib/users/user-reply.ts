@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
-import type { Outcome } from '../idempotency/carry-out-once.ts';
+import type { Outcome } from '../idempotency/replay.ts';
 import { UUID_PATTERN } from '../text.ts';
 import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
 import { userJson, usersJson } from './user-json.ts';

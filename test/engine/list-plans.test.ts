@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
-import { listingUsers } from '../../lib/users/user-list.ts';
+import { UserList } from '../../lib/users/user-list.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
 import { plansOver } from '../stage/plans.ts';
 import { statementSentBy } from '../stage/statements.ts';
@@ -32,7 +32,7 @@ function queryOf(parameters: Readonly<Record<string, string>>, after?: number): 
 
 /** The statement that the list sends for a query. */
 const statementOf = (query: UserListQuery) =>
-  statementSentBy((statements) => listingUsers(statements)(query));
+  statementSentBy((statements) => new UserList(statements).read(query));
 
 const ALL = 'users_created_at_id_idx';
 const INACTIVE = 'users_inactive_created_at_id_idx';

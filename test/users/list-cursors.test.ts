@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
-import { listingUsers } from '../../lib/users/user-list.ts';
+import { UserList } from '../../lib/users/user-list.ts';
 import { nullFields } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
 import { refusal, success, USERS, type UserBody } from '../stage/responses.ts';
@@ -115,9 +115,9 @@ describe('Link leads to the next page', () => {
   test('with cursor if skip would exceed its maximum', async () => {
     const times = { created_at: 1_767_225_600_123, updated_at: 1_767_225_600_123 };
     const user = { ...nullFields, ...(all[0] as UserBody), ...times, version: '1' };
-    const list = listingUsers(statementsRunBy(async () => rowsOf([user, user]) as never));
+    const list = new UserList(statementsRunBy(async () => rowsOf([user, user]) as never));
     const nextAfter = async (skip: string) =>
-      new URLSearchParams((await list(UserListQuery.parse({ skip, limit: '1' }))).next);
+      new URLSearchParams((await list.read(UserListQuery.parse({ skip, limit: '1' }))).next);
 
     expect((await nextAfter('2147483646')).get('skip')).toBe('2147483647');
     expect([...(await nextAfter('2147483647')).keys()]).toEqual(['sort', 'limit', 'cursor']);

@@ -32,6 +32,3 @@ export type RequestInStack = {
 
 /** Refuses a request by throwing a Problem, or passes something on. */
 export type Check = (request: RequestInStack) => void | Promise<void>;
-
-/** Completes a response, also one of a problem. */
-export type Completion = (request: RequestInStack) => void;

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { REQUEST_ID } from '../../text.ts';
-import { currentRequest } from '../request-scope.ts';
-import type { Completion } from './middleware.ts';
 
 /**
  * The request ID for a header's value: the value itself, or a new UUID version 4. The container joins repeated headers
@@ -9,11 +7,4 @@ import type { Completion } from './middleware.ts';
  */
 export function chooseRequestId(given: string | undefined): string {
   return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
-}
-
-/** Adds the request ID to the response, in the header `header`. */
-export function addRequestId(header: string): Completion {
-  return ({ response }) => {
-    response.headers[header] = currentRequest()?.requestId ?? '';
-  };
 }

@@ -2,10 +2,11 @@ import * as z from 'zod';
 import { type Problem, problemDocument } from '../../http/problem.ts';
 import { JSON_TYPE, type Reply } from '../../http/reply.ts';
 import { valuesNotAllowed } from '../../http/value-faults.ts';
-import type { Outcome } from '../../idempotency/carry-out-once.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
+import type { Outcome } from '../../idempotency/replay.ts';
+import { uniqueNames } from '../fields.ts';
 import { type CreatedItem, isUser } from '../keyed-creates.ts';
-import { itemsTaken, UNIQUE_NAMES } from '../refusals.ts';
+import { itemsTaken } from '../refusals.ts';
 import { type User, UserRead } from '../user.ts';
 import { userJson } from '../user-json.ts';
 import { personal, replayed } from '../user-reply.ts';
@@ -70,7 +71,7 @@ function refusalOf(
 ): Problem {
   if (item?.faults) return valuesNotAllowed(faultsOfItem(index, item.faults));
   // What was taken is not stored with a key, so a replay names all values that may have been.
-  const mayBeTaken = UNIQUE_NAMES.filter((name) => item?.user[name] !== null);
+  const mayBeTaken = uniqueNames.filter((name) => item?.user[name] !== null);
   const names = result === 'refused' ? mayBeTaken : result.taken;
   return itemsTaken(names.map((name) => ({ index, name })));
 }

@@ -8,13 +8,15 @@ import { type CreatedName, createdFields } from '../fields.ts';
 import type { UserCreate } from '../user.ts';
 import { newUserId } from '../user-id.ts';
 import { insertedNames, insertedValues, insertUsers, type UserRow, writeReturning } from '../user-row.ts';
+import type { UserBatch } from './user-batch.ts';
 
 /** The items of a batch, one list per member. An item with refused values has no email. */
 export type Items = { readonly id: readonly string[] } & {
   readonly [Name in CreatedName]: readonly (UserCreate[Name] | null)[];
 };
 
-type Given = Items & Author & Fingerprint;
+type BatchInsert = Items & Author & Fingerprint;
+
 /** The source of the rows, and the ids that will be stored, one entry per item. */
 type Source = {
   readonly before: readonly RawBuilder<unknown>[];
@@ -24,12 +26,12 @@ type Source = {
 
 /** The items that are stored. Without external ids, fewer steps find those of a partial batch. */
 const SOURCES = {
-  all: (given: Given): Source => ({
+  all: (given: BatchInsert): Source => ({
     before: [itemsOf(given)],
     rows: sql`item`,
     ids: sql`${given.id}::uuid[]`,
   }),
-  free_emails: (given: Given) =>
+  free_emails: (given: BatchInsert) =>
     freeItems(
       given,
       // If two items have one address, the first one wins.
@@ -37,7 +39,7 @@ const SOURCES = {
         where email is not null and not exists (select from users where lower(upper(users.email)) = item.folded)
         order by folded, position`,
     ),
-  free_values: (given: Given) =>
+  free_values: (given: BatchInsert) =>
     freeItems(
       given,
       // Items are decided in their order. An item conflicts with a later one only if it is stored.
@@ -62,10 +64,8 @@ const SOURCES = {
     ),
 };
 
-type Selection = keyof typeof SOURCES;
-
 /** The free items are known before the first one is stored. */
-function freeItems(given: Given, select: RawBuilder<unknown>): Source {
+function freeItems(given: BatchInsert, select: RawBuilder<unknown>): Source {
   return {
     before: [itemsOf(given), sql`free as materialized (${select})`],
     rows: sql`free`,
@@ -74,12 +74,12 @@ function freeItems(given: Given, select: RawBuilder<unknown>): Source {
 }
 
 /**
- * Stores items by one statement. The order of the addresses prevents two batches from waiting for each other. With a
+ * Stores the items of a batch by one statement. The order of the addresses prevents two batches from waiting for each other. With a
  * fingerprint, no row means that the key is known.
  */
 export function insertingItems(statements: Statements) {
-  const prepare = (selection: Selection, isKeyed: boolean) =>
-    statements.single<Given, UserRow | { readonly id: null }>('INSERT users', (given) => {
+  const prepare = (selection: keyof typeof SOURCES, isKeyed: boolean) =>
+    statements.single<BatchInsert, UserRow | { readonly id: null }>('INSERT users', (given) => {
       const { before, rows, ids } = SOURCES[selection](given);
       const source = isKeyed ? sql`${rows} as source, claimed` : sql`${rows} as source`;
       return writeReturning(insertUsers('source', sql`${source} order by source.folded`), {
@@ -95,8 +95,11 @@ export function insertingItems(statements: Statements) {
   });
   const [plain, keyed] = [prepareAll(false), prepareAll(true)];
 
-  return (selection: Selection, given: Items & Author & Partial<Fingerprint>) =>
-    (given.key ? keyed : plain)[selection](withoutNullLists(given) as Given);
+  return function insertItems(mode: UserBatch['mode'], given: Items & Author & Partial<Fingerprint>) {
+    const hasExternalIds = given.external_id.some((value) => value !== null);
+    const selection = mode === 'atomic' ? 'all' : hasExternalIds ? 'free_values' : 'free_emails';
+    return (given.key ? keyed : plain)[selection](withoutNullLists(given) as BatchInsert);
+  };
 }
 
 /** The items of these users, with new ids. The ids grow, and therefore order the users of a batch. */

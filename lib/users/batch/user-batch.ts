@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import type { ValueFault } from '../../http/problem.ts';
 import { detailOf, pointerTo } from '../../http/value-faults.ts';
+import { type UniqueName, uniqueNames } from '../fields.ts';
 import { keyedValues } from '../keyed-creates.ts';
-import { repeatedIn, UNIQUE_NAMES, type UniqueName } from '../refusals.ts';
+import { repeatedIn } from '../refusals.ts';
 import { UserCreate } from '../user.ts';
 
 /** An item of a batch, checked by itself: the user to create, or the faults of its values. */
@@ -68,7 +69,7 @@ function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
   if (!isRefused('mode') && !items.some(({ faults }) => faults)) return;
   const earlier = { email: new Set<string>(), external_id: new Set<string>() };
   for (const [index, item] of items.entries()) {
-    const repeated = UNIQUE_NAMES.filter((name) => isRepeated(item, name, earlier[name]));
+    const repeated = uniqueNames.filter((name) => isRepeated(item, name, earlier[name]));
     for (const { path, message } of inOrder(item, repeated))
       context.addIssue({ code: 'custom', path: ['items', index, ...path], message });
   }

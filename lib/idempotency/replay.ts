@@ -1,0 +1,63 @@
+import type { Statements } from '../postgres/index.ts';
+import { type Fingerprint, fingerprint, type KeyedRequest } from './fingerprint.ts';
+import { KeyQueue } from './key-queue.ts';
+import { keyInUse, keyReused } from './refusals.ts';
+
+/** The record of a key: the digest of its request, and what the request created. */
+type KeyRecord<Created> = { readonly request: Buffer; readonly created: Created };
+
+/** What a request created, and whether this is a replay. */
+export type Outcome<Created> = { readonly created: Created; readonly isReplay: boolean };
+
+type KeyedRequestOptions<Created> = {
+  /** Reads the record of a key; undefined if the key is not known, or no longer known. */
+  readonly read: (key: Buffer) => Promise<KeyRecord<Created> | undefined>;
+  /** Is called for each replayed request. */
+  readonly onReplay: () => void;
+};
+
+/** The requests with a key of one instance. */
+export class KeyedRequests<Created> {
+  readonly #statements: Statements;
+  readonly #options: KeyedRequestOptions<Created>;
+  readonly #queue: KeyQueue;
+
+  constructor(statements: Statements, options: KeyedRequestOptions<Created>) {
+    this.#statements = statements;
+    this.#options = options;
+    this.#queue = new KeyQueue(statements);
+  }
+
+  /**
+   * Carries out a request with a key and these values once, however often it is sent. `write` claims the key and writes,
+   * in one statement. It resolves with undefined if the key is known.
+   *
+   * @throws {Problem} idempotency_key_reused_error, idempotency_key_in_use_error
+   */
+  carryOutOnce(
+    keyed: KeyedRequest,
+    values: unknown,
+    write: (fingerprint: Fingerprint) => Promise<Created | undefined>,
+  ): Promise<Outcome<Created>> {
+    const { read, onReplay } = this.#options;
+    const digests = fingerprint(keyed, values);
+    return this.#queue.run(digests.key.toString('base64'), async () => {
+      // The time limit of the request's statements ends the loop.
+      for (;;) {
+        const created = await write(digests).catch((fault) => this.#refuseKeyInUse(fault));
+        if (created !== undefined) return { created, isReplay: false };
+        const known = await read(digests.key);
+        // The key has expired, and was deleted between the two statements.
+        if (!known) continue;
+        if (!known.request.equals(digests.request)) throw keyReused();
+        onReplay();
+        return { created: known.created, isReplay: true };
+      }
+    });
+  }
+
+  /** The key is the cause only if the time limit was reached while another transaction held the key. */
+  #refuseKeyInUse(fault: unknown): never {
+    throw this.#statements.waitedFor(fault, 'idempotency_keys') ? keyInUse(fault) : fault;
+  }
+}

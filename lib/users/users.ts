@@ -1,0 +1,111 @@
+import type { ServicePrincipal } from '../auth/principal.ts';
+import type { Author } from '../changes/recording.ts';
+import { type Preconditions, preconditionFailed } from '../http/preconditions.ts';
+import { createdAndGone } from '../idempotency/refusals.ts';
+import type { Outcome } from '../idempotency/replay.ts';
+import type { EventLog } from '../observability/event-log.ts';
+import { maskedEmail } from '../observability/redaction.ts';
+import type { Statements } from '../postgres/index.ts';
+import { updatedFields } from './fields.ts';
+import { isUser, type KeyedCreates, keyedValues } from './keyed-creates.ts';
+import { noSuchUser } from './refusals.ts';
+import { TakenValues } from './taken-values.ts';
+import type { User, UserCreate, UserUpdate } from './user.ts';
+import { newUserId } from './user-id.ts';
+import { userIn } from './user-row.ts';
+import { type UserInsert, type UserStatements, userStatements, type ValuesToSet } from './user-statements.ts';
+import { versionTexts } from './write-preconditions.ts';
+
+/**
+ * The users in PostgreSQL. Each method sends one statement. The unique index and the row itself decide between racing
+ * writers, never an earlier read. A second statement only finds the reason why nothing was written.
+ */
+export class Users {
+  readonly #statements: UserStatements;
+  readonly #takenValues: TakenValues;
+  readonly #keyedCreates: KeyedCreates;
+
+  constructor(statements: Statements, keyedCreates: KeyedCreates) {
+    this.#statements = userStatements(statements);
+    this.#takenValues = new TakenValues(statements);
+    this.#keyedCreates = keyedCreates;
+  }
+
+  /** @throws {Problem} not_found_error */
+  async get(id: string): Promise<User> {
+    const row = await this.#statements.read(id);
+    if (!row) throw noSuchUser();
+    return userIn(row);
+  }
+
+  /**
+   * Stores a user with a new id. With a key, a create is carried out once, however often it is sent.
+   *
+   * @throws {Problem} conflict_error if the email or the external id is taken; for a known key
+   * idempotency_key_reused_error, idempotency_key_in_use_error and gone_error
+   */
+  async create(user: UserCreate, author: Author, key?: string): Promise<Outcome<User>> {
+    const given = { ...user, ...author, id: newUserId() };
+    if (key === undefined) return { created: await this.#store(given), isReplay: false };
+    const request = { operation: 'createUser', subject: author.actor, key };
+    const outcome = await this.#keyedCreates.carryOutOnce(request, keyedValues(user), async (fingerprint) => {
+      const [row] = await this.#takenValues.writeUnlessTaken(given, () =>
+        this.#statements.insertOnce({ ...given, ...fingerprint }),
+      );
+      return row && [userIn(row)];
+    });
+    const [created] = outcome.created;
+    if (!isUser(created)) throw createdAndGone();
+    return { created, isReplay: outcome.isReplay };
+  }
+
+  async #store(given: UserInsert): Promise<User> {
+    // The time limit of the request's statements ends the loop.
+    for (;;) {
+      const row = await this.#statements.insert(given);
+      if (row) return userIn(row);
+      await this.#takenValues.refuse(given);
+    }
+  }
+
+  /**
+   * Updates the given fields of a user.
+   *
+   * @throws {Problem} not_found_error, precondition_failed_error, conflict_error if the email or the external id is taken
+   */
+  async update(id: string, update: UserUpdate, preconditions: Preconditions, author: Author): Promise<User> {
+    const given = { id, ...valuesToSet(update), ...versionTexts(preconditions), ...author };
+    const row = await this.#takenValues.writeUnlessTaken(given, () => this.#statements.update(given));
+    return row ? userIn(row) : this.#refuseUntouched(id);
+  }
+
+  /** @throws {Problem} not_found_error, precondition_failed_error */
+  async delete(id: string, preconditions: Preconditions, author: Author): Promise<void> {
+    const row = await this.#statements.delete({ id, ...versionTexts(preconditions), ...author });
+    if (!row) await this.#refuseUntouched(id);
+  }
+
+  /** Nothing was written: the user does not exist, or has another version than the preconditions allow. */
+  async #refuseUntouched(id: string): Promise<never> {
+    await this.get(id);
+    throw preconditionFailed();
+  }
+}
+
+/** The fields that an update sets. Null clears a field, or leaves it unchanged, as the table says. */
+function valuesToSet(update: UserUpdate): ValuesToSet {
+  const values: Record<string, unknown> = {};
+  let sets = 0;
+  for (const { name, changeBit, nullOnUpdate } of updatedFields) {
+    const value = update[name];
+    values[name] = value ?? null;
+    if (value === undefined || (value === null && nullOnUpdate === 'leaves')) continue;
+    sets |= changeBit;
+  }
+  return { ...values, sets } as ValuesToSet;
+}
+
+/** Logs that a user was created. A replay has created no user. */
+export function logCreated(log: EventLog, { id, email }: User, { subject }: ServicePrincipal): void {
+  log.info('user_created', { user_id: id, email: maskedEmail(email), subject });
+}
