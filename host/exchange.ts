@@ -3,7 +3,6 @@ import { findBearerToken } from '../lib/auth/bearer-token.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
-import type { StatementKind } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
 import type {
   Admission,
@@ -28,7 +27,7 @@ export type ExchangeParts = {
   readonly inFlight: RequestsInFlight;
   readonly currentRequests: CurrentRequests;
   readonly requestOrder: RequestOrder;
-  readonly admissions: Admissions<StatementKind>;
+  readonly admissions: Admissions;
   readonly callers: Callers;
   readonly overloadResponse: OverloadResponse;
   readonly responses: ResponseWriter;
@@ -63,12 +62,8 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
     this.#event = event;
     this.#match = match;
     this.#handler = fault ? refuseWith(parts.service, fault) : match.handler;
-    this.#admission = parts.admissions.for(kind);
+    this.#admission = parts.admissions.for(kind, match.route?.isMemoryIntensive === true);
     this.#parts = parts;
-  }
-
-  get isMemoryIntensive(): boolean {
-    return this.#match.route?.isMemoryIntensive === true;
   }
 
   /** Probes are not counted as requests in flight, and are never queued or refused. */
@@ -86,7 +81,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
       this.#identifyCaller();
     }
     if (requestOrder.isBehind(previous)) {
-      if (!this.#isProbe) inFlight.waitBehind(this.#event);
+      if (!this.#isProbe) inFlight.wait(this.#event);
       requestOrder.follow(previous, this);
     } else this.#admit();
   }
@@ -101,6 +96,7 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   }
 
   serve(): void {
+    this.#parts.inFlight.proceed(this.#event);
     void this.#respond();
   }
 
@@ -124,8 +120,11 @@ export class Exchange implements CurrentRequest, PipelinedRequest, QueuedRequest
   }
 
   #admit(): void {
-    if (this.#isProbe || this.#admission.admits(this)) this.serve();
-    else this.#admission.queue(this);
+    if (this.#isProbe || this.#admission.admits(this)) void this.#respond();
+    else {
+      this.#parts.inFlight.wait(this.#event);
+      this.#admission.queue(this);
+    }
   }
 
   async #respond(): Promise<void> {
