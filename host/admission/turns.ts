@@ -21,6 +21,7 @@ const FURTHER_CALLERS = '';
 export class Turns {
   #turns: Turn[] = [];
   #queued = 0;
+  #passesUnverified = false;
   /** Connections that were resumed in this period because they were late. */
   readonly #late = new Set<Socket>();
 
@@ -47,9 +48,13 @@ export class Turns {
     this.#queued += 1;
   }
 
-  /** Removes the first request of the next caller. */
+  /** Removes the first request of the next caller. Requests without a verified token have every second turn only. */
   takeNext(): QueuedRequest | undefined {
-    const turn = this.#nextTurn();
+    let turn = this.#nextTurn();
+    if (turn && turn.caller === undefined) {
+      this.#passesUnverified = !this.#passesUnverified;
+      if (this.#passesUnverified) turn = this.#nextTurn();
+    }
     if (!turn) return undefined;
     this.#queued -= 1;
     return turn.queued.shift()?.waiting;

@@ -80,14 +80,23 @@ describe('the turns', () => {
     ]);
     expect([next(), next(), next(), next(), next(), next(), next()]).toEqual([
       'a1',
-      'unverified 1',
       'b1',
       'a2',
-      'unverified 2',
+      'unverified 1',
       'a3',
+      'unverified 2',
       undefined,
     ]);
     expect(turns.queued).toBe(0);
+  });
+
+  test('serve requests without a verified token in every second turn only, if a caller is queued', () => {
+    const { next } = start([
+      ...[1, 2, 3].map((count) => of(undefined, `unverified ${count}`)),
+      ...[1, 2, 3].map((count) => of('a', `a${count}`)),
+    ]);
+    const order = Array.from({ length: 6 }, next);
+    expect(order).toEqual(['a1', 'unverified 1', 'a2', 'a3', 'unverified 2', 'unverified 3']);
   });
 
   test('have room while few are queued, and then for the share of each caller in what can be served in time', () => {
