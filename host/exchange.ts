@@ -3,7 +3,6 @@ import { findBearerToken } from '../lib/auth/bearer-token.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
-import type { StatementKind } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
 import type {
   Admission,
@@ -26,7 +25,7 @@ export type ExchangeParts = {
   readonly service: Service;
   readonly router: Router;
   readonly inFlight: RequestsInFlight;
-  readonly admissions: Admissions<StatementKind>;
+  readonly admissions: Admissions;
   readonly callers: Callers;
   readonly overloadResponse: OverloadResponse;
   readonly responses: UnflushedResponses;
@@ -68,12 +67,8 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
     this.#event = event;
     this.#match = match;
     this.#handler = fault ? refuseWith(parts.service, fault) : match.handler;
-    this.#admission = parts.admissions.for(kind);
+    this.#admission = parts.admissions.for(kind, match.route?.isMemoryIntensive === true);
     this.#parts = parts;
-  }
-
-  get isMemoryIntensive(): boolean {
-    return this.#match.route?.isMemoryIntensive === true;
   }
 
   /** Probes are not counted as requests in flight, and are never queued or refused. */
@@ -87,7 +82,7 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
     const isNext = this.#connection.add(this);
     if (!this.#isProbe) {
       inFlight.enter(this.#event);
-      if (!isNext) inFlight.waitBehind(this.#event);
+      if (!isNext) inFlight.wait(this.#event);
       this.#identifyCaller();
     }
     if (isNext) this.#admit();
@@ -103,6 +98,7 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
   }
 
   serve(): void {
+    this.#parts.inFlight.proceed(this.#event);
     void this.#respond();
   }
 
@@ -126,8 +122,11 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
   }
 
   #admit(): void {
-    if (this.#isProbe || this.#admission.admits(this)) this.serve();
-    else this.#admission.queue(this);
+    if (this.#isProbe || this.#admission.admits(this)) void this.#respond();
+    else {
+      this.#parts.inFlight.wait(this.#event);
+      this.#admission.queue(this);
+    }
   }
 
   async #respond(): Promise<void> {

@@ -12,7 +12,7 @@ export type CountedRequest = Pick<GatewayEvent, 'headers' | 'requestContext'> & 
 /** The requests in flight of one instance. They are counted here, and nowhere else. Probes are not counted. */
 export class RequestsInFlight {
   readonly #requests = new ChurningSet<CountedRequest>();
-  readonly #behind = new ChurningSet<CountedRequest>();
+  readonly #waiting = new ChurningSet<CountedRequest>();
   readonly #waits = new ChurningSet<() => void>();
   #onIdle: (() => void) | undefined;
   #isEndingWaits = false;
@@ -21,9 +21,9 @@ export class RequestsInFlight {
     return this.#requests.size;
   }
 
-  /** Number of requests in flight that are served or queued for admission: not behind another one of their connection. */
-  get activeCount(): number {
-    return this.#requests.size - this.#behind.size;
+  /** Number of requests in flight that are served: they do not wait for another one or for admission. */
+  get servedCount(): number {
+    return this.#requests.size - this.#waiting.size;
   }
 
   /** All requests in flight. */
@@ -38,17 +38,17 @@ export class RequestsInFlight {
 
   leave(request: CountedRequest): void {
     this.#requests.delete(request);
-    this.#behind.delete(request);
+    this.#waiting.delete(request);
     if (this.#requests.size === 0) this.#onIdle?.();
   }
 
-  /** Counts a request as one behind another request of its connection, until `proceed` is called. */
-  waitBehind(request: CountedRequest): void {
-    this.#behind.add(request);
+  /** Counts a request as one that waits for another one of its connection or for admission, until `proceed` is called. */
+  wait(request: CountedRequest): void {
+    this.#waiting.add(request);
   }
 
   proceed(request: CountedRequest): void {
-    this.#behind.delete(request);
+    this.#waiting.delete(request);
   }
 
   /** Lets a request wait without being counted: see `WaitUncounted`. */

@@ -1,12 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { EventLog } from '../../lib/observability/event-log.ts';
+import type { StatementKind } from '../../lib/postgres/index.ts';
+import type { RequestsInFlight } from '../requests-in-flight.ts';
 import type { Caller } from './callers.ts';
 import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';
-
-/** The requests in flight, with those that are queued for any executor. */
-type ActiveRequests = { readonly activeCount: number };
 
 /**
  * Maximum number of requests in flight; further requests are queued. This number keeps the process and PostgreSQL busy.
@@ -33,48 +32,56 @@ const MAX_WAIT_MS = 850;
 /** Interval at which waits are checked and the pace is measured. */
 const PERIOD_MS = 100;
 
-type AdmissionsOptions<Kind extends string, Executor extends object> = {
+type AdmissionsOptions<Executor extends object> = {
   /** By the kind of a statement, the executor that sends it. Kinds may share an executor. */
-  readonly executors: Readonly<Record<Kind, Executor>>;
+  readonly executors: Readonly<Record<StatementKind, Executor>>;
   /** Whether further statements would only queue for the connections of an executor. */
   readonly isCrowded: (executor: Executor) => boolean;
-  readonly inFlight: ActiveRequests;
+  readonly inFlight: Pick<RequestsInFlight, 'servedCount'>;
   readonly log: Pick<EventLog, 'warning'>;
 };
 
 /**
- * The admissions of one instance: one for each executor of statements. While an executor is crowded, only the requests
- * that need it are queued or refused. With one queue for all, 200 creates with a key that waited for a lock left a
- * thirtieth of the reads beside them.
+ * The admissions of one instance: one for each executor of statements, and one for memory-intensive requests. While an
+ * executor is crowded, only the requests that need it are queued or refused. With one queue for all, 200 creates with a
+ * key that waited for a lock left a thirtieth of the reads beside them.
  */
-export class Admissions<Kind extends string = string, Executor extends object = object> {
-  readonly #admissions = new Map<object, Admission>();
-  readonly #executors: Readonly<Record<string, object>>;
+export class Admissions<Executor extends object = object> {
+  readonly #executors: Readonly<Record<StatementKind, Executor>>;
+  readonly #byExecutor = new Map<Executor, Admission>();
+  readonly #memoryIntensive: Admission;
   readonly #counts: RefusalCounts;
 
-  constructor({ executors, isCrowded, inFlight, log }: AdmissionsOptions<Kind, Executor>) {
+  constructor({ executors, isCrowded, inFlight, log }: AdmissionsOptions<Executor>) {
     this.#executors = executors;
     this.#counts = new RefusalCounts(log);
-    for (const executor of new Set(Object.values<Executor>(executors))) {
-      const isDatabaseCrowded = () => isCrowded(executor);
-      const admission = new Admission({ inFlight, isDatabaseCrowded, counts: this.#counts });
-      this.#admissions.set(executor, admission);
-    }
+    const admissionTo = (executor: Executor, isMemoryIntensive: boolean) =>
+      new Admission({
+        inFlight,
+        isDatabaseCrowded: () => isCrowded(executor),
+        counts: this.#counts,
+        isMemoryIntensive,
+      });
+    for (const executor of Object.values<Executor>(executors))
+      this.#byExecutor.set(executor, admissionTo(executor, false));
+    this.#memoryIntensive = admissionTo(executors.single, true);
   }
 
-  /** The admission to the executor of statements of this kind. */
-  for(kind: Kind): Admission {
-    return this.#admissions.get(this.#executors[kind] as object) as Admission;
+  /** The admission of requests whose first statement is of this kind. A memory-intensive request sends a `single` one. */
+  for(kind: StatementKind, isMemoryIntensive: boolean): Admission {
+    return isMemoryIntensive
+      ? this.#memoryIntensive
+      : (this.#byExecutor.get(this.#executors[kind]) as Admission);
   }
 
   /** Must be called for each new connection. */
   onConnection(): void {
-    for (const admission of this.#admissions.values()) admission.onConnection();
+    for (const admission of this.#all()) admission.onConnection();
   }
 
   /** Reads every connection, now and from now on, because a drain must know all requests that were sent. */
   resumeAll(): void {
-    for (const admission of this.#admissions.values()) admission.resumeAll();
+    for (const admission of this.#all()) admission.resumeAll();
   }
 
   /** Number of refusals by caller and reason. */
@@ -86,40 +93,46 @@ export class Admissions<Kind extends string = string, Executor extends object = 
   logRefusals(): void {
     this.#counts.flush();
   }
+
+  #all(): readonly Admission[] {
+    return [...this.#byExecutor.values(), this.#memoryIntensive];
+  }
 }
 
 type AdmissionOptions = {
-  readonly inFlight: ActiveRequests;
+  readonly inFlight: Pick<RequestsInFlight, 'servedCount'>;
   readonly isDatabaseCrowded: () => boolean;
   readonly counts: RefusalCounts;
+  /** Whether its requests need many times the memory of their bodies. */
+  readonly isMemoryIntensive: boolean;
 };
 
 /** Decides which requests for one executor are served, and when. */
 export class Admission {
-  readonly #inFlight: ActiveRequests;
+  readonly #inFlight: AdmissionOptions['inFlight'];
   readonly #isDatabaseCrowded: () => boolean;
   readonly #counts: RefusalCounts;
   readonly #turns = new Turns();
   readonly #pace = new AdmissionPace();
-  readonly #memoryIntensive = new MemoryIntensiveLimit(() => this.#wake());
+  readonly #limit: MemoryIntensiveLimit | undefined;
   #isTurnScheduled = false;
   #hasAccepted = false;
   #turnsToAccept = 0;
   #isReadingAll = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ inFlight, isDatabaseCrowded, counts }: AdmissionOptions) {
+  constructor({ inFlight, isDatabaseCrowded, counts, isMemoryIntensive }: AdmissionOptions) {
     this.#inFlight = inFlight;
     this.#isDatabaseCrowded = isDatabaseCrowded;
     this.#counts = counts;
+    this.#limit = isMemoryIntensive ? new MemoryIntensiveLimit(() => this.#wake()) : undefined;
   }
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */
-  admits({ response, isMemoryIntensive }: QueuedRequest): boolean {
-    if (this.#hasNext || this.#servedCount >= MAX_IN_FLIGHT || this.#isDatabaseCrowded()) return false;
-    if (!isMemoryIntensive) return true;
-    if (!this.#memoryIntensive.isFree) return false;
-    this.#memoryIntensive.begin(response);
+  admits({ response }: QueuedRequest): boolean {
+    const isQueued = this.#turns.queued > 0 || this.#inFlight.servedCount >= MAX_IN_FLIGHT;
+    if (isQueued || this.#isFull) return false;
+    this.#limit?.begin(response);
     return true;
   }
 
@@ -148,13 +161,8 @@ export class Admission {
     this.#turns.resumeAll();
   }
 
-  get #hasNext(): boolean {
-    return this.#turns.hasNext(this.#memoryIntensive.isFree);
-  }
-
-  /** Number of requests in flight that are not queued. */
-  get #servedCount(): number {
-    return this.#inFlight.activeCount - this.#turns.queued;
+  get #isFull(): boolean {
+    return this.#isDatabaseCrowded() || this.#limit?.isFree === false;
   }
 
   #wake(): void {
@@ -182,13 +190,13 @@ export class Admission {
   }
 
   #admit(): void {
-    const limit = Math.max(MIN_PER_TURN, MAX_IN_FLIGHT - this.#servedCount);
+    const limit = Math.max(MIN_PER_TURN, MAX_IN_FLIGHT - this.#inFlight.servedCount);
     let admitted = 0;
-    while (admitted < limit && !this.#isDatabaseCrowded() && this.#admitNext()) admitted += 1;
+    while (admitted < limit && !this.#isFull && this.#admitNext()) admitted += 1;
     this.#pace.count(admitted);
     const isReading = this.#turns.readAhead(this.#pace.servableInTime);
     // Otherwise the next response, or the timer, continues.
-    if (isReading || (admitted > 0 && this.#hasNext)) this.#scheduleTurn();
+    if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#scheduleTurn();
   }
 
   /**
@@ -196,11 +204,11 @@ export class Admission {
    * callers give up, after a long wait.
    */
   #admitNext(): boolean {
-    const request = this.#turns.takeNext(this.#memoryIntensive.isFree);
+    const request = this.#turns.takeNext();
     if (!request) return false;
     if (isDisconnected(request)) this.#refuse(request, 'caller_left');
     else {
-      if (request.isMemoryIntensive) this.#memoryIntensive.begin(request.response);
+      this.#limit?.begin(request.response);
       request.serve();
     }
     return true;

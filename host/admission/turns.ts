@@ -6,8 +6,6 @@ import type { Caller } from './callers.ts';
 export type QueuedRequest = {
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Whether it needs many times the memory of its body. Few such requests are served at once. */
-  readonly isMemoryIntensive: boolean;
   serve(): void;
   /** Responds with 503, before token and stack. */
   refuse(): void;
@@ -23,6 +21,7 @@ const FURTHER_CALLERS = '';
 export class Turns {
   #turns: Turn[] = [];
   #queued = 0;
+  #passesUnverified = false;
   /** Connections that were resumed in this period because they were late. */
   readonly #late = new Set<Socket>();
 
@@ -35,38 +34,35 @@ export class Turns {
     return this.#turns.length === 0;
   }
 
-  /** Whether a request is queued that may be admitted now. */
-  hasNext(isMemoryIntensiveFree: boolean): boolean {
-    return this.#turns.some((turn) => turn.hasNext(isMemoryIntensiveFree));
-  }
-
   /**
    * Whether a request can be served in time if `limit` requests can. While many are queued, a caller may have its share of
    * them. A request on a late connection cannot. Call it once for each request.
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    return this.#queued < Math.min(limit, MANY_QUEUED) || this.for(caller).queued < this.#share(limit);
+    return this.#queued < Math.min(limit, MANY_QUEUED) || this.for(caller).queued.length < this.#share(limit);
   }
 
   add(request: QueuedRequest): void {
-    this.for(request.caller).add(request);
+    this.for(request.caller).queued.push({ waiting: request, since: performance.now() });
     this.#queued += 1;
   }
 
-  /** Removes one request of the first caller that has an admissible one. Its next turn is the last. */
-  takeNext(isMemoryIntensiveFree: boolean): QueuedRequest | undefined {
-    const index = this.#turns.findIndex((turn) => turn.hasNext(isMemoryIntensiveFree));
-    const [turn] = index < 0 ? [] : this.#turns.splice(index, 1);
+  /** Removes the first request of the next caller. Requests without a verified token have every second turn only. */
+  takeNext(): QueuedRequest | undefined {
+    let turn = this.#nextTurn();
+    if (turn && turn.caller === undefined) {
+      this.#passesUnverified = !this.#passesUnverified;
+      if (this.#passesUnverified) turn = this.#nextTurn();
+    }
     if (!turn) return undefined;
-    this.#turns.push(turn);
     this.#queued -= 1;
-    return turn.takeNext(isMemoryIntensiveFree);
+    return turn.queued.shift()?.waiting;
   }
 
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
-    const taken = this.#turns.flatMap((turn) => turn.takeAllBefore(time));
+    const taken = this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
     this.#queued -= taken.length;
     return taken;
   }
@@ -77,17 +73,17 @@ export class Turns {
    */
   readAhead(limit: number): boolean {
     const few = Math.min(FEW_QUEUED, Math.ceil(this.#share(limit)));
-    for (const turn of this.#turns) turn.resume(few - turn.queued);
-    this.#turns = this.#turns.filter(({ queued, paused }) => queued + paused.length > 0);
-    return this.#turns.some(({ queued, paused }) => paused.length > 0 && queued < few);
+    for (const turn of this.#turns) turn.resume(few - turn.queued.length);
+    this.#turns = this.#turns.filter(({ queued, paused }) => queued.length + paused.length > 0);
+    return this.#turns.some(({ queued, paused }) => paused.length > 0 && queued.length < few);
   }
 
   /** Reads the connections that were paused for so long that a request on them cannot be served in time. */
   resumeLate(): void {
     const before = performance.now() - LATE_MS;
     this.#late.clear();
-    for (const turn of this.#turns)
-      for (const socket of turn.resume(countBefore(before, turn.paused))) this.#late.add(socket);
+    for (const { paused } of this.#turns)
+      for (const socket of takeBefore(before, paused)) this.#late.add(socket.resume());
   }
 
   /**
@@ -118,6 +114,14 @@ export class Turns {
     return turn;
   }
 
+  /** The first turn with a queued request. It is the last one from now on. */
+  #nextTurn(): Turn | undefined {
+    const index = this.#turns.findIndex(({ queued }) => queued.length > 0);
+    const [turn] = index < 0 ? [] : this.#turns.splice(index, 1);
+    if (turn) this.#turns.push(turn);
+    return turn;
+  }
+
   /** The part of `limit` that each caller may use. */
   #share(limit: number): number {
     return limit / this.#turns.length;
@@ -138,10 +142,7 @@ const FEW_QUEUED = 16;
  */
 const MANY_QUEUED = 96;
 
-/** Between these limits, one of so many answered connections is paused in exchange for the first paused one. */
-const EXCHANGE_AMONG = 16;
-
-/** Each answered connection is paused in exchange for one that was paused for longer. */
+/** Each answered connection is paused in exchange for one that was paused for longer. README.md has figures. */
 const MAX_PAUSE_MS = 450;
 
 /** A request on a connection that was paused for longer cannot be served in time. */
@@ -150,61 +151,28 @@ const LATE_MS = 700;
 /** Something that has waited since a time of `performance.now`. */
 type Waiting<Thing> = { readonly waiting: Thing; readonly since: number };
 
-const countBefore = (time: number, entries: readonly Waiting<unknown>[]): number => {
+/** Removes what has waited since before a time of `performance.now`. */
+function takeBefore<Thing>(time: number, entries: Waiting<Thing>[]): Thing[] {
   const first = entries.findIndex(({ since }) => since >= time);
-  return first < 0 ? entries.length : first;
-};
+  return entries.splice(0, first < 0 ? entries.length : first).map(({ waiting }) => waiting);
+}
 
 /** What one caller has waiting, in the order in which it came. */
 class Turn {
   readonly caller: Caller;
+  readonly queued: Waiting<QueuedRequest>[] = [];
   /** Connections whose next request stays in the kernel, where it costs the process nothing. */
   readonly paused: Waiting<Socket>[] = [];
-  /** Memory-intensive requests are in a list of their own, so that the others are found at once. */
-  readonly #ordinary: Waiting<QueuedRequest>[] = [];
-  readonly #memoryIntensive: Waiting<QueuedRequest>[] = [];
-  #answered = 0;
 
   constructor(caller: Caller) {
     this.caller = caller;
   }
 
-  /** Number of queued requests. */
-  get queued(): number {
-    return this.#ordinary.length + this.#memoryIntensive.length;
-  }
-
-  add(request: QueuedRequest): void {
-    const list = request.isMemoryIntensive ? this.#memoryIntensive : this.#ordinary;
-    list.push({ waiting: request, since: performance.now() });
-  }
-
-  hasNext(isMemoryIntensiveFree: boolean): boolean {
-    return this.#ordinary.length > 0 || (isMemoryIntensiveFree && this.#memoryIntensive.length > 0);
-  }
-
-  /** Removes the first request that may be admitted now. */
-  takeNext(isMemoryIntensiveFree: boolean): QueuedRequest | undefined {
-    const [first, firstMemoryIntensive] = [this.#ordinary[0], this.#memoryIntensive[0]];
-    const isItsTurn =
-      isMemoryIntensiveFree && firstMemoryIntensive && !(first && first.since <= firstMemoryIntensive.since);
-    return (isItsTurn ? this.#memoryIntensive : this.#ordinary).shift()?.waiting;
-  }
-
-  /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
-  takeAllBefore(time: number): QueuedRequest[] {
-    return [this.#ordinary, this.#memoryIntensive].flatMap((list) =>
-      list.splice(0, countBefore(time, list)).map(({ waiting }) => waiting),
-    );
-  }
-
   /** Whether the connection of a response is paused. Call it once for each. */
   isPauseDue(many: number): boolean {
-    if (this.queued >= many) return true;
+    if (this.queued.length >= many) return true;
     const [first] = this.paused;
-    if (!first) return false;
-    this.#answered += 1;
-    if (this.#answered % EXCHANGE_AMONG > 0 && performance.now() - first.since < MAX_PAUSE_MS) return false;
+    if (!first || performance.now() - first.since < MAX_PAUSE_MS) return false;
     this.resume(1);
     return true;
   }
@@ -217,9 +185,9 @@ class Turn {
     this.paused.push({ waiting: socket, since: performance.now() });
   }
 
-  /** Reads so many connections, in the order in which they were paused, and returns them. */
-  resume(count: number): readonly Socket[] {
-    if (count <= 0 || this.paused.length === 0) return [];
-    return this.paused.splice(0, count).map(({ waiting }) => waiting.resume());
+  /** Reads so many connections, in the order in which they were paused. */
+  resume(count: number): void {
+    if (count <= 0 || this.paused.length === 0) return;
+    for (const { waiting } of this.paused.splice(0, count)) waiting.resume();
   }
 }

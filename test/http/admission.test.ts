@@ -54,19 +54,10 @@ async function untilReceived(url: string): Promise<void> {
   }
 }
 
-type Turn = Pick<QueuedRequest, 'caller' | 'isMemoryIntensive'> & { readonly name: string };
+type Turn = Pick<QueuedRequest, 'caller'> & { readonly name: string };
 
 describe('the turns', () => {
-  const light = (caller: string | undefined, name: string): Turn => ({
-    caller,
-    name,
-    isMemoryIntensive: false,
-  });
-  const heavy = (caller: string | undefined, name: string): Turn => ({
-    caller,
-    name,
-    isMemoryIntensive: true,
-  });
+  const of = (caller: string | undefined, name: string): Turn => ({ caller, name });
 
   const queued = (turn: Turn, socket = new Socket()): QueuedRequest => {
     const response = new ServerResponse(new IncomingMessage(socket));
@@ -76,46 +67,41 @@ describe('the turns', () => {
   function start(requests: readonly Turn[]) {
     const turns = new Turns();
     for (const request of requests) turns.add(queued(request));
-    const nameOf = (request: QueuedRequest | undefined) => (request as Turn | undefined)?.name;
-    return {
-      turns,
-      next: (isMemoryIntensiveFree = true) => nameOf(turns.takeNext(isMemoryIntensiveFree)),
-    };
+    const next = () => (turns.takeNext() as Turn | undefined)?.name;
+    return { turns, next };
   }
 
   test('serve one request of each caller in turn, in the order in which they came', () => {
     const { turns, next } = start([
-      ...[1, 2, 3].map((count) => light('a', `a${count}`)),
-      light(undefined, 'unverified 1'),
-      light('b', 'b1'),
-      light(undefined, 'unverified 2'),
+      ...[1, 2, 3].map((count) => of('a', `a${count}`)),
+      of(undefined, 'unverified 1'),
+      of('b', 'b1'),
+      of(undefined, 'unverified 2'),
     ]);
     expect([next(), next(), next(), next(), next(), next(), next()]).toEqual([
       'a1',
-      'unverified 1',
       'b1',
       'a2',
-      'unverified 2',
+      'unverified 1',
       'a3',
+      'unverified 2',
       undefined,
     ]);
     expect(turns.queued).toBe(0);
   });
 
-  test('serve a memory-intensive request only within its limit, and the others before it', () => {
-    const { turns, next } = start([heavy('a', 'heavy'), light('a', 'light'), heavy('b', 'other')]);
-    expect([next(false), next(false), turns.hasNext(false), turns.hasNext(true)]).toEqual([
-      'light',
-      undefined,
-      false,
-      true,
+  test('serve requests without a verified token in every second turn only, if a caller is queued', () => {
+    const { next } = start([
+      ...[1, 2, 3].map((count) => of(undefined, `unverified ${count}`)),
+      ...[1, 2, 3].map((count) => of('a', `a${count}`)),
     ]);
-    expect([next(), next()]).toEqual(['other', 'heavy']);
+    const order = Array.from({ length: 6 }, next);
+    expect(order).toEqual(['a1', 'unverified 1', 'a2', 'a3', 'unverified 2', 'unverified 3']);
   });
 
   test('have room while few are queued, and then for the share of each caller in what can be served in time', () => {
-    const { turns } = start([light('a', 'a1'), light('b', 'b1'), light('b', 'b2')]);
-    const hasRoom = (caller: string, limit: number) => turns.hasRoom(queued(light(caller, '')), limit);
+    const { turns } = start([of('a', 'a1'), of('b', 'b1'), of('b', 'b2')]);
+    const hasRoom = (caller: string, limit: number) => turns.hasRoom(queued(of(caller, '')), limit);
     expect([hasRoom('a', 3), hasRoom('b', 3), hasRoom('b', 4), hasRoom('c', 3)]).toEqual([
       true,
       false,
@@ -125,19 +111,19 @@ describe('the turns', () => {
   });
 
   test('have no room for the first request on a connection that was paused for too long', async () => {
-    const { turns } = start([light('a', 'a1')]);
+    const { turns } = start([of('a', 'a1')]);
     const [late, other] = [new Socket(), new Socket()];
     turns.for('a').pause(late);
     await sleep(710);
     turns.for('a').pause(other);
     turns.resumeLate();
     const isRead = () => [late, other].map((socket) => !socket.isPaused());
-    const hasRoom = () => turns.hasRoom(queued(light('a', ''), late), 128);
+    const hasRoom = () => turns.hasRoom(queued(of('a', ''), late), 128);
     expect([...isRead(), hasRoom(), hasRoom()]).toEqual([true, false, false, true]);
   });
 
   test('read connections only for requests that can be queued', () => {
-    const { turns } = start([light('a', 'a1')]);
+    const { turns } = start([of('a', 'a1')]);
     const sockets = Array.from({ length: 9 }, () => new Socket().pause());
     for (const [index, socket] of sockets.entries()) {
       socket.resume();
@@ -149,7 +135,7 @@ describe('the turns', () => {
   });
 
   test('give up all requests that came before a time, of every caller', async () => {
-    const { turns } = start([light('a', 'a1'), heavy('b', 'b1')]);
+    const { turns } = start([of('a', 'a1'), of('b', 'b1')]);
     await sleep(5);
     expect(turns.takeAllBefore(performance.now() - 1000)).toEqual([]);
     expect(turns.takeAllBefore(performance.now())).toHaveLength(2);
@@ -157,8 +143,8 @@ describe('the turns', () => {
   });
 
   test('are bounded: callers beyond 256 share one, but not with requests without a verified token', () => {
-    const callers = Array.from({ length: 256 }, (_, index) => light(`${index}`, `${index}`));
-    const { turns } = start([...callers, light('x', 'x1'), light(undefined, 'unverified')]);
+    const callers = Array.from({ length: 256 }, (_, index) => of(`${index}`, `${index}`));
+    const { turns } = start([...callers, of('x', 'x1'), of(undefined, 'unverified')]);
     expect(turns.find('x')).toBe(turns.find('y'));
     expect(turns.find('x')).not.toBe(turns.find(undefined));
   });
@@ -210,8 +196,8 @@ describe('admission', () => {
   /** Number of times that all admitted requests have responses while others wait, and their connections are not read. */
   const TURNS = 5;
   const CALLERS = (TURNS + 2) * INSIDE + FEW / 2;
-  /** As in turns.ts: one of this many connections is paused later. */
-  const EXCHANGE = 16;
+  /** As in turns.ts: milliseconds after which a paused connection is read in exchange for an answered one. */
+  const PAUSE = 450;
 
   /**
    * A server that has received one request from each caller. It responds to the admitted requests only when the test
@@ -223,11 +209,12 @@ describe('admission', () => {
     let answered = 0;
     const admission = new Admission({
       inFlight: {
-        get activeCount() {
-          return received.length - answered;
+        get servedCount() {
+          return admitted.length;
         },
       },
       isDatabaseCrowded: () => admitted.length >= INSIDE,
+      isMemoryIntensive: false,
       counts: new RefusalCounts({ warning() {} }),
     });
     const answer = (response: ServerResponse) => {
@@ -239,7 +226,6 @@ describe('admission', () => {
       const request = {
         response,
         caller: 'a',
-        isMemoryIntensive: false,
         serve: () => void admitted.push(request),
         refuse: () => answer(response),
       };
@@ -283,23 +269,30 @@ describe('admission', () => {
     };
   }
 
-  test(
-    'reads few requests ahead, and the others in the order of the responses, in exchange for some',
-    BY_TIME,
-    async (context) => {
-      const { received, answerAll, untilAllAnswered } = await start(context);
-      for (let turn = 0; turn < TURNS; turn += 1) await answerAll();
-      expect(received).toHaveLength(CALLERS);
+  const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-      await answerAll();
-      const read = Array.from({ length: FEW / 2 + INSIDE / EXCHANGE }, (_, index) => index);
-      const staying = Array.from({ length: INSIDE }, (_, index) => TURNS * INSIDE + index);
-      const next = [...read, ...staying.filter((_, index) => index % EXCHANGE !== EXCHANGE - 1)];
-      await until('they are received', () => received.length >= CALLERS + next.length, { every: 1 });
-      expect(received.slice(CALLERS).sort()).toEqual(next.map((index) => `/second/${index}`).sort());
-      expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
+  test.for([
+    {
+      title: 'reads few requests ahead of those whose connections stay read, in the order of the responses',
+      pause: 0,
+      next: [...upTo(FEW / 2), ...upTo(INSIDE).map((index) => TURNS * INSIDE + index)],
     },
-  );
+    {
+      title: 'reads a connection that was paused for long in exchange for an answered one',
+      pause: PAUSE,
+      next: upTo(INSIDE),
+    },
+  ])('$title', BY_TIME, async ({ pause, next }, context) => {
+    const { received, answerAll, untilAllAnswered } = await start(context);
+    for (let turn = 0; turn < TURNS; turn += 1) await answerAll();
+    expect(received).toHaveLength(CALLERS);
+
+    await sleep(pause);
+    await answerAll();
+    await until('they are received', () => received.length >= CALLERS + next.length, { every: 1 });
+    expect(received.slice(CALLERS).sort()).toEqual(next.map((index) => `/second/${index}`).sort());
+    expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
+  });
 
   test('reads all connections in a drain', BY_TIME, async (context) => {
     const { admission, received, answerAll, untilAllAnswered } = await start(context);

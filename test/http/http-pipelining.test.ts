@@ -105,7 +105,7 @@ test('a client that ends its side after its requests gets all responses', async 
   expect(await connection.rest()).toBe('');
 });
 
-test('a request that waits for an earlier one of its connection is in flight and not active', async ({
+test('a request that waits for an earlier one of its connection is in flight and not served', async ({
   onTestFinished,
 }) => {
   const connections = new Connections();
@@ -131,7 +131,7 @@ test('a request that waits for an earlier one of its connection is in flight and
       drop: () => inFlight.leave(counted),
       refuseBody() {},
     });
-    if (!isNext) inFlight.waitBehind(counted);
+    if (!isNext) inFlight.wait(counted);
   });
   const { url } = await listen(server);
   onTestFinished(() => void server.close());
@@ -142,14 +142,14 @@ test('a request that waits for an earlier one of its connection is in flight and
     const connection = await connectTo(url);
     connection.send(requestText('GET /', {}).repeat(6));
     await until('all have been received', () => responses.length === 6);
-    expect([inFlight.count, inFlight.activeCount]).toEqual([6, 1]);
+    expect([inFlight.count, inFlight.servedCount]).toEqual([6, 1]);
 
     if (end === 'closed') connection.abort();
     else responses[0]?.end('first');
     // The first one is completed although its client has disconnected.
     const left = end === 'closed' ? 1 : 0;
     await until('none waits', () => inFlight.count === left);
-    expect(inFlight.activeCount).toBe(left);
+    expect(inFlight.servedCount).toBe(left);
     connection.close();
   }
 });

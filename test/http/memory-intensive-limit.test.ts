@@ -2,9 +2,8 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { Admission } from '../../host/admission/admission.ts';
+import { Admissions } from '../../host/admission/admission.ts';
 import { MemoryIntensiveLimit } from '../../host/admission/limits.ts';
-import { RefusalCounts } from '../../host/admission/refusals.ts';
 import type { QueuedRequest } from '../../host/admission/turns.ts';
 import { connectTo } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
@@ -46,28 +45,27 @@ describe('the limit of memory-intensive requests', () => {
 async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
   const admitted = new Map<string, QueuedRequest>();
   const refused: string[] = [];
-  let inFlight = 0;
-  const admission = new Admission({
-    inFlight: {
-      get activeCount() {
-        return inFlight;
-      },
-    },
-    isDatabaseCrowded: () => false,
-    counts: new RefusalCounts({ warning() {} }),
+  const inFlight = { servedCount: 0 };
+  const executor = {};
+  const admissions = new Admissions({
+    executors: { 'batched-read': executor, 'batched-write': executor, list: executor, single: executor },
+    isCrowded: () => false,
+    inFlight,
+    log: { warning() {} },
   });
+  const admissionOf = (path: string) => admissions.for('single', path.startsWith('/heavy'));
   const server = createServer(({ url = '' }, response) => {
-    inFlight += 1;
-    const isMemoryIntensive = url.startsWith('/heavy');
-    const serve = () => void admitted.set(url, request);
+    const serve = () => {
+      inFlight.servedCount += 1;
+      admitted.set(url, request);
+    };
     const refuse = () => {
       refused.push(url);
-      inFlight -= 1;
       response.writeHead(503, { 'Content-Length': 0 }).end();
     };
-    const request = { response, caller: 'a', isMemoryIntensive, serve, refuse };
-    if (admission.admits(request)) serve();
-    else admission.queue(request);
+    const request = { response, caller: 'a', serve, refuse };
+    if (admissionOf(url).admits(request)) serve();
+    else admissionOf(url).queue(request);
   });
   const { url } = await listen(server);
   onTestFinished(() => void server.close().closeAllConnections());
@@ -84,9 +82,9 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
     },
     answer(path: string) {
       const request = admitted.get(path);
-      inFlight -= 1;
+      inFlight.servedCount -= 1;
       request?.response.writeHead(200, { 'Content-Length': 0 }).end();
-      if (request) admission.onAnswered(request);
+      if (request) admissionOf(path).onAnswered(request);
     },
   };
 }
