@@ -4,14 +4,7 @@ import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
-import type {
-  Admission,
-  Admissions,
-  Caller,
-  Callers,
-  OverloadResponse,
-  QueuedRequest,
-} from './admission/index.ts';
+import type { Admission, Admissions, Caller, OverloadResponse, QueuedRequest } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
@@ -26,7 +19,6 @@ export type ExchangeParts = {
   readonly router: Router;
   readonly inFlight: RequestsInFlight;
   readonly admissions: Admissions;
-  readonly callers: Callers;
   readonly overloadResponse: OverloadResponse;
   readonly responses: UnflushedResponses;
   readonly shutdown: Pick<Shutdown, 'isDraining'>;
@@ -113,12 +105,12 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
 
   /** Looks into the cache of verified tokens. The authentication rule uses what was found, and does not look again. */
   #identifyCaller(): void {
-    const { service, callers } = this.#parts;
+    const { service } = this.#parts;
     const { authorization } = this.#event.headers;
     const token = authorization === undefined ? undefined : findBearerToken(authorization);
     const verified = token === undefined ? undefined : service.tokenVerifier.recall(token);
     this.#event[VERIFIED_TOKEN] = verified;
-    this.caller = callers.identify(this.request.socket, token, verified);
+    this.caller = this.#connection.caller.identify(token, verified);
   }
 
   #admit(): void {

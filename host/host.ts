@@ -6,7 +6,7 @@ import { startReporting } from '../lib/observability/reporting.ts';
 import { composeService } from '../lib/service.ts';
 import type { Settings } from '../lib/settings/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
-import { Admissions, Callers, OverloadResponse } from './admission/index.ts';
+import { Admissions, OverloadResponse } from './admission/index.ts';
 import { runCleanupLoop, runMigrationLoop } from './background-loops.ts';
 import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
@@ -51,11 +51,10 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const server = createHttpServer({
     ...parts,
     router: new Router(served, { ...service, readiness }),
-    callers: new Callers(),
     overloadResponse: new OverloadResponse(settings),
   });
   server.on('connection', () => admissions.onConnection());
-  server.on('close', () => admissions.logRefusals());
+  server.on('close', () => admissions.refusals.flush());
   await listen(server, settings);
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
   server.on('error', (cause) => log.warning('accept_failed', { cause: redactedCause(cause) }));

@@ -71,7 +71,7 @@ export function observe(
     'jwks.age': () => [[keySet.age]],
     'idempotency.replays': () => [[idempotency.replays]],
     'requests.refused': () =>
-      Object.entries(admissions.refusals).flatMap(([caller, counts]) =>
+      Object.entries(admissions.refusals.byCaller).flatMap(([caller, counts]) =>
         listCounts('reason', counts, { caller }),
       ),
     'drain.age': () => [[shutdown.drainAge]],

@@ -15,6 +15,7 @@ const LOG_PERIOD_MS = 1000;
 
 /** Counts the refusals of one instance, and logs them once a second. */
 export class RefusalCounts {
+  /** Number of refusals by caller and reason. */
   readonly byCaller = { known: zeros(), unverified: zeros() };
   readonly #log: Pick<EventLog, 'warning'>;
   readonly #unreported = { known: 0, unverified: 0 };
@@ -48,17 +49,16 @@ export class OverloadResponse {
   readonly #problem = unavailable('the instance is overloaded');
   readonly #headers = { ...problemHeaders(this.#problem), 'X-Content-Type-Options': 'nosniff' };
   readonly #requestIdHeader: string;
-  readonly #requestIdName: string;
 
   constructor({ requestIdHeader }: Pick<Settings, 'requestIdHeader'>) {
     this.#requestIdHeader = requestIdHeader;
-    this.#requestIdName = requestIdHeader.toLowerCase();
   }
 
   to({ rawPath, headers }: Pick<GatewayEvent, 'rawPath' | 'headers'>): GatewayResult {
+    const name = this.#requestIdHeader;
     return {
       statusCode: this.#problem.status,
-      headers: { ...this.#headers, [this.#requestIdHeader]: chooseRequestId(headers[this.#requestIdName]) },
+      headers: { ...this.#headers, [name]: chooseRequestId(headers[name.toLowerCase()]) },
       body: JSON.stringify(problemDocument(this.#problem, rawPath)),
       isBase64Encoded: false,
     };

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ChurningSet } from '../../lib/churning-set.ts';
+import { CallerOfConnection } from '../admission/index.ts';
 
 /**
  * In seconds: how long a connection may be silent, before its first request and between two. `Keep-Alive` announces
@@ -77,6 +78,7 @@ export class Connections {
  */
 export class Connection {
   readonly socket: Socket;
+  readonly caller = new CallerOfConnection();
   /** Whether Node's parser has refused a request. */
   isRefused = false;
   /** Whether the client was informed that the last response was the final one. Later requests are not served. */

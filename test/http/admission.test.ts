@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
-import { Callers } from '../../host/admission/callers.ts';
+import { CallerOfConnection } from '../../host/admission/callers.ts';
 import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
@@ -158,17 +158,15 @@ describe('the caller of a request', () => {
   });
 
   test('is the sub of its token, or unverified', () => {
-    const callers = new Callers();
-    expect(callers.identify(new Socket(), 'token', verified('a'))).toBe('a');
-    expect(callers.identify(new Socket(), 'token', undefined)).toBeUndefined();
-    expect(callers.identify(new Socket(), undefined, undefined)).toBeUndefined();
+    const newCaller = () => new CallerOfConnection();
+    expect(newCaller().identify('token', verified('a'))).toBe('a');
+    expect(newCaller().identify('token', undefined)).toBeUndefined();
+    expect(newCaller().identify(undefined, undefined)).toBeUndefined();
   });
 
   test('with a token that is not verified yet is once the caller last verified on the connection', () => {
-    const callers = new Callers();
-    const socket = new Socket();
-    const identify = (token: string | undefined, known?: VerifiedToken) =>
-      callers.identify(socket, token, known);
+    const caller = new CallerOfConnection();
+    const identify = (token: string | undefined, known?: VerifiedToken) => caller.identify(token, known);
     expect([identify('first', verified('a')), identify('second'), identify('second')]).toEqual([
       'a',
       'a',
