@@ -22,11 +22,11 @@ const QUEUE_LIMIT = 1024 * 1024;
 /** In bytes: a pipe accepts a piece of this size as a whole or not at all (PIPE_BUF of Linux). */
 const PIECE = 4096;
 
-/** Milliseconds between two attempts at a stalled reader. A pipe thus takes 30 MB/s, and an attempt 10 microseconds. */
-const PAUSE_MS = 2;
+/** Milliseconds between two attempts at a stalled reader, doubled until the reader accepts something. */
+const PAUSE = { shortest: 1, longest: 50 };
 
-/** Milliseconds at the end until a stalled reader is given up. */
-const PATIENCE_MS = 200;
+/** Milliseconds at the end: between two attempts, and until a stalled reader is given up. */
+const END = { pause: 5, patience: 200 };
 
 /**
  * Creates a writer for standard output. A stream would end the process when its reader dies or the disk is full, and
@@ -43,6 +43,7 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
   let taken = 0;
   let dropped = 0;
   let reported = 0;
+  let pause = PAUSE.shortest;
   let isScheduled = false;
 
   /** Queues a line, which is written together with the other lines of this turn of the event loop. */
@@ -69,21 +70,16 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
 
   /** Writes the queued lines, as far as the reader accepts them at this moment. */
   function flush(): void {
+    const before = taken;
     writeRest();
     if (rest.length === 0 && queue.length > 0) {
       rest = Buffer.from(`${queue.join('\n')}\n`);
       queue = [];
       writeRest();
     }
-    if (queued > 0 && !isScheduled) {
-      isScheduled = true;
-      setTimeout(flushLater, PAUSE_MS).unref();
-    }
-    if (queued === 0 && dropped > reported) {
-      const count = dropped - reported;
-      reported = dropped;
-      onResumed?.(count);
-    }
+    if (taken > before) pause = PAUSE.shortest;
+    if (queued > 0) retryLater();
+    else if (dropped > reported) reportDropped();
   }
 
   function writeRest(): void {
@@ -93,16 +89,29 @@ export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Op
     taken += size;
   }
 
+  function reportDropped(): void {
+    const count = dropped - reported;
+    reported = dropped;
+    onResumed?.(count);
+  }
+
+  function retryLater(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    setTimeout(flushLater, pause).unref();
+    pause = Math.min(2 * pause, PAUSE.longest);
+  }
+
   /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
   async function end(seconds: number): Promise<void> {
     const deadline = performance.now() + seconds * 1000;
     flush();
     let stalled = 0;
-    while (queued > 0 && stalled < PATIENCE_MS && performance.now() < deadline) {
+    while (queued > 0 && stalled < END.patience && performance.now() < deadline) {
       const before = taken;
-      await sleep(PAUSE_MS);
+      await sleep(END.pause);
       flush();
-      stalled = taken > before ? 0 : stalled + PAUSE_MS;
+      stalled = taken > before ? 0 : stalled + END.pause;
     }
   }
 
