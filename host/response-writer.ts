@@ -11,7 +11,7 @@ const LINGER = 5000;
  * In characters. For a longer text, Node keeps the text and a buffer of three times its length until the client has
  * read it. Bytes are kept once, and 200 KB are sent with a sixth less CPU time.
  */
-const LONG = 65_536;
+const MAX_TEXT_LENGTH = 65_536;
 
 /** Writes an endpoint's result as the HTTP response. The client may still be sending its body. */
 export function writeResponse(
@@ -20,7 +20,8 @@ export function writeResponse(
   isBodyToCome: boolean,
   unflushed: UnflushedResponses,
 ): void {
-  const body = typeof content === 'string' && content.length > LONG ? Buffer.from(content) : content;
+  const body =
+    typeof content === 'string' && content.length > MAX_TEXT_LENGTH ? Buffer.from(content) : content;
   const length = Buffer.byteLength(body);
   const isLast = isLastOfConnection(response);
   const fields = flat(statusCode, headers, length);

@@ -7,15 +7,12 @@ import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';
 
-/**
- * Maximum number of requests in flight; further requests are queued. This number keeps the process and PostgreSQL busy.
- */
-const MAX_IN_FLIGHT = 64;
+/** Maximum number of served requests; further requests are queued. This number keeps the process and PostgreSQL busy. */
+const MAX_SERVED = 64;
 
 /**
- * Number of queued requests that are admitted in one turn of the event loop, however many are in flight. The event loop
- * then returns to probes and responses. If PostgreSQL is far away or slow, turns are short, and more requests are in
- * flight.
+ * Number of queued requests that are admitted in one turn of the event loop, however many are served. The event loop
+ * then returns to probes and responses. If PostgreSQL is far away or slow, turns are short, and more requests are served.
  */
 const MIN_PER_TURN = 16;
 
@@ -98,7 +95,7 @@ type AdmissionOptions = {
   readonly isMemoryIntensive: boolean;
 };
 
-/** Decides which requests for one executor are served, and when. */
+/** Decides which requests for one executor, or which memory-intensive requests, are served, and when. */
 export class Admission {
   readonly #inFlight: AdmissionOptions['inFlight'];
   readonly #isDatabaseCrowded: () => boolean;
@@ -121,7 +118,7 @@ export class Admission {
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */
   admits({ response }: QueuedRequest): boolean {
-    const isQueued = this.#turns.queued > 0 || this.#inFlight.servedCount >= MAX_IN_FLIGHT;
+    const isQueued = this.#turns.queued > 0 || this.#inFlight.servedCount >= MAX_SERVED;
     if (isQueued || this.#isFull) return false;
     this.#limit?.begin(response);
     return true;
@@ -181,7 +178,7 @@ export class Admission {
   }
 
   #admit(): void {
-    const limit = Math.max(MIN_PER_TURN, MAX_IN_FLIGHT - this.#inFlight.servedCount);
+    const limit = Math.max(MIN_PER_TURN, MAX_SERVED - this.#inFlight.servedCount);
     let admitted = 0;
     while (admitted < limit && !this.#isFull && this.#admitNext()) admitted += 1;
     this.#pace.count(admitted);

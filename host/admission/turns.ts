@@ -40,7 +40,8 @@ export class Turns {
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    return this.#queued < Math.min(limit, MANY_QUEUED) || this.for(caller).queued.length < this.#share(limit);
+    if (this.#queued < Math.min(limit, MANY_QUEUED)) return true;
+    return this.for(caller).queued.length < this.#share(limit) * weightOf(caller);
   }
 
   add(request: QueuedRequest): void {
@@ -72,10 +73,12 @@ export class Turns {
    * requests beyond `limit` would only be refused. Returns whether more can be read.
    */
   readAhead(limit: number): boolean {
-    const few = Math.min(FEW_QUEUED, Math.ceil(this.#share(limit)));
-    for (const turn of this.#turns) turn.resume(few - turn.queued.length);
+    const share = this.#share(limit);
+    const lacking = ({ caller, queued }: Turn) =>
+      Math.min(FEW_QUEUED, Math.ceil(share * weightOf(caller))) - queued.length;
+    for (const turn of this.#turns) turn.resume(lacking(turn));
     this.#turns = this.#turns.filter(({ queued, paused }) => queued.length + paused.length > 0);
-    return this.#turns.some(({ queued, paused }) => paused.length > 0 && queued.length < few);
+    return this.#turns.some((turn) => turn.paused.length > 0 && lacking(turn) > 0);
   }
 
   /** Reads the connections that were paused for so long that a request on them cannot be served in time. */
@@ -91,7 +94,7 @@ export class Turns {
    * for each.
    */
   isPauseDue(caller: Caller): boolean {
-    const many = Math.max(this.#share(MANY_QUEUED), FEW_QUEUED);
+    const many = Math.max(this.#share(MANY_QUEUED) * weightOf(caller), FEW_QUEUED);
     return this.find(caller)?.isPauseDue(many) ?? false;
   }
 
@@ -122,9 +125,9 @@ export class Turns {
     return turn;
   }
 
-  /** The part of `limit` that each caller may use. */
+  /** The part of `limit` that each caller may use, times the weight of its turn. */
   #share(limit: number): number {
-    return limit / this.#turns.length;
+    return limit / this.#turns.reduce((sum, { caller }) => sum + weightOf(caller), 0);
   }
 
   /** Requests without a verified token never share a turn with callers that are known. */
@@ -132,6 +135,9 @@ export class Turns {
     return caller !== undefined && caller !== FURTHER_CALLERS && this.#turns.length >= MAX_TURNS;
   }
 }
+
+/** Requests without a verified token have every second turn only. */
+const weightOf = (caller: Caller): number => (caller === undefined ? 1 / 2 : 1);
 
 /** While fewer requests of a caller are queued, its paused connections are resumed, the first one first. */
 const FEW_QUEUED = 16;

@@ -24,7 +24,10 @@ export type Route = RequestSchemas &
      * its reply, those of a write by the statement that writes.
      */
     readonly conditional?: 'reading' | 'writing';
-    /** Whether a request needs many times the memory of its body. Few such requests are served at once. */
+    /**
+     * Whether a request needs many times the memory of its body. Few such requests are served at once. Its first statement
+     * is `single`.
+     */
     readonly isMemoryIntensive?: true;
     /** Whether a request may wait for changes. A waiting request is not in flight. */
     readonly waits?: true;

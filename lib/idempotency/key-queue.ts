@@ -34,7 +34,7 @@ export class KeyQueue {
       endWith(before);
       throw refusal;
     }
-    const result = task();
+    const result = (async () => task())();
     endWith(result.then(() => undefined).catch((fault) => fault));
     return result;
   }

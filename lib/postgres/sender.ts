@@ -34,7 +34,7 @@ export type Executors = Readonly<Record<ExecutorName, Executor>>;
 export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
 
 /**
- * In milliseconds: so much more than PostgreSQL's own time limit is the one of all statements of a request together, so
+ * In milliseconds. The statements of a request together have this much more time than PostgreSQL gives one statement, so
  * that PostgreSQL responds first if it can.
  */
 const GRACE_MS = 250;

@@ -78,7 +78,7 @@ export type Field = {
   readonly sqlType: SqlType;
   /** The values that callers may set or, for a generated field, those in responses. */
   readonly schema: z.ZodType;
-  /** If a value belongs to one user at a time: what refusals call the field. */
+  /** Name of the field in refusals, if each value belongs to one user at a time. `taken-values.ts` has its index and SQL. */
   readonly uniqueAs?: string;
 } & (GeneratedField | RequiredField | DefaultField | OptionalField);
 

@@ -18,7 +18,10 @@ export function isTaken(fault: unknown): boolean {
   return violatesUnique(fault, 'users_email_key') || violatesUnique(fault, 'users_external_id_key');
 }
 
-/** Finds the values for which users cannot be written, and refuses their writes. */
+/**
+ * Finds the values for which users cannot be written, and refuses their writes. One statement serves a single user and a
+ * batch. A statement for one user alone was five times as fast in PostgreSQL, but only a refused write sends it.
+ */
 export class TakenValues {
   readonly #select: Run<Lists<UniqueValues>, Verdict>;
 
@@ -96,7 +99,7 @@ export class TakenValues {
   }
 }
 
-/** Items are decided in their order: a value that the item itself or a later one has got was not taken. */
+/** Items are decided in their order: a value that the item itself or a later item has stored does not count as taken. */
 const isOfNoLaterItem = sql`not exists (
   select from item as later where later.id = users.id and later.position >= item.position
 )`;

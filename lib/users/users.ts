@@ -17,8 +17,8 @@ import { type UserInsert, type UserStatements, userStatements, type ValuesToSet 
 import { versionTexts } from './write-preconditions.ts';
 
 /**
- * The users in PostgreSQL. Each method sends one statement. The unique index and the row itself decide between racing
- * writers, never an earlier read. A second statement only finds the reason why nothing was written.
+ * The users in PostgreSQL. Each method reads or writes by one statement. The unique index and the row itself decide between
+ * racing writers, never an earlier read. Further statements only find why nothing was written, or what a key has created.
  */
 export class Users {
   readonly #statements: UserStatements;

@@ -71,6 +71,30 @@ test('without room for another session, the existing sessions serve reads and wr
   expect(proxy.accepted - attempts).toBeLessThanOrEqual(5 * 4);
 });
 
+test('while every second attempt to connect fails, at most five attempts per second fail', async () => {
+  const service = await start();
+  await service.create();
+  let attempts = 0;
+  const failures: number[] = [];
+  proxy.answersThrough(() => {
+    attempts += 1;
+    const isRefused = attempts % 2 === 1;
+    if (isRefused) failures.push(performance.now());
+    return messagesThrough((type, message) =>
+      isRefused && type === AUTHENTICATION ? errorResponse('53300') : message,
+    );
+  });
+  onTestFinished(() => proxy.pass());
+  for (let round = 0; round < 10; round += 1) {
+    await postgres.terminate();
+    await statusesFor(300, 32, service.create);
+  }
+
+  const within = (from: number) => failures.filter((at) => at >= from && at < from + 1000).length;
+  expect(failures.length).toBeGreaterThan(5);
+  expect(Math.max(...failures.map(within))).toBeLessThanOrEqual(5);
+});
+
 test('while PostgreSQL is read-only, refused writes keep their sessions, and one session a second checks for recovery', async () => {
   const service = await start();
   const path = USERS + ((await service.create()).body as UserBody).id;

@@ -19,7 +19,7 @@ export type RequestValues = {
 export type ResponseDraft = {
   statusCode: number;
   headers: Record<string, string>;
-  body: string;
+  body: string | Buffer;
 };
 
 /** A request in middy's stack. */

@@ -28,7 +28,7 @@ class BatchItem extends PendingStatement {
 
 type Batch = readonly BatchItem[];
 
-/** The items of one statement that wait, and the number of its batches in progress, and of those of them that are late. */
+/** The items of one statement that wait, the number of its batches in progress, and the number of late batches. */
 type ItemQueue = {
   readonly text: StatementText;
   readonly waiting: ChurningSet<BatchItem>;
@@ -61,7 +61,7 @@ export class Batcher implements Executor {
   readonly #options: BatcherOptions;
   readonly #queues = new Map<StatementText, ItemQueue>();
 
-  /** Sends batches by this executor. When that refuses statements, they refuse all items. */
+  /** Sends batches by this executor. If the executor refuses statements, all items are refused. */
   constructor(executor: Executor, settings: Settings['postgres'], options: BatcherOptions) {
     this.#executor = executor;
     this.#settings = settings;

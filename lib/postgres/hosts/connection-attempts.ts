@@ -18,8 +18,10 @@ export class ConnectionAttempts {
   readonly #queue: Queued[] = [];
   #inProgress = 0;
   #mayFail = false;
-  /** When an attempt may begin while they fail, and when the last one failed (`performance.now()`). */
+  /** When an attempt may begin while they fail (`performance.now()`). */
   #nextAt = 0;
+  /** When the last attempt failed; and the same until one succeeds. */
+  #lastFailureAt = Number.NEGATIVE_INFINITY;
   #failedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -45,7 +47,9 @@ export class ConnectionAttempts {
   #beginNext(): void {
     clearTimeout(this.#timer);
     while (this.#queue.length > 0 && this.#inProgress < (this.#mayFail ? 1 : MAX_PER_SECOND)) {
-      const wait = this.#mayFail ? this.#nextAt - performance.now() : 0;
+      // Successes between failures do not end the limit: half of the attempts at a balancer with a dead server fail.
+      const now = performance.now();
+      const wait = now - this.#lastFailureAt < SECOND_MS ? this.#nextAt - now : 0;
       if (wait > 0) {
         this.#timer = setTimeout(() => this.#beginNext(), wait);
         return;
@@ -67,6 +71,7 @@ export class ConnectionAttempts {
     } catch (fault) {
       this.#mayFail = true;
       this.#failedAt = performance.now();
+      this.#lastFailureAt = this.#failedAt;
       reject(fault);
       const sharing = this.#queue.indexOf(lastQueued as Queued) + 1;
       for (const queued of this.#queue.splice(0, sharing)) queued.reject(fault);

@@ -27,7 +27,7 @@ export class Session extends PgClient {
   readonly #postgres: Postgres;
   /** Receives each row in place of pg. */
   receiver: RowReceiver | undefined;
-  /** When its PostgreSQL started, which tells servers apart. Undefined if `processID` says nothing: see `#identify`. */
+  /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
   serverStarted: string | undefined;
 
   constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {

@@ -22,7 +22,7 @@ export class LockWaiters implements Executor {
   readonly #maxWaiting: number;
   readonly #turns: Semaphore;
 
-  /** So many statements wait for a lock at the same time. */
+  /** `maxInProgress` is the maximum number of statements that wait for a lock at the same time. */
   constructor(executor: SessionExecutor, settings: Settings['postgres'], maxInProgress: number) {
     this.#executor = executor;
     this.#maxWaiting = maxWaitingStatements(settings);
@@ -33,6 +33,7 @@ export class LockWaiters implements Executor {
     if (this.waitingCount >= this.#maxWaiting) throw refusals.queueFull();
     for (let lockWait = FIRST_TRY_MS; ; lockWait = Math.min(lockWait * 2, MAX_TRY_MS)) {
       const left = deadline - performance.now();
+      if (left <= 0) throw refusals.timeLimitReached();
       const tryOnce = () => this.#executor.send(text, values, deadline, lockWait);
       try {
         return await this.#turns.run(left, tryOnce, lockWait);

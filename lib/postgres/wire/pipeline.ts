@@ -99,7 +99,10 @@ export class Pipeline implements RowReceiver {
     return prepared;
   }
 
-  /** Until the next Sync, which ends the transaction of the statement. It returns no row, because all rows are taken. */
+  /**
+   * The limit applies until the next Sync, which ends the transaction of the statement. The query returns no row, because
+   * all rows are taken.
+   */
   #limitLockWaits(lockTimeout: string): void {
     const text = "select where set_config('lock_timeout', $1, true) is null";
     this.#messages.push(

@@ -21,9 +21,9 @@ const FIELD_COUNT_BYTES = 2;
 export type Received = { readonly bytes: Buffer; characters?: string };
 
 /**
- * Passes the rows of a connection to the receiver, once there is one, and everything else to pg. pg creates a string for each field, an array and
- * an object for each row, and emits two events, which costs a list three times the CPU time. Call it before the first
- * byte arrives, because pg may keep the first part of a later message.
+ * Passes the rows of a connection to the receiver, once there is one, and everything else to pg. pg creates a string for
+ * each field, an array and an object for each row, and emits two events, which costs a list three times the CPU time.
+ * Call it before the first byte arrives, because pg may keep the first part of a later message.
  *
  * @see PostgreSQL, "Message Formats"
  */

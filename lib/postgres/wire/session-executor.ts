@@ -150,7 +150,7 @@ export class SessionExecutor implements Executor {
     let found: Pipeline | undefined;
     for (const pipeline of this.#pipelines) {
       const { length, isBroken } = pipeline;
-      if (isUnused(pipeline)) this.#drop(pipeline);
+      if (length === 0 && (isBroken || wasIdleForLong(pipeline))) this.#drop(pipeline);
       else if (!isBroken && (!found || length < found.length)) found = pipeline;
       if (found?.length === 0) break;
     }
@@ -221,14 +221,15 @@ export class SessionExecutor implements Executor {
   }
 
   #dropUnused(): void {
-    for (const pipeline of this.#pipelines) if (isUnused(pipeline)) this.#drop(pipeline);
+    for (const pipeline of this.#pipelines) {
+      const isOld = Date.now() - pipeline.openedAt > MAX_AGE_MS;
+      if (pipeline.length === 0 && (isOld || wasIdleForLong(pipeline))) this.#drop(pipeline);
+    }
   }
 }
 
-/** Whether a session is idle, and is not used again. */
-function isUnused({ length, isBroken, usedAt, openedAt }: Pipeline): boolean {
-  const now = Date.now();
-  return length === 0 && (isBroken || now - usedAt > MAX_IDLE_MS || now - openedAt > MAX_AGE_MS);
+function wasIdleForLong({ usedAt }: Pipeline): boolean {
+  return Date.now() - usedAt > MAX_IDLE_MS;
 }
 
 /** With the session to itself, the statement may limit its waits for locks, so that none lasts until the deadline. */

@@ -74,8 +74,8 @@ function freeItems(given: BatchInsert, select: RawBuilder<unknown>): Source {
 }
 
 /**
- * Stores the items of a batch by one statement. The order of the addresses prevents two batches from waiting for each other. With a
- * fingerprint, no row means that the key is known.
+ * Stores the items of a batch by one statement. The order of the addresses prevents two batches from waiting for each
+ * other. With a fingerprint, no row means that the key is known.
  */
 export function insertingItems(statements: Statements) {
   const prepare = (selection: keyof typeof SOURCES, isKeyed: boolean) =>

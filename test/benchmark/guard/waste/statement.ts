@@ -2,7 +2,7 @@ import { type OutgoingStatement, Pipeline } from '../../../../lib/postgres/wire/
 
 // Sends each statement twice.
 const { send } = Pipeline.prototype;
-Pipeline.prototype.send = function (this: Pipeline, statement: OutgoingStatement) {
-  send.call(this, { ...statement, resolve: () => {}, reject: () => {} });
-  send.call(this, statement);
+Pipeline.prototype.send = function (this: Pipeline, statement: OutgoingStatement, lockTimeout?: string) {
+  send.call(this, { ...statement, resolve: () => {}, reject: () => {} }, lockTimeout);
+  send.call(this, statement, lockTimeout);
 };
