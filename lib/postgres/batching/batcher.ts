@@ -1,6 +1,7 @@
 import { ChurningSet } from '../../churning-set.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
+import { atEndOfTurn } from '../wire/end-of-turn.ts';
 import {
   type Executor,
   maxWaitingStatements,
@@ -97,7 +98,7 @@ export class Batcher implements Executor {
     const { waiting, batches, late } = queue;
     if (waiting.size === 0 || batches > late || batches >= this.#options.maxBatches) return;
     queue.batches += 1;
-    setImmediate(() => this.#sendBatch(queue));
+    atEndOfTurn(() => this.#sendBatch(queue));
   }
 
   #sendBatch(queue: ItemQueue): void {

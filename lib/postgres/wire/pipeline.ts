@@ -3,6 +3,7 @@ import { prepareValue } from 'pg/lib/utils.js';
 import { serialize } from 'pg-protocol';
 import { breaksConnection, isFromPostgres, isStalePlan, NotSent } from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
+import { atEndOfTurn } from './end-of-turn.ts';
 import type { PendingStatement, StatementText } from './executor.ts';
 import { type Column, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
 
@@ -76,7 +77,7 @@ export class Pipeline implements RowReceiver {
     this.#sent.push({ statement, prepared, rows: [] });
     this.#awaitResponse();
     this.#unwritten += 1;
-    if (this.#unwritten === 1) setImmediate(() => this.#write());
+    if (this.#unwritten === 1) atEndOfTurn(() => this.#write());
   }
 
   /** Closes the connection at once: all statements without a response fail. */
