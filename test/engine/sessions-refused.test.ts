@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { ConnectionAttempts } from '../../lib/postgres/hosts/connection-attempts.ts';
+import { Session } from '../../lib/postgres/hosts/session.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { holdEmail } from '../stage/locks.ts';
+import { settingsFor } from '../stage/opened-database.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
@@ -72,22 +75,24 @@ test('without room for another session, the existing sessions serve reads and wr
 });
 
 test('while every second attempt to connect fails, at most five attempts per second fail', async () => {
-  const service = await start();
-  await service.create();
-  let attempts = 0;
+  let count = 0;
   const failures: number[] = [];
   proxy.answersThrough(() => {
-    attempts += 1;
-    const isRefused = attempts % 2 === 1;
+    count += 1;
+    const isRefused = count % 2 === 1;
     if (isRefused) failures.push(performance.now());
     return messagesThrough((type, message) =>
       isRefused && type === AUTHENTICATION ? errorResponse('53300') : message,
     );
   });
   onTestFinished(() => proxy.pass());
-  for (let round = 0; round < 10; round += 1) {
-    await postgres.terminate();
-    await statusesFor(300, 32, service.create);
+  const settings = settingsFor({ ...postgres, drop: async () => [] });
+  const attempts = new ConnectionAttempts();
+  const begun = performance.now();
+  while (performance.now() - begun < 2500) {
+    const sessions = Array.from({ length: 10 }, () => new Session(settings, proxy));
+    await Promise.allSettled(sessions.map((session) => attempts.open(session)));
+    for (const session of sessions) session.abandon();
   }
 
   const within = (from: number) => failures.filter((at) => at >= from && at < from + 1000).length;
