@@ -8,6 +8,7 @@ import { createReadiness, type Database, openDatabase } from './postgres/index.t
 import type { Settings } from './settings/settings.ts';
 import { UserBatches } from './users/batch/create-batch.ts';
 import { keyedCreates } from './users/keyed-creates.ts';
+import { TakenValues } from './users/taken-values.ts';
 import { UserList } from './users/user-list.ts';
 import { Users } from './users/users.ts';
 
@@ -70,13 +71,14 @@ function withUsers(service: ProtectedService) {
   /** Number of replayed requests. */
   const idempotency = { replays: 0 };
   const { statements } = service.database;
+  const taken = new TakenValues(statements);
   const keyed = keyedCreates(statements, () => {
     idempotency.replays += 1;
   });
   return {
     ...service,
-    users: new Users(statements, keyed),
-    userBatches: new UserBatches(statements, keyed),
+    users: new Users(statements, taken, keyed),
+    userBatches: new UserBatches(statements, taken, keyed),
     userList: new UserList(statements),
     idempotency,
   };

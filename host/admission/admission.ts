@@ -60,7 +60,7 @@ export class Admissions<Executor extends object = object> {
         counts: this.refusals,
         isMemoryIntensive,
       });
-    for (const executor of Object.values<Executor>(executors))
+    for (const executor of new Set(Object.values<Executor>(executors)))
       this.#byExecutor.set(executor, admissionTo(executor, false));
     this.#memoryIntensive = admissionTo(executors.single, true);
   }

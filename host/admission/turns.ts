@@ -94,8 +94,8 @@ export class Turns {
    * for each.
    */
   isPauseDue(caller: Caller): boolean {
-    const many = Math.max(this.#share(MANY_QUEUED) * weightOf(caller), FEW_QUEUED);
-    return this.find(caller)?.isPauseDue(many) ?? false;
+    const turn = this.find(caller);
+    return turn?.isPauseDue(Math.max(this.#share(MANY_QUEUED) * weightOf(caller), FEW_QUEUED)) ?? false;
   }
 
   resumeAll(): void {
@@ -148,7 +148,7 @@ const FEW_QUEUED = 16;
  */
 const MANY_QUEUED = 96;
 
-/** Each answered connection is paused in exchange for one that was paused for longer. README.md has figures. */
+/** Each answered connection is paused in exchange for one that was paused for longer. */
 const MAX_PAUSE_MS = 450;
 
 /** A request on a connection that was paused for longer cannot be served in time. */

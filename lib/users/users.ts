@@ -9,7 +9,7 @@ import type { Statements } from '../postgres/index.ts';
 import { updatedFields } from './fields.ts';
 import { isUser, type KeyedCreates, keyedValues } from './keyed-creates.ts';
 import { noSuchUser } from './refusals.ts';
-import { TakenValues } from './taken-values.ts';
+import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
 import { newUserId } from './user-id.ts';
 import { userIn } from './user-row.ts';
@@ -25,9 +25,9 @@ export class Users {
   readonly #takenValues: TakenValues;
   readonly #keyedCreates: KeyedCreates;
 
-  constructor(statements: Statements, keyedCreates: KeyedCreates) {
+  constructor(statements: Statements, takenValues: TakenValues, keyedCreates: KeyedCreates) {
     this.#statements = userStatements(statements);
-    this.#takenValues = new TakenValues(statements);
+    this.#takenValues = takenValues;
     this.#keyedCreates = keyedCreates;
   }
 

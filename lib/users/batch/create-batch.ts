@@ -4,7 +4,7 @@ import { createdAndGone } from '../../idempotency/refusals.ts';
 import type { Outcome } from '../../idempotency/replay.ts';
 import type { Statements } from '../../postgres/index.ts';
 import type { CreatedItem, KeyedCreates } from '../keyed-creates.ts';
-import { isTaken, TakenValues } from '../taken-values.ts';
+import { isTaken, type TakenValues } from '../taken-values.ts';
 import { userIn } from '../user-row.ts';
 import { type Items, insertingItems, itemsIn } from './insert-items.ts';
 import { keyedValuesOf, type UserBatch } from './user-batch.ts';
@@ -18,9 +18,9 @@ export class UserBatches {
   readonly #takenValues: TakenValues;
   readonly #keyedCreates: KeyedCreates;
 
-  constructor(statements: Statements, keyedCreates: KeyedCreates) {
+  constructor(statements: Statements, takenValues: TakenValues, keyedCreates: KeyedCreates) {
     this.#insert = insertingItems(statements);
-    this.#takenValues = new TakenValues(statements);
+    this.#takenValues = takenValues;
     this.#keyedCreates = keyedCreates;
   }
 
