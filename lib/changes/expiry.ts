@@ -7,7 +7,9 @@ import { isHead } from './head.ts';
 const STEP = 1000;
 
 type AgedRow = ChangeRow & { readonly age: 'old' | 'young' | 'future' };
-type Span = { readonly from: ChangeRow; readonly to: ChangeRow };
+
+/** Changes to delete: their first and last positions, and the `id` of the last one. */
+type Span = { readonly from: string; readonly to: string; readonly id: string };
 
 /** How far a run has read, and what it has read without an old change after it. */
 type ExpiryProgress = { after: string; undecided: Span[] };
@@ -20,7 +22,7 @@ type ExpiryProgress = { after: string; undecided: Span[] };
 export class ChangeExpiry {
   readonly #days: number;
   readonly #read: Run<{ after: string; days: number }, AgedRow>;
-  readonly #delete: Run<{ from: string; to: string; id: string }, unknown>;
+  readonly #delete: Run<Span, unknown>;
 
   /** `days`: the retention. */
   constructor(statements: Statements, days: number) {
@@ -51,10 +53,9 @@ export class ChangeExpiry {
     const old = behind.findLast(({ age }) => age === 'old');
     const [from, to] = [rows[0], old ?? rows.at(-1)];
     if (!from || !to) return false;
-    progress.undecided.push({ from, to });
+    progress.undecided.push({ from: from.position, to: to.position, id: idOf(to) });
     if (old) {
-      for (const { from, to } of progress.undecided)
-        await this.#delete({ from: from.position, to: to.position, id: idOf(to) });
+      for (const span of progress.undecided) await this.#delete(span);
       progress.undecided = [];
     }
     progress.after = to.position;
