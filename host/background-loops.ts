@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { maintaining } from '../lib/cleanup.ts';
+import { Cleanup } from '../lib/cleanup.ts';
 import { runMigrations } from '../lib/migrations/index.ts';
 import { createFailureLog } from '../lib/observability/event-log.ts';
 import type { Service } from '../lib/service.ts';
@@ -31,13 +31,13 @@ export async function runMigrationLoop({ settings, log }: Service, stopped: Abor
  * accepts writes.
  */
 export async function runCleanupLoop({ settings, log, database }: Service, stopped: AbortSignal) {
-  const maintain = maintaining(database.statements, settings.changesRetention);
+  const cleanup = new Cleanup(database.statements, settings.changesRetention);
   const failures = createFailureLog(log, 'maintenance_failed');
   const { earliest, latest } = FIRST_CLEANUP;
   await wait(earliest + Math.random() * (latest - earliest), stopped);
   for (; !stopped.aborted; await wait(CLEANUP_INTERVAL_MS, stopped)) {
     try {
-      if (await database.statements.acceptsWrites()) await maintain(stopped);
+      if (await database.statements.acceptsWrites()) await cleanup.run(stopped);
       failures.succeeded();
     } catch (cause) {
       failures.failed(cause);

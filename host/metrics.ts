@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Attributes, Meter } from '@opentelemetry/api';
-import { askingForUnnumbered } from '../lib/changes/numbering.ts';
+import { ChangeNumbering } from '../lib/changes/numbering.ts';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import { METRICS, type MetricOf } from '../lib/observability/metric-list.ts';
 import { type RequestHead, requestAttributes } from '../lib/observability/request-attributes.ts';
@@ -84,7 +84,7 @@ export function observe(
     });
   }
 
-  const askForUnnumbered = askingForUnnumbered(database.statements);
+  const numbering = new ChangeNumbering(database.statements);
   const [count, age] = [create(meter, 'changes.unnumbered'), create(meter, 'changes.unnumbered.age')];
   meter.addBatchObservableCallback(
     async (result) => {
@@ -92,7 +92,7 @@ export function observe(
       const { idle, used } = database.connections();
       if (idle === 0 && used > 0) return;
       // If PostgreSQL cannot be asked, these metrics are not reported.
-      const unnumbered = await askForUnnumbered().catch(() => undefined);
+      const unnumbered = await numbering.countUnnumbered().catch(() => undefined);
       if (!unnumbered) return;
       result.observe(count, unnumbered.count);
       result.observe(age, unnumbered.age);

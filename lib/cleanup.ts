@@ -1,30 +1,41 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expiringChanges } from './changes/expiry.ts';
-import { numberingChanges, settlingSequence } from './changes/numbering.ts';
-import { expiringKeys } from './idempotency/key-table.ts';
-import { openDatabase, type Statements } from './postgres/index.ts';
+import { ChangeExpiry } from './changes/expiry.ts';
+import { ChangeNumbering } from './changes/numbering.ts';
+import { deleteExpiredKeys } from './idempotency/key-table.ts';
+import { openDatabase, type Run, type Statements } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** Milliseconds between two steps, in which PostgreSQL serves other statements. */
 const PAUSE = 50;
 
+/** Maximum number of keys that one statement deletes, so that no caller notices it. */
+const MAX_KEYS = 1000;
+
 /**
  * Deletes expired rows in small steps: idempotency keys after 24 hours, changes after their retention. Several
  * instances may do so at the same time.
  */
-export function maintaining(statements: Statements, retention: number) {
-  const expireKeys = expiringKeys(statements);
-  const expireChanges = expiringChanges(statements);
-  const numberChanges = numberingChanges(statements);
-  const settleSequence = settlingSequence(statements);
+export class Cleanup {
+  readonly #deleteKeys: Run<Record<string, never>, unknown>;
+  readonly #numbering: ChangeNumbering;
+  readonly #changes: ChangeExpiry;
 
-  return async (signal?: AbortSignal): Promise<void> => {
-    await inSteps(expireKeys, signal);
+  /** `retention`: the days for which changes are kept. */
+  constructor(statements: Statements, retention: number) {
+    this.#deleteKeys = statements.single('DELETE idempotency_keys', () => deleteExpiredKeys(MAX_KEYS));
+    this.#numbering = new ChangeNumbering(statements);
+    this.#changes = new ChangeExpiry(statements, retention);
+  }
+
+  /** Cleans up once, until `signal`. */
+  async run(signal?: AbortSignal): Promise<void> {
+    await repeatStep(async () => (await this.#deleteKeys({})).length === MAX_KEYS, signal);
     // Changes without a position get one first, so that changes are deleted in the order of their positions.
-    await inSteps(async () => !(await numberChanges()), signal);
-    if (!signal?.aborted) await settleSequence();
-    await inSteps(expireChanges(retention), signal);
-  };
+    await repeatStep(async () => !(await this.#numbering.numberChanges()), signal);
+    if (!signal?.aborted) await this.#numbering.settleSequence();
+    const progress = { after: '0', undecided: [] };
+    await repeatStep(() => this.#changes.deleteExpired(progress), signal);
+  }
 }
 
 /** Cleans up once, until `signal`, for deployments in which no instance does so by itself. */
@@ -34,12 +45,13 @@ export async function maintain(
 ): Promise<void> {
   const database = openDatabase(postgres);
   try {
-    await maintaining(database.statements, changesRetention)(signal);
+    await new Cleanup(database.statements, changesRetention).run(signal);
   } finally {
     await database.close(1);
   }
 }
 
-async function inSteps(step: () => Promise<boolean>, signal: AbortSignal | undefined): Promise<void> {
+/** Carries out a step until there is no more to do, or until `signal`. */
+async function repeatStep(step: () => Promise<boolean>, signal: AbortSignal | undefined): Promise<void> {
   while (!signal?.aborted && (await step())) await sleep(PAUSE, undefined, { signal }).catch(() => {});
 }

@@ -7,7 +7,7 @@ import type { Tracing } from './observability/telemetry.ts';
 import { createReadiness, type Database, openDatabase } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 import { UserBatches } from './users/batch/create-batch.ts';
-import { keyedCreates } from './users/keyed-creates.ts';
+import { KeyedCreates } from './users/keyed-creates.ts';
 import { TakenValues } from './users/taken-values.ts';
 import { UserList } from './users/user-list.ts';
 import { Users } from './users/users.ts';
@@ -68,17 +68,13 @@ function composeProtected(base: BaseService) {
 }
 
 function withUsers(service: ProtectedService) {
-  /** Number of replayed requests. */
-  const idempotency = { replays: 0 };
   const { statements } = service.database;
   const taken = new TakenValues(statements);
-  const keyed = keyedCreates(statements, () => {
-    idempotency.replays += 1;
-  });
+  const idempotency = new KeyedCreates(statements);
   return {
     ...service,
-    users: new Users(statements, taken, keyed),
-    userBatches: new UserBatches(statements, taken, keyed),
+    users: new Users(statements, taken, idempotency),
+    userBatches: new UserBatches(statements, taken, idempotency),
     userList: new UserList(statements),
     idempotency,
   };

@@ -5,9 +5,9 @@ import { isMissingColumn, isReadOnly, type Run, type Statements } from '../postg
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';
-import { numberingChanges } from './numbering.ts';
+import { ChangeNumbering } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
-import { LOOKED_AT, type Reading, type ReadRow, selectingChanges } from './select-changes.ts';
+import { LOOKED_AT, type Reading, type ReadRow, selectOfAll, selectOfUser } from './select-changes.ts';
 
 /** A page, and the state of the feed. */
 export type FeedPage = ReturnType<typeof feedPageOf>;
@@ -17,13 +17,15 @@ export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
 /** The feed of changes in PostgreSQL. */
 export class ChangeFeed {
-  readonly #select: Run<Reading, ReadRow>;
-  readonly #number: () => Promise<boolean>;
+  readonly #selectOfAll: Run<Reading, ReadRow>;
+  readonly #selectOfUser: Run<Reading, ReadRow>;
+  readonly #numbering: ChangeNumbering;
   readonly #resume: Run<{ identity: string }, unknown>;
 
   constructor(statements: Statements) {
-    this.#select = selectingChanges(statements);
-    this.#number = numberingChanges(statements);
+    this.#selectOfAll = statements.single('SELECT user_changes', selectOfAll);
+    this.#selectOfUser = statements.single('SELECT user_changes', selectOfUser);
+    this.#numbering = new ChangeNumbering(statements);
     this.#resume = statements.single(
       'UPDATE user_changes_head',
       ({ identity }) => sql`update user_changes_head
@@ -57,7 +59,7 @@ export class ChangeFeed {
     let isNumbered = false;
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const rows = await this.#select(reading).catch(refuseUnmigrated);
+      const rows = await this.selectRows(reading).catch(refuseUnmigrated);
       const [state] = rows;
       if (!state) return refuseUnmigrated();
       const page = feedPageOf(state, rows, reading);
@@ -66,13 +68,18 @@ export class ChangeFeed {
       if (!state.takes_writes || (isComplete && !state.is_interrupted)) return page;
       try {
         if (state.is_interrupted) await this.#resume({ identity: randomBytes(4).toString('hex') });
-        else isNumbered = await this.#number();
+        else isNumbered = await this.#numbering.numberChanges();
       } catch (fault) {
         // PostgreSQL has become read-only since the read.
         if (isReadOnly(fault)) return page;
         throw fault;
       }
     }
+  }
+
+  /** Reads the state of the feed and a page of it, by one statement. */
+  selectRows(reading: Reading): Promise<readonly ReadRow[]> {
+    return reading.userId === undefined ? this.#selectOfAll(reading) : this.#selectOfUser(reading);
   }
 }
 

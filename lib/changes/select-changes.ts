@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Run, Statements } from '../postgres/index.ts';
 import { type ChangeRow, changeColumns } from './change.ts';
 import { headRow, unnumbered } from './head.ts';
 
@@ -38,37 +37,37 @@ export type ReadRow = {
 export const LOOKED_AT = 2000;
 
 /**
- * Reads the state of the feed and a page of it, by one statement. The rows also include, if they are kept, the change
- * before the page and the last one that the page covers. The cursors before and after the page contain their
+ * Selects the state of the feed and a page of the changes of all users. The rows also include, if they are kept, the
+ * change before the page and the last one that the page covers. The cursors before and after the page contain their
  * identities.
  */
-export function selectingChanges(statements: Statements): Run<Reading, ReadRow> {
-  const ofAll = statements.single<Reading, ReadRow>('SELECT user_changes', (given) => {
-    const last = sql`head.start + ${sql.lit(LOOKED_AT)}`;
-    return select(given, {
-      isKnown: sql`true`,
-      changes: sql`select ${changeColumns} from user_changes
-        where position between head.start and ${last}
-          and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text
-            or position in (head.start, ${last}, head.position))
-        order by position limit ${given.limit}::bigint + 2`,
-    });
+export function selectOfAll(given: Reading): RawBuilder<ReadRow> {
+  const last = sql`head.start + ${sql.lit(LOOKED_AT)}`;
+  return select(given, {
+    isKnown: sql`true`,
+    changes: sql`select ${changeColumns} from user_changes
+      where position between head.start and ${last}
+        and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text
+          or position in (head.start, ${last}, head.position))
+      order by position limit ${given.limit}::bigint + 2`,
   });
-  const ofUser = statements.single<Reading, ReadRow>('SELECT user_changes', (given) => {
-    const isOfUser = sql`user_id = ${given.userId}::uuid`;
-    // Each part can use one index only (both columns, or positions), whatever PostgreSQL's statistics of the tables
-    // are.
-    return select(given, {
-      isKnown: sql`exists (select from users where id = ${given.userId}::uuid)
-        or exists (select from user_changes where ${isOfUser} and position + 0 > head.expired)
-        or exists (select from ${unnumbered(sql`all`)} as unnumbered where ${isOfUser})`,
-      changes: sql`(select ${changeColumns} from user_changes
-          where ${isOfUser} and position > head.start order by position limit ${given.limit}::bigint)
-        union (select ${changeColumns} from user_changes where position >= head.start order by position limit 1)
-        union (select ${changeColumns} from user_changes where position <= head.position order by position desc limit 1)`,
-    });
+}
+
+/**
+ * Selects the same of the changes of one user. Each part can use one index only (both columns, or positions), whatever
+ * PostgreSQL's statistics of the tables are.
+ */
+export function selectOfUser(given: Reading): RawBuilder<ReadRow> {
+  const isOfUser = sql`user_id = ${given.userId}::uuid`;
+  return select(given, {
+    isKnown: sql`exists (select from users where id = ${given.userId}::uuid)
+      or exists (select from user_changes where ${isOfUser} and position + 0 > head.expired)
+      or exists (select from ${unnumbered(sql`all`)} as unnumbered where ${isOfUser})`,
+    changes: sql`(select ${changeColumns} from user_changes
+        where ${isOfUser} and position > head.start order by position limit ${given.limit}::bigint)
+      union (select ${changeColumns} from user_changes where position >= head.start order by position limit 1)
+      union (select ${changeColumns} from user_changes where position <= head.position order by position desc limit 1)`,
   });
-  return (reading) => (reading.userId === undefined ? ofAll : ofUser)(reading);
 }
 
 function select(

@@ -26,21 +26,13 @@ export function claimed(
 /** Keys are kept for 24 hours after the success. A replay does not prolong this time. */
 export const keptSince = sql`now() - interval '24 hours'`;
 
-/** Maximum number of keys that one statement deletes, so that no caller notices it. */
-const STEP = 1000;
-
-/** Deletes keys that are older than 24 hours. Resolves with whether there may be more. */
-export function expiringKeys(statements: Statements): () => Promise<boolean> {
-  const expire = statements.single<Record<string, never>, unknown>(
-    'DELETE idempotency_keys',
-    () => sql`
-      delete from idempotency_keys
-      where key = any(array(
-        select key from idempotency_keys where created_at <= ${keptSince}
-        order by created_at limit ${sql.lit(STEP)} for update skip locked
-      ))
-      returning true`,
-  );
-
-  return async () => (await expire({})).length === STEP;
+/** Deletes at most `limit` keys that are older than 24 hours, and returns a row for each. */
+export function deleteExpiredKeys(limit: number): RawBuilder<unknown> {
+  return sql`
+    delete from idempotency_keys
+    where key = any(array(
+      select key from idempotency_keys where created_at <= ${keptSince}
+      order by created_at limit ${sql.lit(limit)} for update skip locked
+    ))
+    returning true`;
 }

@@ -9,24 +9,20 @@ type KeyRecord<Created> = { readonly request: Buffer; readonly created: Created 
 /** What a request created, and whether this is a replay. */
 export type Outcome<Created> = { readonly created: Created; readonly isReplay: boolean };
 
-type KeyedRequestOptions<Created> = {
-  /** Reads the record of a key; undefined if the key is not known, or no longer known. */
-  readonly read: (key: Buffer) => Promise<KeyRecord<Created> | undefined>;
-  /** Is called for each replayed request. */
-  readonly onReplay: () => void;
-};
-
 /** The requests with a key of one instance. */
-export class KeyedRequests<Created> {
+export abstract class KeyedRequests<Created> {
   readonly #statements: Statements;
-  readonly #options: KeyedRequestOptions<Created>;
   readonly #queue: KeyQueue;
+  /** Number of replayed requests. */
+  replays = 0;
 
-  constructor(statements: Statements, options: KeyedRequestOptions<Created>) {
+  constructor(statements: Statements) {
     this.#statements = statements;
-    this.#options = options;
     this.#queue = new KeyQueue(statements);
   }
+
+  /** Reads the record of a key; undefined if the key is not known, or no longer known. */
+  protected abstract readRecord(key: Buffer): Promise<KeyRecord<Created> | undefined>;
 
   /**
    * Carries out a request with a key and these values once, however often it is sent. `write` claims the key and writes,
@@ -39,18 +35,17 @@ export class KeyedRequests<Created> {
     values: unknown,
     write: (fingerprint: Fingerprint) => Promise<Created | undefined>,
   ): Promise<Outcome<Created>> {
-    const { read, onReplay } = this.#options;
     const digests = fingerprint(keyed, values);
     return this.#queue.run(digests.key.toString('base64'), async () => {
       // The time limit of the request's statements ends the loop.
       for (;;) {
         const created = await write(digests).catch((fault) => this.#refuseKeyInUse(fault));
         if (created !== undefined) return { created, isReplay: false };
-        const known = await read(digests.key);
+        const known = await this.readRecord(digests.key);
         // The key has expired, and was deleted between the two statements.
         if (!known) continue;
         if (!known.request.equals(digests.request)) throw keyReused();
-        onReplay();
+        this.replays += 1;
         return { created: known.created, isReplay: true };
       }
     });

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { keptSince } from '../idempotency/key-table.ts';
 import { KeyedRequests } from '../idempotency/replay.ts';
-import type { Statements } from '../postgres/index.ts';
+import type { Run, Statements } from '../postgres/index.ts';
 import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
@@ -11,9 +11,6 @@ import { type UserRow, userColumns, userIn } from './user-row.ts';
  * is known, the names of its `taken` values if it was never stored. Only the first response knows what was taken.
  */
 export type CreatedItem = User | 'gone' | 'refused' | { readonly taken: readonly UniqueName[] };
-
-/** The creates with a key of one instance. */
-export type KeyedCreates = KeyedRequests<readonly CreatedItem[]>;
 
 type KeyRow = (UserRow | { readonly id: null }) & {
   readonly request: Buffer;
@@ -40,25 +37,28 @@ export function keyedValues(user: unknown): unknown {
   return [...always.map((name) => values[name]), ...set.map((name) => [name, values[name]])];
 }
 
-/** Creates with a key. The record of a key has one entry per item of its request, in their order. */
-export function keyedCreates(statements: Statements, onReplay: () => void): KeyedCreates {
-  const select = statements.single<{ key: Buffer }, KeyRow>(
-    'SELECT idempotency_keys',
-    ({ key }) => sql`
-      select held.request, item.created, ${userColumns}
-      from idempotency_keys as held
-      cross join lateral unnest(held.user_ids) with ordinality as item (created, position)
-      left join users on users.id = item.created
-      where held.key = ${key} and held.created_at > ${keptSince}
-      order by item.position`,
-  );
+/** The creates with a key of one instance. The record of a key has one entry per item of its request, in their order. */
+export class KeyedCreates extends KeyedRequests<readonly CreatedItem[]> {
+  readonly #select: Run<{ key: Buffer }, KeyRow>;
 
-  async function read(key: Buffer) {
-    const rows = await select({ key });
-    return rows[0] && { request: rows[0].request, created: rows.map(itemIn) };
+  constructor(statements: Statements) {
+    super(statements);
+    this.#select = statements.single(
+      'SELECT idempotency_keys',
+      ({ key }) => sql`
+        select held.request, item.created, ${userColumns}
+        from idempotency_keys as held
+        cross join lateral unnest(held.user_ids) with ordinality as item (created, position)
+        left join users on users.id = item.created
+        where held.key = ${key} and held.created_at > ${keptSince}
+        order by item.position`,
+    );
   }
 
-  return new KeyedRequests(statements, { read, onReplay });
+  protected override async readRecord(key: Buffer) {
+    const rows = await this.#select({ key });
+    return rows[0] && { request: rows[0].request, created: rows.map(itemIn) };
+  }
 }
 
 function itemIn({ request: _, created, ...row }: KeyRow): CreatedItem {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { expiringChanges } from '../../lib/changes/expiry.ts';
-import { numberingChanges } from '../../lib/changes/numbering.ts';
-import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
+import { ChangeExpiry } from '../../lib/changes/expiry.ts';
+import { ChangeFeed } from '../../lib/changes/feed.ts';
+import { ChangeNumbering } from '../../lib/changes/numbering.ts';
+import type { Reading } from '../../lib/changes/select-changes.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
 import { plansOver } from '../stage/plans.ts';
 import { statementSentBy } from '../stage/statements.ts';
@@ -24,7 +25,7 @@ const migrated = migratedDatabase(async (client) => {
 
 const reading = (given: Partial<Reading>) =>
   statementSentBy((statements) =>
-    selectingChanges(statements)({
+    new ChangeFeed(statements).selectRows({
       after: undefined,
       limit: 100,
       userId: undefined,
@@ -75,8 +76,10 @@ describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,'
   });
 
   test('numbering without new changes and cleanup without expired changes read a handful of pages', async () => {
-    const number = await statementSentBy((statements) => numberingChanges(statements)());
-    const expire = await statementSentBy((statements) => expiringChanges(statements)(30)());
+    const number = await statementSentBy((statements) => new ChangeNumbering(statements).numberChanges());
+    const expire = await statementSentBy((statements) =>
+      new ChangeExpiry(statements, 30).deleteExpired({ after: '0', undecided: [] }),
+    );
 
     const plan = plansOver(migrated.client)[kind];
 

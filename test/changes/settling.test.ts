@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { maintaining } from '../../lib/cleanup.ts';
+import { Cleanup } from '../../lib/cleanup.ts';
 import { openDatabase } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { CHANGES, type ChangeBody, endOfFeed, nextOf } from '../stage/changes.ts';
@@ -46,9 +46,9 @@ const actorsAfter = async (link: string) =>
 
 /** Runs the cleanup this many times, as an instance does every ten minutes. */
 async function maintain(times: number): Promise<void> {
-  const run = maintaining(database.statements, 30);
+  const cleanup = new Cleanup(database.statements, 30);
   for (let count = 0; count < times; count += 1) {
-    await run();
+    await cleanup.run();
     await writer.query("UPDATE user_changes_head SET noted_at = noted_at - interval '10 minutes'");
   }
 }

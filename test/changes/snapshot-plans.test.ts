@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { askingForUnnumbered, numberingChanges } from '../../lib/changes/numbering.ts';
-import { type Reading, selectingChanges } from '../../lib/changes/select-changes.ts';
+import { ChangeFeed } from '../../lib/changes/feed.ts';
+import { ChangeNumbering } from '../../lib/changes/numbering.ts';
+import type { Reading } from '../../lib/changes/select-changes.ts';
 import { hold } from '../stage/locks.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
 import { type Statement, statementsRunBy } from '../stage/statements.ts';
@@ -28,9 +29,8 @@ const statements = statementsRunBy(async ({ sql: text, name }, values) => {
   return (await migrated.client.query({ text, name, values: [...values] })).rows;
 });
 
-const select = selectingChanges(statements);
-const number = numberingChanges(statements);
-const ask = askingForUnnumbered(statements);
+const feed = new ChangeFeed(statements);
+const numbering = new ChangeNumbering(statements);
 
 const write = (count: number) =>
   migrated.client.query(`
@@ -42,16 +42,17 @@ const head = async () =>
   Number((await migrated.client.query('SELECT max(position) AS head FROM user_changes')).rows[0].head);
 
 const looks = {
-  'at the head': async () => select({ ...NOTHING, after: await head() }),
-  'at the head, without an actor': async () => select({ ...NOTHING, excludeActor: 'b', after: await head() }),
-  'behind the head': async () => select({ ...NOTHING, after: (await head()) - 10 }),
-  'for the head': () => select({ ...NOTHING, after: Number.MAX_SAFE_INTEGER, limit: 0 }),
+  'at the head': async () => feed.selectRows({ ...NOTHING, after: await head() }),
+  'at the head, without an actor': async () =>
+    feed.selectRows({ ...NOTHING, excludeActor: 'b', after: await head() }),
+  'behind the head': async () => feed.selectRows({ ...NOTHING, after: (await head()) - 10 }),
+  'for the head': () => feed.selectRows({ ...NOTHING, after: Number.MAX_SAFE_INTEGER, limit: 0 }),
   'at the changes of an unknown user': async () =>
-    select({ ...NOTHING, userId: randomUUID(), after: await head() }),
-  'at what has no position': ask,
+    feed.selectRows({ ...NOTHING, userId: randomUUID(), after: await head() }),
+  'at what has no position': () => numbering.countUnnumbered(),
   'that numbers a change': async () => {
     await write(1);
-    await number();
+    await numbering.numberChanges();
   },
 } as const satisfies Record<string, () => Promise<unknown>>;
 
@@ -92,7 +93,7 @@ async function pagesOf(look: () => Promise<unknown>): Promise<number> {
 
 test('while a snapshot is open, each query reads as much as before, after any number of changes', async () => {
   await write(20);
-  await number();
+  await numbering.numberChanges();
   for (let count = 0; count < 10; count += 1) for (const look of Object.values(looks)) await look();
   const before = await pagesOfLooks();
   const snapshot = await hold(
@@ -102,7 +103,7 @@ test('while a snapshot is open, each query reads as much as before, after any nu
   );
   for (let count = 0; count < NUMBERINGS; count += 1) {
     await write(CHANGES);
-    await number();
+    await numbering.numberChanges();
   }
   const after = await pagesOfLooks();
   await snapshot.release();

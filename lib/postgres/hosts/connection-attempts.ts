@@ -17,22 +17,21 @@ type Queued = PromiseWithResolvers<void> & { readonly session: Session };
 export class ConnectionAttempts {
   readonly #queue: Queued[] = [];
   #inProgress = 0;
-  #mayFail = false;
+  /** What the last attempt shows about the next one. The loss of a session makes a success doubtful. */
+  #outlook: 'succeeds' | 'may_fail' | 'fails' = 'succeeds';
   /** When an attempt may begin while they fail (`performance.now()`). */
   #nextAt = 0;
-  /** When the last attempt failed; and the same until one succeeds. */
   #lastFailureAt = Number.NEGATIVE_INFINITY;
-  #failedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   /** Whether an attempt has failed within the last second, and none has succeeded since. */
   get isFailing(): boolean {
-    return performance.now() - this.#failedAt < SECOND_MS;
+    return this.#outlook === 'fails' && performance.now() - this.#lastFailureAt < SECOND_MS;
   }
 
   /** A session was lost: the next attempt shows whether the host still accepts sessions. */
   doubt(): void {
-    this.#mayFail = true;
+    if (this.#outlook === 'succeeds') this.#outlook = 'may_fail';
   }
 
   /** Opens the session when an attempt may begin. @throws its failure, or that of the attempt that it waited for */
@@ -46,7 +45,7 @@ export class ConnectionAttempts {
   /** The end of an attempt calls this again. */
   #beginNext(): void {
     clearTimeout(this.#timer);
-    while (this.#queue.length > 0 && this.#inProgress < (this.#mayFail ? 1 : MAX_PER_SECOND)) {
+    while (this.#queue.length > 0 && this.#inProgress < (this.#outlook === 'succeeds' ? MAX_PER_SECOND : 1)) {
       // Successes between failures do not end the limit: half of the attempts at a balancer with a dead server fail.
       const now = performance.now();
       const wait = now - this.#lastFailureAt < SECOND_MS ? this.#nextAt - now : 0;
@@ -65,13 +64,11 @@ export class ConnectionAttempts {
     try {
       await session.openInTime();
       this.#nextAt -= PAUSE_MS;
-      this.#mayFail = false;
-      this.#failedAt = Number.NEGATIVE_INFINITY;
+      this.#outlook = 'succeeds';
       resolve();
     } catch (fault) {
-      this.#mayFail = true;
-      this.#failedAt = performance.now();
-      this.#lastFailureAt = this.#failedAt;
+      this.#outlook = 'fails';
+      this.#lastFailureAt = performance.now();
       reject(fault);
       const sharing = this.#queue.indexOf(lastQueued as Queued) + 1;
       for (const queued of this.#queue.splice(0, sharing)) queued.reject(fault);

@@ -1,25 +1,26 @@
 import type { Author } from '../../changes/recording.ts';
-import type { Fingerprint } from '../../idempotency/fingerprint.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import type { Outcome } from '../../idempotency/replay.ts';
 import type { Statements } from '../../postgres/index.ts';
 import type { CreatedItem, KeyedCreates } from '../keyed-creates.ts';
 import { isTaken, type TakenValues } from '../taken-values.ts';
 import { userIn } from '../user-row.ts';
-import { type Items, insertingItems, itemsIn } from './insert-items.ts';
+import { type BatchInsert, batchInserts, itemsIn, withoutNullLists } from './insert-items.ts';
 import { keyedValuesOf, type UserBatch } from './user-batch.ts';
 
-type BatchInsert = Items & Author & Partial<Fingerprint>;
+type Inserts = ReturnType<typeof batchInserts>;
 type Results = readonly CreatedItem[];
 
 /** Creates many users at once. */
 export class UserBatches {
-  readonly #insert: ReturnType<typeof insertingItems>;
+  readonly #inserts: Inserts;
+  readonly #keyedInserts: Inserts;
   readonly #takenValues: TakenValues;
   readonly #keyedCreates: KeyedCreates;
 
   constructor(statements: Statements, takenValues: TakenValues, keyedCreates: KeyedCreates) {
-    this.#insert = insertingItems(statements);
+    this.#inserts = batchInserts(statements, false);
+    this.#keyedInserts = batchInserts(statements, true);
     this.#takenValues = takenValues;
     this.#keyedCreates = keyedCreates;
   }
@@ -63,6 +64,14 @@ export class UserBatches {
         if (mode === 'atomic') await this.#takenValues.refuseTakenItems(given);
       }
     }
+  }
+
+  #insert(mode: UserBatch['mode'], given: BatchInsert) {
+    const inserts = given.key ? this.#keyedInserts : this.#inserts;
+    const values = withoutNullLists(given);
+    if (mode === 'atomic') return inserts.all(values);
+    const hasExternalIds = given.external_id.some((value) => value !== null);
+    return hasExternalIds ? inserts.freeByAllValues(values) : inserts.freeByEmail(values);
   }
 
   /** Finds what was taken of refused items. Without an external id, it was the email. */
