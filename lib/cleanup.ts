@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expiringChanges } from './changes/expiry.ts';
 import { numberingChanges, settlingSequence } from './changes/numbering.ts';
 import { expiringKeys } from './idempotency/key-table.ts';
-import { openDatabase, type Statements } from './postgres/index.ts';
+import { Database, type Statements } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** Milliseconds between two steps, in which PostgreSQL serves other statements. */
@@ -32,7 +32,7 @@ export async function maintain(
   { postgres, changesRetention }: Pick<Settings, 'postgres' | 'changesRetention'>,
   signal?: AbortSignal,
 ): Promise<void> {
-  const database = openDatabase(postgres);
+  const database = new Database(postgres);
   try {
     await maintaining(database.statements, changesRetention)(signal);
   } finally {
