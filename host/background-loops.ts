@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cleanup } from '../lib/cleanup.ts';
 import { runMigrations } from '../lib/migrations/index.ts';
-import { createFailureLog } from '../lib/observability/event-log.ts';
+import { FailureLog } from '../lib/observability/event-log.ts';
 import type { Service } from '../lib/service.ts';
 
 /** Milliseconds between two runs of the migrations; doubled after each failure. */
@@ -13,14 +13,14 @@ const CLEANUP_INTERVAL_MS = 600_000;
 
 /** Runs the migrations as soon as PostgreSQL is available, and repeats this until they have run. */
 export async function runMigrationLoop({ settings, log }: Service, stopped: AbortSignal) {
-  const failures = createFailureLog(log, 'migration_failed');
+  const failures = new FailureLog(log, 'migration_failed');
   const { shortest, longest } = MIGRATION_PAUSE;
   for (let pause = shortest; !stopped.aborted; pause = Math.min(pause * 2, longest)) {
     try {
       await runMigrations(settings.postgres, stopped);
       return log.info('database_migrated');
     } catch (cause) {
-      if (!stopped.aborted) failures.failed(cause);
+      if (!stopped.aborted) failures.onFailure(cause);
     }
     await wait(pause, stopped);
   }
@@ -32,15 +32,15 @@ export async function runMigrationLoop({ settings, log }: Service, stopped: Abor
  */
 export async function runCleanupLoop({ settings, log, database }: Service, stopped: AbortSignal) {
   const cleanup = new Cleanup(database.statements, settings.changesRetention);
-  const failures = createFailureLog(log, 'maintenance_failed');
+  const failures = new FailureLog(log, 'maintenance_failed');
   const { earliest, latest } = FIRST_CLEANUP;
   await wait(earliest + Math.random() * (latest - earliest), stopped);
   for (; !stopped.aborted; await wait(CLEANUP_INTERVAL_MS, stopped)) {
     try {
       if (await database.statements.acceptsWrites()) await cleanup.run(stopped);
-      failures.succeeded();
+      failures.onSuccess();
     } catch (cause) {
-      failures.failed(cause);
+      failures.onFailure(cause);
     }
   }
 }

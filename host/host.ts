@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { endpoints } from '../handlers/index.ts';
-import { createLineWriter } from '../lib/observability/line-writer.ts';
+import { LineWriter } from '../lib/observability/line-writer.ts';
 import { redactedCause } from '../lib/observability/redaction.ts';
 import { startReporting } from '../lib/observability/reporting.ts';
 import { composeService } from '../lib/service.ts';
@@ -28,8 +28,8 @@ export type Host = Awaited<ReturnType<typeof startHost>>;
  */
 export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}) {
   const onResumed = (count: number) => log.error('log_lines_dropped', { count });
-  const lines = createLineWriter({ descriptor: logTo, onResumed });
-  const { log, telemetry } = await startReporting(settings, lines.write);
+  const lines = new LineWriter({ descriptor: logTo, onResumed });
+  const { log, telemetry } = await startReporting(settings, (line) => lines.write(line));
   const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();
   const { database } = service;
@@ -43,14 +43,13 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const responses = new UnflushedResponses();
   const parts = { service, inFlight, admissions, shutdown, responses, telemetry, lines };
   if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
-  const readiness = shutdown.readinessUntilBegun(service.readiness);
   const served =
     settings.environment === 'development'
       ? [...endpoints, ...documentation(endpoints, settings)]
       : endpoints;
   const server = createHttpServer({
     ...parts,
-    router: new Router(served, { ...service, readiness }),
+    router: new Router(served, service),
     overloadResponse: new OverloadResponse(settings),
   });
   server.on('connection', () => admissions.onConnection());
@@ -69,7 +68,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     port,
     url: urlOf(settings.host, port),
     /** The check of /ready, without a request. @throws {Problem} service_unavailable_error, within a second */
-    checkReadiness: () => readiness.check(),
+    checkReadiness: () => service.readiness.check(),
     /** Drains and releases everything, once. Resolves when nothing is left. */
     shutDown: () => shutdown.run({ ...parts, loops, server }),
     /** Logs why the process ends without a drain. Resolves when the lines are written. */

@@ -15,7 +15,7 @@ type ObservedParts = {
   readonly inFlight: Pick<RequestsInFlight, 'requests'>;
   readonly admissions: Pick<Admissions, 'refusals'>;
   readonly shutdown: Pick<Shutdown, 'drainAge'>;
-  readonly lines: Pick<LineWriter, 'countDropped'>;
+  readonly lines: Pick<LineWriter, 'dropped'>;
 };
 
 /** A value of a metric at this moment, with its attributes. */
@@ -44,12 +44,12 @@ export function observe(
   { service, inFlight, admissions, shutdown, lines }: ObservedParts,
 ): void {
   const { database, tokenVerifier, keySet, changes, idempotency } = service;
-  const countRequests = createRequestCounts();
+  const requestCounts = new RequestCounts();
   const eventLoop = monitorEventLoopDelay({ resolution: 10 });
   eventLoop.enable();
 
   const readings: Readonly<Record<Exclude<ObservedMetric, UnnumberedMetric>, () => Iterable<Observation>>> = {
-    'http.server.active_requests': () => countRequests(inFlight.requests()),
+    'http.server.active_requests': () => requestCounts.count(inFlight.requests()),
     'db.client.connection.pending_requests': () => [[database.connections().waitedFor, POOL]],
     'db.client.connection.count': () =>
       (['idle', 'used'] as const).map((state) => [
@@ -75,7 +75,7 @@ export function observe(
         listCounts('reason', counts, { caller }),
       ),
     'drain.age': () => [[shutdown.drainAge]],
-    'log.lines.dropped': () => [[lines.countDropped()]],
+    'log.lines.dropped': () => [[lines.dropped]],
     'changes.waiting': () => [[changes.waiting]],
   };
   for (const [name, read] of Object.entries(readings)) {
@@ -119,19 +119,24 @@ function listCounts(
  * Counts requests by their attributes. Attributes that occurred once are reported from then on, so that they go back to
  * 0, and those of a GET from the start, so that an idle instance reports 0.
  */
-function createRequestCounts() {
-  const counts = new Map<string, [count: number, attributes: Attributes]>();
-  const countsFor = (request: RequestHead) => {
+class RequestCounts {
+  readonly #counts = new Map<string, [count: number, attributes: Attributes]>();
+
+  constructor() {
+    this.#countFor({ headers: {}, requestContext: { http: { method: 'GET' } } });
+  }
+
+  count(requests: Iterable<RequestHead>): Iterable<Observation> {
+    for (const entry of this.#counts.values()) entry[0] = 0;
+    for (const request of requests) this.#countFor(request)[0] += 1;
+    return this.#counts.values();
+  }
+
+  #countFor(request: RequestHead): [count: number, attributes: Attributes] {
     const attributes = requestAttributes(request);
     const key = Object.values(attributes).join(' ');
-    const found = counts.get(key) ?? [0, attributes];
-    counts.set(key, found);
+    const found = this.#counts.get(key) ?? [0, attributes];
+    this.#counts.set(key, found);
     return found;
-  };
-  countsFor({ headers: {}, requestContext: { http: { method: 'GET' } } });
-  return (requests: Iterable<RequestHead>) => {
-    for (const entry of counts.values()) entry[0] = 0;
-    for (const request of requests) countsFor(request)[0] += 1;
-    return counts.values();
-  };
+  }
 }

@@ -2,10 +2,8 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { unavailable } from '../lib/http/problem.ts';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
-import type { Readiness } from '../lib/postgres/index.ts';
 import type { Service } from '../lib/service.ts';
 import type { Admissions } from './admission/index.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
@@ -44,17 +42,6 @@ export class Shutdown {
     return this.#drainSince === undefined ? 0 : (performance.now() - this.#drainSince) / 1000;
   }
 
-  /** The readiness of the instance. Its check fails from the beginning of the shutdown. */
-  readinessUntilBegun(readiness: Readiness): Readiness {
-    return {
-      ...readiness,
-      check: async () => {
-        if (this.#running) throw unavailable('the shutdown has begun');
-        await readiness.check();
-      },
-    };
-  }
-
   /** Drains and releases everything, once. Resolves when nothing is left. */
   run(parts: ReleasedParts): Promise<void> {
     this.#running ??= this.#begin(parts);
@@ -63,16 +50,14 @@ export class Shutdown {
 
   async #begin(parts: ReleasedParts): Promise<void> {
     const { service, loops, server, responses, telemetry, lines } = parts;
+    service.readiness.beginShutdown();
     loops.abort();
     await sleep(service.settings.shutdown.readinessDelay * 1000);
     this.#drainSince = performance.now();
     await drainRequests(parts);
     service.keySet.stop();
-    await Promise.all([
-      close(server, responses),
-      service.database.close(LAST_STEP),
-      service.readiness.close(),
-    ]);
+    service.readiness.close();
+    await Promise.all([close(server, responses), service.database.close(LAST_STEP)]);
     await telemetry?.shutDown();
     await lines.end(LAST_LINES);
   }

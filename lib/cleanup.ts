@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ChangeExpiry } from './changes/expiry.ts';
 import { ChangeNumbering } from './changes/numbering.ts';
 import { deleteExpiredKeys } from './idempotency/key-table.ts';
-import { openDatabase, type Run, type Statements } from './postgres/index.ts';
+import { Database, type Run, type Statements } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** Milliseconds between two steps, in which PostgreSQL serves other statements. */
@@ -43,7 +43,7 @@ export async function maintain(
   { postgres, changesRetention }: Pick<Settings, 'postgres' | 'changesRetention'>,
   signal?: AbortSignal,
 ): Promise<void> {
-  const database = openDatabase(postgres);
+  const database = new Database(postgres);
   try {
     await new Cleanup(database.statements, changesRetention).run(signal);
   } finally {

@@ -1,7 +1,7 @@
 import type { GatewayResult, Handler, Invocation } from './http/gateway.ts';
 import { type InvocationEvent, toGatewayEvent } from './http/lambda-event.ts';
 import type { EventLog } from './observability/event-log.ts';
-import { createLineWriter } from './observability/line-writer.ts';
+import { LineWriter } from './observability/line-writer.ts';
 import { redactedMessage } from './observability/redaction.ts';
 import { startReporting } from './observability/reporting.ts';
 import type { BaseService } from './service.ts';
@@ -54,8 +54,8 @@ function remainingTime(context: Invocation | undefined): number {
 
 async function compose(operationId: string, bound: Compose<Handler>) {
   const settings = readSettings(undefined, FUNCTION_DEFAULTS);
-  const lines = createLineWriter();
-  const { log, telemetry } = await startReporting(settings, lines.write);
+  const lines = new LineWriter();
+  const { log, telemetry } = await startReporting(settings, (line) => lines.write(line));
   const handler = bound({ settings, log, tracing: telemetry?.tracing });
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler, log) : handler, lines, telemetry };

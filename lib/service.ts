@@ -2,9 +2,9 @@ import { KeySet, type KeySetOptions } from './auth/key-set.ts';
 import { TokenVerifier } from './auth/token-verifier.ts';
 import { Changes } from './changes/changes.ts';
 import { latestMigration } from './migrations/index.ts';
-import { createFailureLog, type EventLog } from './observability/event-log.ts';
+import { type EventLog, FailureLog } from './observability/event-log.ts';
 import type { Tracing } from './observability/telemetry.ts';
-import { createReadiness, type Database, openDatabase } from './postgres/index.ts';
+import { Database, Readiness } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 import { UserBatches } from './users/batch/create-batch.ts';
 import { KeyedCreates } from './users/keyed-creates.ts';
@@ -38,7 +38,7 @@ export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
 export function composeProbes(base: BaseService, hosts?: Database['hosts']) {
-  return { ...base, readiness: createReadiness(base.settings.postgres, latestMigration, hosts) };
+  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, hosts) };
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */
@@ -56,7 +56,7 @@ export const composeChanges = (base: BaseService) => withChanges(composeProtecte
 function composeProtected(base: BaseService) {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
-  const database = openDatabase(postgres, { tracing, latestMigration });
+  const database = new Database(postgres, { tracing, latestMigration });
   const keySet = new KeySet({
     uri: oauth.jwksUri,
     algorithms: oauth.algorithms,
@@ -86,10 +86,10 @@ function withChanges(service: ProtectedService) {
 
 /** Logs failures once per cause, and successes and all other attempts at `debug`. */
 function refreshLog(log: EventLog): NonNullable<KeySetOptions['onRefresh']> {
-  const failureLog = createFailureLog(log, 'jwks_refresh_failed');
+  const failureLog = new FailureLog(log, 'jwks_refresh_failed');
   return (outcome, failures, cause) => {
-    if (outcome === 'succeeded') failureLog.succeeded();
-    else if (failureLog.failed(cause)) return;
+    if (outcome === 'succeeded') failureLog.onSuccess();
+    else if (failureLog.onFailure(cause)) return;
     log.debug('jwks_refreshed', { outcome, failures });
   };
 }

@@ -68,13 +68,12 @@ function createStack({ settings, log }: BaseService, { checks = [], respond }: P
 /** Adds the span and, at level `debug`, the log line of a request. A probe has neither. */
 function observe({ settings, log, tracing }: BaseService, route: Route | undefined, serve: Serve): Serve {
   if (route?.kind === 'probe') return serve;
-  const withinServerSpan = tracing?.withinServerSpan;
   const logged: Serve =
     settings.logLevel === 'debug'
       ? (event, context) => logServed(log, event, route?.path, () => serve(event, context))
       : serve;
-  return withinServerSpan
-    ? (event, context) => withinServerSpan(event, route?.path, () => logged(event, context))
+  return tracing
+    ? (event, context) => tracing.serverSpans.within(event, route?.path, () => logged(event, context))
     : logged;
 }
 

@@ -6,62 +6,67 @@ type Server = Settings['postgres']['servers'][number];
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-/** Runs statements, each within a span with its name and without its values. */
-export type WithinDatabaseSpan = <Result>(
-  statement: { readonly sql: string; readonly summary: string },
-  run: () => Promise<Result>,
-) => Promise<Result>;
+/** A statement as its span describes it. */
+type DescribedStatement = { readonly sql: string; readonly summary: string };
 
 /**
- * Creates spans of statements at a database, with the server in use. They exist only within a request whose span is
+ * The spans of statements at one database, with the server in use. They exist only within a request whose span is
  * recorded.
  *
  * @see OpenTelemetry semantic conventions for database client spans, stable since 1.33
  */
-export function databaseSpans(describe: Describe) {
-  return (database: string, serverInUse: () => Server): WithinDatabaseSpan => {
-    const known = new Map<string, PlainAttributes>();
-    let server = serverInUse();
+export class DatabaseSpans {
+  readonly #describe: Describe;
+  readonly #database: string;
+  readonly #serverInUse: () => Server;
+  readonly #attributes = new Map<string, PlainAttributes>();
+  #server: Server | undefined;
 
-    return async ({ sql, summary }, run) => {
-      if (!trace.getActiveSpan()?.isRecording()) return run();
-      const attributes = attributesOf(sql, summary);
-      const span = tracer.startSpan(summary, { kind: SpanKind.CLIENT });
-      try {
-        const result = await run();
-        describe(span, attributes);
-        return result;
-      } catch (fault) {
-        const { code = '_OTHER' } = fault as { code?: string };
-        const status = SQLSTATE.test(code) && { 'db.response.status_code': code };
-        describe(span, { ...attributes, ...status, 'error.type': code });
-        span.setStatus({ code: SpanStatusCode.ERROR });
-        throw fault;
-      } finally {
-        span.end();
-      }
-    };
+  constructor(describe: Describe, database: string, serverInUse: () => Server) {
+    this.#describe = describe;
+    this.#database = database;
+    this.#serverInUse = serverInUse;
+  }
 
-    /** The attributes of a statement at the server in use. They are frozen, so that they are encoded once. */
-    function attributesOf(sql: string, summary: string): PlainAttributes {
-      const current = serverInUse();
-      if (server !== current) known.clear();
-      server = current;
-      const found = known.get(sql);
-      if (found) return found;
-      const [operation = '', collection = ''] = summary.split(' ');
-      const attributes = Object.freeze({
-        'db.system.name': 'postgresql',
-        'db.namespace': database,
-        'db.operation.name': operation,
-        'db.collection.name': collection,
-        'db.query.summary': summary,
-        'db.query.text': sql,
-        'server.address': server.host,
-        'server.port': server.port,
-      });
-      known.set(sql, attributes);
-      return attributes;
+  /** Runs a statement within a span with its name and without its values. */
+  async within<Result>(statement: DescribedStatement, run: () => Promise<Result>): Promise<Result> {
+    if (!trace.getActiveSpan()?.isRecording()) return run();
+    const attributes = this.#attributesOf(statement);
+    const span = tracer.startSpan(statement.summary, { kind: SpanKind.CLIENT });
+    try {
+      const result = await run();
+      this.#describe(span, attributes);
+      return result;
+    } catch (fault) {
+      const { code = '_OTHER' } = fault as { code?: string };
+      const status = SQLSTATE.test(code) && { 'db.response.status_code': code };
+      this.#describe(span, { ...attributes, ...status, 'error.type': code });
+      span.setStatus({ code: SpanStatusCode.ERROR });
+      throw fault;
+    } finally {
+      span.end();
     }
-  };
+  }
+
+  /** The attributes of a statement at the server in use. They are frozen, so that they are encoded once. */
+  #attributesOf({ sql, summary }: DescribedStatement): PlainAttributes {
+    const server = this.#serverInUse();
+    if (server !== this.#server) this.#attributes.clear();
+    this.#server = server;
+    const found = this.#attributes.get(sql);
+    if (found) return found;
+    const [operation = '', collection = ''] = summary.split(' ');
+    const attributes = Object.freeze({
+      'db.system.name': 'postgresql',
+      'db.namespace': this.#database,
+      'db.operation.name': operation,
+      'db.collection.name': collection,
+      'db.query.summary': summary,
+      'db.query.text': sql,
+      'server.address': server.host,
+      'server.port': server.port,
+    });
+    this.#attributes.set(sql, attributes);
+    return attributes;
+  }
 }

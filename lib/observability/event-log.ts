@@ -49,25 +49,32 @@ export function createEventLog(
 }
 
 /**
- * The log of an activity that is repeated: `event` at the first failure in a row, and whenever the cause differs from
+ * The log of an activity that is repeated: an event at the first failure in a row, and whenever the cause differs from
  * the previous one.
  */
-export function createFailureLog(log: EventLog, event: string) {
-  let previous: string | undefined;
-  return {
-    /** @returns whether the failure was logged */
-    failed(thrown: unknown): boolean {
-      const cause = redactedCause(thrown);
-      const current = JSON.stringify({ cause }, (member, value) => (member === 'stack' ? undefined : value));
-      if (current === previous) return false;
-      previous = current;
-      log.warning(event, { cause });
-      return true;
-    },
-    succeeded(): void {
-      previous = undefined;
-    },
-  };
+export class FailureLog {
+  readonly #log: EventLog;
+  readonly #event: string;
+  #previous: string | undefined;
+
+  constructor(log: EventLog, event: string) {
+    this.#log = log;
+    this.#event = event;
+  }
+
+  /** @returns whether the failure was logged */
+  onFailure(thrown: unknown): boolean {
+    const cause = redactedCause(thrown);
+    const current = JSON.stringify({ cause }, (member, value) => (member === 'stack' ? undefined : value));
+    if (current === this.#previous) return false;
+    this.#previous = current;
+    this.#log.warning(this.#event, { cause });
+    return true;
+  }
+
+  onSuccess(): void {
+    this.#previous = undefined;
+  }
 }
 
 /**

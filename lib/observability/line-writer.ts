@@ -5,9 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Writes a line, given without its line feed. It never throws and never waits. */
 export type WriteLine = (line: string) => void;
 
-/** Writes lines to a file descriptor, whatever happens to its reader. */
-export type LineWriter = ReturnType<typeof createLineWriter>;
-
 type Options = {
   readonly descriptor?: number | undefined;
   /** Called when the reader accepts lines again, after `count` of them were dropped. */
@@ -29,99 +26,102 @@ const PAUSE = { shortest: 1, longest: 50 };
 const END = { pause: 5, patience: 200 };
 
 /**
- * Creates a writer for standard output. A stream would end the process when its reader dies or the disk is full, and
- * would queue without bound when its reader stalls. Therefore the lines are written directly to the descriptor, which
- * Node has set to non-blocking if it is a pipe. sonic-boom 5.0.2 was tried: it loses lines of a slow reader, and of
- * bursts into a file.
+ * Writes lines to standard output or another descriptor, whatever happens to its reader. A stream would end the process
+ * when its reader dies or the disk is full, and would queue without bound when its reader stalls. Therefore the lines are
+ * written directly to the descriptor, which Node has set to non-blocking if it is a pipe. sonic-boom 5.0.2 was tried: it
+ * loses lines of a slow reader, and of bursts into a file.
  */
-export function createLineWriter({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}) {
-  // Once for all writers: one process may have many functions.
-  if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
-  let queue: string[] = [];
-  let rest = Buffer.alloc(0);
-  let queued = 0;
-  let taken = 0;
-  let dropped = 0;
-  let reported = 0;
-  let pause = PAUSE.shortest;
-  let isScheduled = false;
-
-  /** Queues a line, which is written together with the other lines of this turn of the event loop. */
-  function write(line: string): void {
-    const size = Buffer.byteLength(line) + 1;
-    // One turn of the event loop may log more than the queue holds, although the reader is ready for all of it.
-    if (queued + size > QUEUE_LIMIT && rest.length === 0) flush();
-    if (queued + size > QUEUE_LIMIT) {
-      dropped += 1;
-      return;
-    }
-    queue.push(line);
-    queued += size;
-    if (isScheduled) return;
-    isScheduled = true;
-    setImmediate(flushLater);
-  }
-
+export class LineWriter {
+  readonly #descriptor: number;
+  readonly #onResumed: Options['onResumed'];
+  #queue: string[] = [];
+  #rest = Buffer.alloc(0);
+  #queuedBytes = 0;
+  #takenBytes = 0;
+  #dropped = 0;
+  #reported = 0;
+  #pause = PAUSE.shortest;
+  #isScheduled = false;
   /** Lines of many requests are written together, so a failure here belongs to none of these requests. */
-  const flushLater = AsyncResource.bind(() => {
-    isScheduled = false;
-    flush();
+  readonly #flushLater = AsyncResource.bind(() => {
+    this.#isScheduled = false;
+    this.flush();
   });
 
-  /** Writes the queued lines, as far as the reader accepts them at this moment. */
-  function flush(): void {
-    const before = taken;
-    writeRest();
-    if (rest.length === 0 && queue.length > 0) {
-      rest = Buffer.from(`${queue.join('\n')}\n`);
-      queue = [];
-      writeRest();
+  constructor({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}) {
+    this.#descriptor = descriptor;
+    this.#onResumed = onResumed;
+    // Once for all writers: one process may have many functions.
+    if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
+  }
+
+  /** Number of lines dropped so far. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Queues a line, which is written together with the other lines of this turn of the event loop. */
+  write(line: string): void {
+    const size = Buffer.byteLength(line) + 1;
+    // One turn of the event loop may log more than the queue holds, although the reader is ready for all of it.
+    if (this.#queuedBytes + size > QUEUE_LIMIT && this.#rest.length === 0) this.flush();
+    if (this.#queuedBytes + size > QUEUE_LIMIT) {
+      this.#dropped += 1;
+      return;
     }
-    if (taken > before) pause = PAUSE.shortest;
-    if (queued > 0) retryLater();
-    else if (dropped > reported) reportDropped();
+    this.#queue.push(line);
+    this.#queuedBytes += size;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#flushLater);
   }
 
-  function writeRest(): void {
-    const size = written(descriptor, rest);
-    rest = rest.subarray(size);
-    queued -= size;
-    taken += size;
-  }
-
-  function reportDropped(): void {
-    const count = dropped - reported;
-    reported = dropped;
-    onResumed?.(count);
-  }
-
-  function retryLater(): void {
-    if (isScheduled) return;
-    isScheduled = true;
-    setTimeout(flushLater, pause).unref();
-    pause = Math.min(2 * pause, PAUSE.longest);
+  /** Writes the queued lines, as far as the reader accepts them at this moment. */
+  flush(): void {
+    const before = this.#takenBytes;
+    this.#writeRest();
+    if (this.#rest.length === 0 && this.#queue.length > 0) {
+      this.#rest = Buffer.from(`${this.#queue.join('\n')}\n`);
+      this.#queue = [];
+      this.#writeRest();
+    }
+    if (this.#takenBytes > before) this.#pause = PAUSE.shortest;
+    if (this.#queuedBytes > 0) this.#retryLater();
+    else if (this.#dropped > this.#reported) this.#reportDropped();
   }
 
   /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
-  async function end(seconds: number): Promise<void> {
+  async end(seconds: number): Promise<void> {
     const deadline = performance.now() + seconds * 1000;
-    flush();
+    this.flush();
     let stalled = 0;
-    while (queued > 0 && stalled < END.patience && performance.now() < deadline) {
-      const before = taken;
+    while (this.#queuedBytes > 0 && stalled < END.patience && performance.now() < deadline) {
+      const before = this.#takenBytes;
       await sleep(END.pause);
-      flush();
-      stalled = taken > before ? 0 : stalled + END.pause;
+      this.flush();
+      stalled = this.#takenBytes > before ? 0 : stalled + END.pause;
     }
   }
 
-  return {
-    write,
-    flush,
-    end,
-    /** Number of lines dropped so far. */
-    countDropped: () => dropped,
-  };
+  #writeRest(): void {
+    const size = written(this.#descriptor, this.#rest);
+    this.#rest = this.#rest.subarray(size);
+    this.#queuedBytes -= size;
+    this.#takenBytes += size;
+  }
+
+  #reportDropped(): void {
+    const count = this.#dropped - this.#reported;
+    this.#reported = this.#dropped;
+    this.#onResumed?.(count);
+  }
+
+  #retryLater(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setTimeout(this.#flushLater, this.#pause).unref();
+    this.#pause = Math.min(2 * this.#pause, PAUSE.longest);
+  }
 }
 
 /** A dead reader is not an error: lines are dropped and counted. */

@@ -17,30 +17,33 @@ import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts'
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
 
 /**
- * Serves each request within a span of its own, which continues the caller's trace, and records its duration if there
- * are metrics. `route` is the path as declared, undefined if no endpoint serves the request. The sampling decision, by
- * the trace, comes first. A request that is not sampled gets only ids for the log.
+ * The spans of requests. Each continues the caller's trace. If there are metrics, the duration of each request is recorded,
+ * too. The sampling decision, by the trace, comes first. A request that is not sampled gets only ids for the log.
  *
  * @see OpenTelemetry semantic conventions for HTTP spans and metrics, stable since 1.23
  */
-export function serverSpans(describe: Describe, exportsMetrics: boolean) {
-  const durations = exportsMetrics ? createDurations() : undefined;
+export class ServerSpans {
+  readonly #describe: Describe;
+  readonly #durations: Histogram | undefined;
 
-  return (
+  constructor(describe: Describe, exportsMetrics: boolean) {
+    this.#describe = describe;
+    this.#durations = exportsMetrics ? createDurations() : undefined;
+  }
+
+  /** Serves a request within its span. `route` is the path as declared, undefined if no endpoint serves the request. */
+  within(
     event: GatewayEvent,
     route: string | undefined,
     serve: () => Promise<GatewayResult>,
-  ): Promise<GatewayResult> => {
+  ): Promise<GatewayResult> {
     const begun = performance.now();
     const attributes = requestAttributes(event);
     const method = attributes['http.request.method'];
     const name = method === '_OTHER' ? 'HTTP' : method;
     const caller = propagation.extract(ROOT_CONTEXT, event.headers);
     const span = tracer.startSpan(route ? `${name} ${route}` : name, { kind: SpanKind.SERVER }, caller);
-    const entered = trace.setSpan(caller, span);
-    return context.with(entered, span.isRecording() || durations ? served : serve);
-
-    async function served(): Promise<GatewayResult> {
+    const served = async () => {
       const result = await serve();
       const failed = result.statusCode >= 500;
       const shared: PlainAttributes = {
@@ -49,10 +52,10 @@ export function serverSpans(describe: Describe, exportsMetrics: boolean) {
         'http.response.status_code': result.statusCode,
         ...(failed && { 'error.type': String(result.statusCode) }),
       };
-      durations?.record((performance.now() - begun) / 1000, shared);
+      this.#durations?.record((performance.now() - begun) / 1000, shared);
       if (!span.isRecording()) return result;
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
-      describe(span, {
+      this.#describe(span, {
         ...shared,
         'url.path': redactedPath(event.rawPath),
         ...(method === '_OTHER' && {
@@ -62,8 +65,10 @@ export function serverSpans(describe: Describe, exportsMetrics: boolean) {
       });
       span.end();
       return result;
-    }
-  };
+    };
+    const isObserved = span.isRecording() || this.#durations !== undefined;
+    return context.with(trace.setSpan(caller, span), isObserved ? served : serve);
+  }
 }
 
 function clientOf({ headers }: GatewayEvent): PlainAttributes {

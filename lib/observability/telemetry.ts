@@ -12,13 +12,13 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
-import { databaseSpans } from './database-span.ts';
+import { DatabaseSpans } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';
 import { type ActiveSpan, createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
 import { createSpanExporter } from './otlp/span-exporter.ts';
 import { redactedPath } from './redaction.ts';
-import { serverSpans } from './server-span.ts';
+import { ServerSpans } from './server-span.ts';
 import { spanLines } from './span-lines.ts';
 import { describeAtOnce, describeWithinLimits, SCOPE } from './tracer.ts';
 
@@ -59,8 +59,9 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
   const describe = otel.limitsAttributes ? describeWithinLimits : describeAtOnce;
   return {
     tracing: {
-      withinServerSpan: serverSpans(describe, otel.exportsMetrics),
-      databaseSpans: databaseSpans(describe),
+      serverSpans: new ServerSpans(describe, otel.exportsMetrics),
+      spansOf: (database: string, serverInUse: () => Settings['postgres']['servers'][number]) =>
+        new DatabaseSpans(describe, database, serverInUse),
     },
     activeSpan,
     /** Creates the instance's own metrics. */

@@ -30,11 +30,11 @@ export class Database {
     this.executors = executors;
     this.#pools = pools;
     this.#maxWaiting = maxWaitingStatements(settings);
-    const withinSpan = tracing?.databaseSpans(settings.database, () => this.hosts.inUse);
+    const spans = tracing?.spansOf(settings.database, () => this.hosts.inUse);
     this.statements = new Statements(settings, {
       executors,
       hosts: this.hosts,
-      withinSpan,
+      spans,
       latestMigration,
     });
   }
@@ -67,9 +67,4 @@ export class Database {
     await Promise.all(this.#pools.map((pool) => pool.close()));
     clearTimeout(timer);
   }
-}
-
-/** Opens the database. The first statement connects. */
-export function openDatabase(settings: Settings['postgres'], options?: Options): Database {
-  return new Database(settings, options);
 }

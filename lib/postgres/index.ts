@@ -1,10 +1,10 @@
 /** The engine: everything that the service uses of it. README.md says how it works. */
-export { type Database, openDatabase } from './database.ts';
+export { Database } from './database.ts';
 export type { EngineProfile as Engine } from './engine-profile.ts';
 export { isMissingColumn, isReadOnly, violatesUnique } from './faults.ts';
 export { createIndexConcurrently } from './migrate/concurrent-index.ts';
 export { type Migration, migrate, type SendSql } from './migrate/migrate.ts';
 export type { Run } from './prepared-statement.ts';
-export { createReadiness, type Readiness } from './readiness.ts';
+export { Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';
 export type { ListRow, Statements } from './statements.ts';

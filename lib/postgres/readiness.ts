@@ -12,12 +12,14 @@ const TIME_LIMIT = 0.95;
  * Whether the database is connected and has the tables that this version needs: its latest migration is recorded. It asks
  * over a session of its own, which no load on the other sessions delays, one question at a time.
  */
-class ReadinessCheck {
+export class Readiness {
   readonly #executor: SessionExecutor;
   readonly #latestMigration: string;
   #asking: Promise<void> | undefined;
+  #hasShutdownBegun = false;
 
-  constructor(settings: Settings['postgres'], latestMigration: string, hosts: Hosts) {
+  /** Connects when it is first asked. */
+  constructor(settings: Settings['postgres'], latestMigration: string, hosts = new Hosts(settings)) {
     const limits = { ...settings, poolTimeout: TIME_LIMIT, statementTimeout: TIME_LIMIT };
     this.#executor = new SessionExecutor(limits, hosts, { maxSessions: 1, depth: 1 });
     this.#latestMigration = latestMigration;
@@ -25,13 +27,19 @@ class ReadinessCheck {
 
   /** @throws {Problem} service_unavailable_error, within a second */
   check(): Promise<void> {
+    if (this.#hasShutdownBegun) return Promise.reject(unavailable('the shutdown has begun'));
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
     });
     return this.#asking;
   }
 
-  async close(): Promise<void> {
+  /** Makes every later check fail. */
+  beginShutdown(): void {
+    this.#hasShutdownBegun = true;
+  }
+
+  close(): void {
     this.#executor.cancel();
   }
 
@@ -47,18 +55,6 @@ class ReadinessCheck {
     // Before the first migration, the record of migrations does not exist either.
     if (recorded.length === 0) throw unavailable('the migrations have not run yet');
   }
-}
-
-/** The check of an instance. */
-export type Readiness = Pick<ReadinessCheck, 'check' | 'close'>;
-
-/** Creates the check of one instance. It connects when it is first used. */
-export function createReadiness(
-  settings: Settings['postgres'],
-  latestMigration: string,
-  hosts = new Hosts(settings),
-): Readiness {
-  return new ReadinessCheck(settings, latestMigration, hosts);
 }
 
 function notReady(fault: unknown): Problem {

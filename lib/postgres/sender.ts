@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem, unavailable } from '../http/problem.ts';
 import { currentRequest, type RequestScope } from '../http/request-scope.ts';
-import type { WithinDatabaseSpan } from '../observability/database-span.ts';
+import type { DatabaseSpans } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
 import {
   classifyConflict,
@@ -64,7 +64,7 @@ type Retry = {
 export type SenderOptions = {
   readonly executors: Executors;
   readonly hosts: Pick<Hosts, 'onReadOnly'>;
-  readonly withinSpan?: WithinDatabaseSpan | undefined;
+  readonly spans?: DatabaseSpans | undefined;
   readonly latestMigration?: string | undefined;
 };
 
@@ -102,10 +102,10 @@ export class Sender {
   }
 
   #send(name: ExecutorName, text: KindText, values: readonly unknown[], deadline: number) {
-    const { executors, withinSpan } = this.#options;
+    const { executors, spans } = this.#options;
     const executor = executors[name];
-    return withinSpan
-      ? withinSpan(text, () => executor.send(text, values, deadline))
+    return spans
+      ? spans.within(text, () => executor.send(text, values, deadline))
       : executor.send(text, values, deadline);
   }
 

@@ -53,7 +53,7 @@ async function open(folder: string, database: string): Promise<Subject> {
     SVC_POSTGRES_DB: database,
   });
   const engine: typeof Engine = await import(resolve(folder, 'lib/postgres/index.ts'));
-  const { statements } = engine.openDatabase(settings.postgres);
+  const { statements } = new engine.Database(settings.postgres);
   const columns = sql.raw('id, email, note, 1::bigint as version');
   const read = statements.batchedRead(
     'SELECT users',

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Cleanup } from '../../lib/cleanup.ts';
-import { openDatabase } from '../../lib/postgres/index.ts';
+import { Database } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { CHANGES, type ChangeBody, endOfFeed, nextOf } from '../stage/changes.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -12,7 +12,7 @@ const { call } = service;
 
 let writer: pg.Client;
 let other: pg.Client;
-let database: ReturnType<typeof openDatabase>;
+let database: Database;
 
 beforeAll(async () => {
   [writer, other] = [0, 1].map(() => new pg.Client({ ...service.database, ssl: false })) as [
@@ -20,7 +20,7 @@ beforeAll(async () => {
     pg.Client,
   ];
   await Promise.all([writer.connect(), other.connect()]);
-  database = openDatabase(readSettings(environmentOf(service.database, service.issuer)).postgres);
+  database = new Database(readSettings(environmentOf(service.database, service.issuer)).postgres);
 });
 
 afterAll(async () => {

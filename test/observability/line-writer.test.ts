@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createLineWriter, type LineWriter } from '../../lib/observability/line-writer.ts';
+import { LineWriter } from '../../lib/observability/line-writer.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { until } from '../stage/until.ts';
 
@@ -17,7 +17,7 @@ beforeEach(() => {
   // Node sets the pipe to non-blocking, as it does with standard output, and closes it at the end.
   writing = new Socket({ fd: pipe.writeEnd, readable: false });
   const onResumed = (count: number) => lines.write(`${count} dropped`);
-  lines = createLineWriter({ descriptor: pipe.writeEnd, onResumed });
+  lines = new LineWriter({ descriptor: pipe.writeEnd, onResumed });
 });
 
 afterEach(async () => {
@@ -63,7 +63,7 @@ test('a slow reader gets every line', async () => {
   }
   await endWhileReading();
 
-  expect(lines.countDropped()).toBe(0);
+  expect(lines.dropped).toBe(0);
   expect(read()).toEqual([...inOrder(bursts * burst), END]);
 });
 
@@ -80,7 +80,7 @@ test('a stalled reader causes few attempts to write', async () => {
 test('a reader that recovers gets the number of dropped lines once', async () => {
   writeLines(2 * MANY);
   lines.flush();
-  const dropped = lines.countDropped();
+  const dropped = lines.dropped;
   const kept = 2 * MANY - dropped;
   const report = `${dropped} dropped(${`${dropped} dropped`.length})`;
   await until('their number', () => read().includes(report));
@@ -101,7 +101,7 @@ test('at the end the reader gets every line', async () => {
 test('at the end the reader also gets the number of dropped lines', async () => {
   writeLines(2 * MANY);
   await endWhileReading();
-  const dropped = lines.countDropped();
+  const dropped = lines.dropped;
 
   expect(dropped).toBeGreaterThan(MANY / 2);
   expect(read().slice(-2)).toEqual([summaryOf(`${dropped} dropped`), END]);
@@ -110,7 +110,7 @@ test('at the end the reader also gets the number of dropped lines', async () => 
 test('a file gets every line of any number', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'user-management-lines-')), 'log');
   const descriptor = openSync(file, 'a');
-  const toFile = createLineWriter({ descriptor });
+  const toFile = new LineWriter({ descriptor });
   const line = 'x'.repeat(LENGTH);
   for (let index = 0; index < 5 * MANY; index += 1) toFile.write(line);
   toFile.flush();
@@ -118,7 +118,7 @@ test('a file gets every line of any number', () => {
   const text = readFileSync(file, 'utf8');
   rmSync(dirname(file), { recursive: true });
 
-  expect(toFile.countDropped()).toBe(0);
+  expect(toFile.dropped).toBe(0);
   expect(text === `${line}\n`.repeat(5 * MANY)).toBe(true);
 });
 
@@ -145,9 +145,9 @@ test.each([300, 1000, 3000])(
 );
 
 test('standard output has one listener for errors with any number of writers', () => {
-  createLineWriter();
+  new LineWriter();
   const listeners = process.stdout.listenerCount('error');
-  for (const _writer of ['other', 'third']) createLineWriter();
+  for (const _writer of ['other', 'third']) new LineWriter();
 
   expect(process.stdout.listenerCount('error')).toBe(listeners);
 });

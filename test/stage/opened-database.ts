@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
-import { openDatabase } from '../../lib/postgres/index.ts';
+import { Database } from '../../lib/postgres/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from './administration.ts';
 import { createDatabase } from './postgres.ts';
@@ -22,12 +22,12 @@ export function settingsFor(database: Awaited<ReturnType<typeof createDatabase>>
 export function openedDatabase(prepare: string, variables: Variables = {}) {
   let database: Awaited<ReturnType<typeof createDatabase>>;
   let administrator: Awaited<ReturnType<typeof administer>>;
-  let opened: ReturnType<typeof openDatabase>;
+  let opened: Database;
   beforeAll(async () => {
     database = await createDatabase();
     administrator = await administer(database.name);
     await administrator.query(prepare);
-    opened = openDatabase(settingsFor(database, variables));
+    opened = new Database(settingsFor(database, variables));
   });
   afterAll(async () => {
     await Promise.all([opened.close(1), administrator.end()]);
@@ -43,7 +43,7 @@ export function openedDatabase(prepare: string, variables: Variables = {}) {
     },
     connections: () => opened.connections(),
     /** Opens the database again, with these variables. */
-    open: (others: Variables = {}) => openDatabase(settingsFor(database, others)),
+    open: (others: Variables = {}) => new Database(settingsFor(database, others)),
     /** Runs a statement as administrator. */
     query: (statement: string) => administrator.query(statement),
   };
