@@ -9,9 +9,6 @@ import { ChangeNumbering } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 import { LOOKED_AT, type Reading, type ReadRow, selectOfAll, selectOfUser } from './select-changes.ts';
 
-/** A page, and the state of the feed. */
-export type FeedPage = ReturnType<typeof feedPageOf>;
-
 /** A page of changes, and the place up to which the feed has been read for it. */
 export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
@@ -43,12 +40,13 @@ export class ChangeFeed {
   async read({
     after,
     ...reading
-  }: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<FeedPage> {
+  }: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<Page & Pick<FeedPage, 'head'>> {
     const page = await this.look({ ...reading, after: after?.position });
     // An expired cursor is refused first, whatever user it belongs to.
     if (after && !page.holds(after)) throw cursorExpired();
     if (!page.isKnown) throw noSuchUserOrChange();
-    return after && after.position > page.head ? { ...page, end: after } : page;
+    if (!after || after.position <= page.head) return page;
+    return { changes: page.changes, head: page.head, end: after };
   }
 
   /**
@@ -62,7 +60,7 @@ export class ChangeFeed {
       const rows = await this.selectRows(reading).catch(refuseUnmigrated);
       const [state] = rows;
       if (!state) return refuseUnmigrated();
-      const page = feedPageOf(state, rows, reading);
+      const page = new FeedPage(state, rows, reading);
       const isComplete =
         isNumbered || !state.has_unnumbered || isFull(page.changes, reading) || page.end.position < page.head;
       if (!state.takes_writes || (isComplete && !state.is_interrupted)) return page;
@@ -89,45 +87,56 @@ function refuseUnmigrated(fault?: unknown): never {
   throw unavailable('the feed of changes has not been migrated', fault);
 }
 
-function feedPageOf(state: ReadRow, rows: readonly ReadRow[], reading: Reading) {
-  const [head, expired] = [Number(state.head), Number(state.expired)];
-  const start = Math.min(reading.after ?? expired, head);
-  const seen = new Map<number, ChangeRow>();
-  for (const row of rows) if (row.position !== null) seen.set(Number(row.position), row);
-  const wanted = [...seen].filter(([position, row]) => position > start && isWanted(row, reading));
-  const changes = wanted.slice(0, reading.limit).map(([, row]) => row);
-  const lookedAt = reading.userId === undefined ? Math.min(start + LOOKED_AT, head) : head;
-  const end = isFull(changes, reading) ? Number(changes.at(-1)?.position) : lookedAt;
+/** A page, and the state of the feed. */
+export class FeedPage {
+  readonly changes: readonly ChangeRow[];
+  readonly end: Place;
+  /** The latest position. */
+  readonly head: number;
+  readonly #state: ReadRow;
+  readonly #expired: number;
+  readonly #start: number;
+  readonly #seen = new Map<number, ChangeRow>();
+
+  constructor(state: ReadRow, rows: readonly ReadRow[], reading: Reading) {
+    this.head = Number(state.head);
+    this.#state = state;
+    this.#expired = Number(state.expired);
+    this.#start = Math.min(reading.after ?? this.#expired, this.head);
+    for (const row of rows) if (row.position !== null) this.#seen.set(Number(row.position), row);
+    const wanted = [...this.#seen].filter(
+      ([position, row]) => position > this.#start && isWanted(row, reading),
+    );
+    this.changes = wanted.slice(0, reading.limit).map(([, row]) => row);
+    const lookedAt = reading.userId === undefined ? Math.min(this.#start + LOOKED_AT, this.head) : this.head;
+    this.end = this.placeAt(isFull(this.changes, reading) ? Number(this.changes.at(-1)?.position) : lookedAt);
+  }
+
+  /** For the changes of one user: whether the user or a change of it exists. */
+  get isKnown(): boolean {
+    return this.#state.is_known;
+  }
 
   /** The place after the change at a position. */
-  function placeAt(position: number): Place {
-    if (position === expired) return { position, identity: identityOfExpired(state) };
-    const change = seen.get(position);
+  placeAt(position: number): Place {
+    if (position === this.#expired) return { position, identity: identityOfExpired(this.#state) };
+    const change = this.#seen.get(position);
     return { position, identity: change && identityOf(change) };
   }
 
-  return {
-    changes,
-    end: placeAt(end),
-    /** The latest position. */
-    head,
-    /** For the changes of one user: whether the user or a change of it exists. */
-    isKnown: state.is_known,
-    placeAt,
-    /** Whether every change after a place is kept, as far as this page shows. */
-    holds(place: Place): boolean {
-      const { position } = place;
-      if (position < expired) return false;
-      // A standby may not have that change yet. Only a server that accepts writes shows that it is lost.
-      if (position > head) return !state.takes_writes;
-      const { identity } = placeAt(position);
-      // It is unknown whether the change is in the history if an earlier version deleted it, or if it is not on this
-      // page.
-      const isUnknown =
-        identity === undefined && (position === expired || position < start || position > end);
-      return isUnknown || place.identity === undefined || place.identity === identity;
-    },
-  };
+  /** Whether every change after a place is kept, as far as this page shows. */
+  holds(place: Place): boolean {
+    const { position } = place;
+    if (position < this.#expired) return false;
+    // A standby may not have that change yet. Only a server that accepts writes shows that it is lost.
+    if (position > this.head) return !this.#state.takes_writes;
+    const { identity } = this.placeAt(position);
+    // It is unknown whether the change is in the history if an earlier version deleted it, or if it is not on this page.
+    const isUnknown =
+      identity === undefined &&
+      (position === this.#expired || position < this.#start || position > this.end.position);
+    return isUnknown || place.identity === undefined || place.identity === identity;
+  }
 }
 
 function isWanted(row: ChangeRow, { userId, excludeActor }: Reading): boolean {
