@@ -5,10 +5,10 @@ import type { Settings } from '../lib/settings/settings.ts';
 /**
  * Maximum number of connections that wait to be accepted: about as many as Node accepts in a fifth of a second. With more,
  * their clients have left when they are accepted, and have connected again behind the others. With 4,096, an overloaded
- * instance that had stood still for 1.5 s needed 2 to 14 s until it served its callers again. While one caller sent made-up
- * tokens from 2,000 connections, it served no other. With 1,024 it needs 1 to 4 s, and 10 s in one of seven runs. After a short
- * outage, a thousand callers connect again at once. A connection without a place is tried again a second later: with 512,
- * `/ready` waited for so long. The system may set a lower limit.
+ * instance that had stood still for 1.5 s needed 4 s, or as long as the load lasted, until it served its callers again. With
+ * 1,024 it needs 1 to 4 s, and 10 s in one of seven runs. After a short outage, a thousand callers connect again at once. A
+ * connection without a place is tried again a second later. test/overload/README.md has the figures and the price. The system
+ * may set a lower limit.
  */
 const BACKLOG = 1024;
 
