@@ -42,7 +42,7 @@ export class Generator {
   readonly counts = { due: 0, sent: 0, noConnection: 0, givenUp: 0, broken: 0 };
   readonly #load: Load;
   readonly #callers: Caller[] = [];
-  /** The one that was used last is used next, as by the pools of HTTP clients. Callers then use as many as they need. */
+  /** With patience, the connection that was used last is used next, as by pools of HTTP clients. */
   readonly #free: Caller[] = [];
   /** In the order in which their requests were sent. */
   readonly #waiting = new Set<Caller>();
@@ -108,7 +108,7 @@ export class Generator {
       if (due > now || (isPatient && this.#free.length === 0)) return;
       this.counts.due += 1;
       this.#load.onDue?.(now);
-      const caller = this.#free.pop();
+      const caller = isPatient ? this.#free.shift() : this.#free.pop();
       if (caller) this.#send(caller, isPatient ? due : now);
       else this.counts.noConnection += 1;
     }
