@@ -3,12 +3,11 @@ import { isIPv6, type Server } from 'node:net';
 import type { Settings } from '../lib/settings/settings.ts';
 
 /**
- * Maximum number of connections that wait to be accepted: about as many as Node accepts in a fifth of a second. With more,
- * their clients have left when they are accepted, and have connected again behind the others. With 4,096, an overloaded
- * instance that had stood still for 1.5 s needed 4 s, or as long as the load lasted, until it served its callers again. With
- * 1,024 it needs 1 to 4 s, and 10 s in one of seven runs. After a short outage, a thousand callers connect again at once. A
- * connection without a place is tried again a second later. test/overload/README.md has the figures and the price. The system
- * may set a lower limit.
+ * Maximum number of connections that wait to be accepted. With more, their clients have disconnected when they are accepted,
+ * and have connected again behind the others. An overloaded instance that had stood still for 1.5 s then served its callers
+ * again after 4 s, or not before the load ended (4,096 connections). Now it does after 1 to 4 s, and after 10 s in one of
+ * seven runs. After a short outage, a thousand callers connect again at once. A connection without a place is tried again a
+ * second later. test/overload/README.md has the figures and the price. The system may set a lower limit.
  */
 const BACKLOG = 1024;
 

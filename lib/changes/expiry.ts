@@ -45,7 +45,7 @@ export class ChangeExpiry {
     );
   }
 
-  /** A step of a run, which begins after '0'. Resolves with whether there may be more to delete. */
+  /** Carries out one step of a run, whose first step begins after '0'. Resolves with whether there may be more to delete. */
   async deleteExpired(progress: ExpiryProgress): Promise<boolean> {
     const rows = await this.#read({ after: progress.after, days: this.#days });
     const young = rows.findIndex(({ age }) => age === 'young');

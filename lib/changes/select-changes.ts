@@ -54,7 +54,7 @@ export function selectOfAll(given: Reading): RawBuilder<ReadRow> {
 }
 
 /**
- * Selects the same of the changes of one user. Each part can use one index only (both columns, or positions), whatever
+ * Selects the state of the feed and a page of the changes of one user. Each part can use one index only (both columns, or positions), whatever
  * PostgreSQL's statistics of the tables are.
  */
 export function selectOfUser(given: Reading): RawBuilder<ReadRow> {

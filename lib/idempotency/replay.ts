@@ -13,12 +13,16 @@ export type Outcome<Created> = { readonly created: Created; readonly isReplay: b
 export abstract class KeyedRequests<Created> {
   readonly #statements: Statements;
   readonly #queue: KeyQueue;
-  /** Number of replayed requests. */
-  replays = 0;
+  #replays = 0;
 
   constructor(statements: Statements) {
     this.#statements = statements;
     this.#queue = new KeyQueue(statements);
+  }
+
+  /** Number of replayed requests. */
+  get replays(): number {
+    return this.#replays;
   }
 
   /** Reads the record of a key; undefined if the key is not known, or no longer known. */
@@ -45,7 +49,7 @@ export abstract class KeyedRequests<Created> {
         // The key has expired, and was deleted between the two statements.
         if (!known) continue;
         if (!known.request.equals(digests.request)) throw keyReused();
-        this.replays += 1;
+        this.#replays += 1;
         return { created: known.created, isReplay: true };
       }
     });

@@ -2,7 +2,8 @@ import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Settings } from '../settings/settings.ts';
 import { type Describe, type PlainAttributes, tracer } from './tracer.ts';
 
-type Server = Settings['postgres']['servers'][number];
+/** A server of PostgreSQL. */
+export type Server = Settings['postgres']['servers'][number];
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 

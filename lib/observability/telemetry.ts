@@ -12,7 +12,7 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
-import { DatabaseSpans } from './database-span.ts';
+import { DatabaseSpans, type Server } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';
 import { type ActiveSpan, createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
@@ -60,7 +60,7 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
   return {
     tracing: {
       serverSpans: new ServerSpans(describe, otel.exportsMetrics),
-      spansOf: (database: string, serverInUse: () => Settings['postgres']['servers'][number]) =>
+      createDatabaseSpans: (database: string, serverInUse: () => Server) =>
         new DatabaseSpans(describe, database, serverInUse),
     },
     activeSpan,

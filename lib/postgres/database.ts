@@ -30,7 +30,7 @@ export class Database {
     this.executors = executors;
     this.#pools = pools;
     this.#maxWaiting = maxWaitingStatements(settings);
-    const spans = tracing?.spansOf(settings.database, () => this.hosts.inUse);
+    const spans = tracing?.createDatabaseSpans(settings.database, () => this.hosts.inUse);
     this.statements = new Statements(settings, {
       executors,
       hosts: this.hosts,

@@ -388,7 +388,7 @@ inline takePage(me) {
   forgetFormerLog()
 }
 
-/* lib/changes/feed.ts, `lookAt`, and a reader that follows the links. It begins again at the head after a 410. */
+/* lib/changes/feed.ts, `look`, and a reader that follows the links. It begins again at the head after a 410. */
 proctype read(byte me) {
   do
   :: d_step { /* lib/changes/select-changes.ts: the head and a page, in one snapshot */

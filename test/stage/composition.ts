@@ -43,7 +43,8 @@ export async function startComposition(variables: Variables = {}) {
     },
     async stop() {
       service.keySet.stop();
-      await Promise.all([service.database.close(1), service.readiness.close(), issuer.stop()]);
+      service.readiness.close();
+      await Promise.all([service.database.close(1), issuer.stop()]);
       await database.drop();
     },
   };

@@ -17,7 +17,7 @@ type Items = { readonly id: readonly string[] } & {
 /** The values of an insert. It has a fingerprint if the request has a key. */
 export type BatchInsert = Items & Author & Partial<Fingerprint>;
 
-/** What a statement with a key takes. One without a key does not use the fingerprint. */
+/** What a statement with a key takes. A statement without a key does not use the fingerprint. */
 type KeyedInsert = BatchInsert & Fingerprint;
 
 /** The items that a partial batch stores. They are known before the first one is stored. */
@@ -52,7 +52,7 @@ const idsOfFree = sql`(select array_agg(free.id order by item.position) from ite
 
 /**
  * The statements that store the items of a batch: all of them, or those that are free. Without external ids, fewer steps
- * find these. The order of the addresses prevents two batches from waiting for each other. With a key, no row means that
+ * find the free items. The order of the addresses prevents two batches from waiting for each other. With a key, no row means that
  * the key is known.
  */
 export function batchInserts(statements: Statements, isKeyed: boolean) {
