@@ -27,7 +27,7 @@ export const deleteUser = endpoint(
   },
   async ({ params, preconditions, principal }, { users, log }) => {
     await users.delete(params.user_id, preconditions, authorOf(principal));
-    log.info('user_deleted', { user_id: params.user_id.toLowerCase(), subject: principal.subject });
+    log.info('user_deleted', { user_id: params.user_id, subject: principal.subject });
   },
 );
 

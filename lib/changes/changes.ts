@@ -64,8 +64,7 @@ export class Changes {
    *
    * @throws {Problem} cursor_expired_error, not_found_error
    */
-  async ofUser(id: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
-    const userId = id.toLowerCase();
+  async ofUser(userId: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
     const after = cursor === undefined ? undefined : placeFor(cursor, userId);
     const { changes, end } = await this.#feed.read({ after, limit, userId });
     const next = { cursor: changeCursor({ ...end, userId }), limit };

@@ -60,11 +60,12 @@ export type StoredUser<Values extends Record<Field['sqlType'], unknown>> = {
     | (Name extends NullableName ? null : never);
 } & { readonly version: string };
 
-/** The path of one user. */
+/** The path of one user. The id is in lower case, as PostgreSQL returns it. */
 export const UserPath = z.object({
   user_id: z
     .string()
     .regex(new RegExp(`^${UUID_PATTERN}$`), 'must be a UUID')
+    .toLowerCase()
     .meta({ ...Uuid.meta(), description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
 

@@ -20,7 +20,7 @@ type BatcherOptions = {
 
 /** A read or a write of one row. Each of its values is a list of one. */
 class BatchItem extends PendingStatement {
-  readonly id = String(this.valueAt(0)).toLowerCase();
+  readonly id = String(this.valueAt(0));
 
   valueAt(index: number): unknown {
     return (this.values[index] as readonly unknown[])[0];
