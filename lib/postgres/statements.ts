@@ -19,16 +19,20 @@ export class Statements extends Sender {
     () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
   );
 
-  /** A read of one row by its `id`. One statement reads the ids of many requests; `ids` is of type `uuid[]`. */
+  /**
+   * A read of one row by a unique value of an SQL type. One statement reads the values of many requests, and `keys` is a
+   * list of them. A row has its value, as it was sent, as `key` or, without that column, as `id`.
+   */
   batchedRead<Row>(
     summary: string,
-    write: (ids: RawBuilder<unknown>) => RawBuilder<Row>,
-  ): (id: string) => Promise<Row | undefined> {
-    type Given = { readonly ids: readonly string[] };
-    const read = prepare<Given, Row>(this, { summary, kind: 'batched-read' }, ({ ids }) =>
-      write(sql`${ids}::uuid[]`),
+    type: string,
+    write: (keys: RawBuilder<unknown>) => RawBuilder<Row>,
+  ): (key: string) => Promise<Row | undefined> {
+    type Given = { readonly keys: readonly string[] };
+    const read = prepare<Given, Row>(this, { summary, kind: 'batched-read' }, ({ keys }) =>
+      write(sql`${keys}::${sql.raw(type)}[]`),
     );
-    return (id) => read({ ids: [id] }).then(takeFirst);
+    return (key) => read({ keys: [key] }).then(takeFirst);
   }
 
   /**

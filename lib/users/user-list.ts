@@ -5,10 +5,11 @@ import { foldedEmail } from './email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
 import { MAX_SKIP, type UserListQuery } from './list-query.ts';
 import { timestampRange } from './rfc3339.ts';
-import { pageColumns, positionOf } from './user-json.ts';
+import { pageColumns, positionOf, userJson, usersJson } from './user-json.ts';
+import { soleUniqueFilter, UserLookup } from './user-lookup.ts';
 
-/** The rows of a page of the list, and the query of the next one; undefined at the end. */
-export type UserPage = { readonly rows: readonly ListRow[]; readonly next: string | undefined };
+/** A page of the list in JSON, and the query of the next one; undefined at the end. */
+export type UserPage = { readonly json: string | Buffer; readonly next: string | undefined };
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type PageParameters = ReturnType<typeof valuesOf>;
@@ -22,23 +23,30 @@ const MAX_SHORT_PAGE = 100;
 /** The list of users. */
 export class UserList {
   readonly #statements: Statements;
+  readonly #lookup: UserLookup;
   /** The prepared statements, by their keys. */
   readonly #prepared = new Map<string, ReturnType<typeof preparePage>>();
 
   constructor(statements: Statements) {
     this.#statements = statements;
+    this.#lookup = new UserLookup(statements);
   }
 
   /** Reads a page and one further user, whose presence shows that there is a next page. */
   async read(query: UserListQuery): Promise<UserPage> {
+    const filter = soleUniqueFilter(query);
+    if (filter) {
+      const user = await this.#lookup.find(filter);
+      return { json: user ? `[${userJson(user)}]` : '[]', next: undefined };
+    }
     const values = valuesOf(query);
     const key = statementKey(query, values);
     const select = this.#prepared.get(key) ?? preparePage(this.#statements, key);
     this.#prepared.set(key, select);
     const found = await select(values, isLong(query));
-    if (found.length <= query.limit) return { rows: found, next: undefined };
+    if (found.length <= query.limit) return { json: usersJson(found), next: undefined };
     const rows = found.slice(0, query.limit);
-    return { rows, next: nextQuery(query, positionOf(rows.at(-1) as ListRow)) };
+    return { json: usersJson(rows), next: nextQuery(query, positionOf(rows.at(-1) as ListRow)) };
   }
 }
 

@@ -3,7 +3,7 @@ import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts
 import type { Outcome } from '../idempotency/replay.ts';
 import { UUID_PATTERN } from '../text.ts';
 import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
-import { userJson, usersJson } from './user-json.ts';
+import { userJson } from './user-json.ts';
 import type { UserPage } from './user-list.ts';
 
 /** Only the caller may cache a response about users, and must revalidate it before each use. */
@@ -55,7 +55,7 @@ export const createdUserReply: Reply<Outcome<User>> = {
 export const userListReply: Reply<UserPage> = {
   mediaType: JSON_TYPE,
   schema: z.array(UserRead).max(MAX_PAGE_SIZE),
-  write: ({ rows }) => usersJson(rows),
+  write: ({ json }) => json,
   headers: {
     ...personal,
     Link: {

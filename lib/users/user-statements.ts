@@ -35,6 +35,7 @@ export function userStatements(statements: Statements) {
   return {
     read: statements.batchedRead<UserRow>(
       'SELECT users',
+      'uuid',
       (ids) => sql`select ${userColumns} from users where id = any(${ids})`,
     ),
 

@@ -57,6 +57,7 @@ async function open(folder: string, database: string): Promise<Subject> {
   const columns = sql.raw('id, email, note, 1::bigint as version');
   const read = statements.batchedRead(
     'SELECT users',
+    'uuid',
     (ids) => sql`select ${columns} from users where id = any(${ids})`,
   );
   const write = statements.batchedWrite<{ readonly id: string; readonly note: string }, unknown>(

@@ -121,6 +121,19 @@ describe.each([
   });
 });
 
+describe('a lookup that PostgreSQL planned while there were no users uses the index', () => {
+  const empty = migratedDatabase(async () => {});
+
+  test.each([
+    ['of an email', { email: 'user-5@example.com' }, EMAIL],
+    ['of an external id', { external_id: 'hr-5' }, EXTERNAL_ID],
+  ])('%s', async (_title, parameters, index) => {
+    const cost = await plansOver(empty.client).named(await statementOf(queryOf(parameters)));
+
+    expect([cost.indexes, cost.wholeTables]).toEqual([[index], []]);
+  });
+});
+
 test('the text of the statement depends on the names of its parameters, not on their values', async () => {
   const one = await statementOf(queryOf({ ids: IDS.join(), created_after: timeOf(1), email: 'a@b' }, 5));
   const other = await statementOf(queryOf({ ids: `${IDS[0]}`, created_after: timeOf(2), email: 'c@d' }, 6));

@@ -105,3 +105,29 @@ test('a user is deleted after an update and a delete at once', async () => {
   expect(deleted.status).toBe(204);
   expect((await call('GET', USERS + id)).status).toBe(404);
 });
+
+test('concurrent lookups each find the user with their own email or external id', async () => {
+  // These begin alike in lower case for JavaScript, and are two addresses for PostgreSQL.
+  const emails = Array.from({ length: 20 }, () => freshAddress()).flatMap((end) => [
+    `İ${end}`,
+    `i\u0307${end}`,
+  ]);
+  const users = await Promise.all(
+    emails.map(async (email) => {
+      const external_id = `hr-${crypto.randomUUID()}`;
+      return (await call('POST', USERS, { email, external_id })).body as UserBody & { external_id: string };
+    }),
+  );
+  const lookups = users.flatMap((found) => [
+    { filter: 'email', value: found.email, found: [found] },
+    { filter: 'email', value: found.email.replace('@', '-other@'), found: [] },
+    { filter: 'external_id', value: found.external_id, found: [found] },
+    { filter: 'external_id', value: found.external_id.toUpperCase(), found: [] },
+  ]);
+
+  const responses = await Promise.all(
+    lookups.map(({ filter, value }) => call('GET', `${USERS}?${filter}=${encodeURIComponent(value)}`)),
+  );
+
+  expect(responses).toEqual(lookups.map(({ found }) => success(200, found)));
+});

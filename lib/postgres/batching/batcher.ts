@@ -12,7 +12,7 @@ import {
 import type { Row } from '../wire/rows.ts';
 
 type BatcherOptions = {
-  /** Whether the statements write. Then a batch contains each id once, and later batches overtake a late one. */
+  /** Whether the statements write. Then a batch contains each key once, and later batches overtake a late one. */
   readonly areWrites: boolean;
   /** Maximum number of batches in progress for each statement. */
   readonly maxBatches: number;
@@ -20,7 +20,7 @@ type BatcherOptions = {
 
 /** A read or a write of one row. Each of its values is a list of one. */
 class BatchItem extends PendingStatement {
-  readonly id = String(this.valueAt(0));
+  readonly key = String(this.valueAt(0));
 
   valueAt(index: number): unknown {
     return (this.values[index] as readonly unknown[])[0];
@@ -48,12 +48,12 @@ const MAX_PART = 16;
 const LATE_MS = 5;
 
 /**
- * Carries out many statements of one text as one. The values of each are lists of one. The first value is the `id` of the
- * row that it returns. Items that arrive in one turn of the event loop, or while the previous batch is in progress, are
- * the next batch. A single item is sent at once.
+ * Carries out many statements of one text as one. The values of each are lists of one. The first value is the key of the
+ * row that it returns, which has it as `key` or as `id`. Items that arrive in one turn of the event loop, or while the
+ * previous batch is in progress, are the next batch. A single item is sent at once.
  *
  * A read sees every write that was acknowledged before the read arrived, because it is sent later. A batch of writes is
- * written completely or not at all, and made durable once. Writes of one id are carried out one after another. If one
+ * written completely or not at all, and made durable once. Writes of one key are carried out one after another. If one
  * item may have made a batch fail, the batch is sent in parts, and then item by item, so that each gets its own result.
  */
 export class Batcher implements Executor {
@@ -116,20 +116,20 @@ export class Batcher implements Executor {
     });
   }
 
-  /** Writes are in the order of their ids, so that two batches, also of two instances, do not wait for each other. */
+  /** Writes are in the order of their keys, so that two batches, also of two instances, do not wait for each other. */
   #takeBatch(waiting: ChurningSet<BatchItem>): Batch {
     const { areWrites } = this.#options;
     const batch: BatchItem[] = [];
-    const ids = new Set<string>();
+    const keys = new Set<string>();
     for (const item of waiting) {
       if (batch.length === (areWrites ? MAX_WRITES : MAX_READS)) break;
-      if (areWrites && ids.has(item.id)) continue;
-      ids.add(item.id);
+      if (areWrites && keys.has(item.key)) continue;
+      keys.add(item.key);
       waiting.delete(item);
       item.isSent = true;
       batch.push(item);
     }
-    return areWrites ? batch.sort((one, other) => (one.id < other.id ? -1 : 1)) : batch;
+    return areWrites ? batch.sort((one, other) => (one.key < other.key ? -1 : 1)) : batch;
   }
 
   /** Resolves when each item has its result. A batch is empty if its items have expired. */
@@ -168,11 +168,11 @@ function mergeValues(batch: Batch): readonly unknown[] {
   return first.values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
-/** Resolves each item with the row of its id, or with no row. */
+/** Resolves each item with the row of its key, or with no row. */
 function resolveAll(batch: Batch, rows: readonly Row[]): void {
-  const rowsById = new Map(rows.map((row) => [row.id, row]));
+  const rowsByKey = new Map(rows.map((row) => [row.key ?? row.id, row]));
   for (const item of batch) {
-    const row = rowsById.get(item.id);
+    const row = rowsByKey.get(item.key);
     item.resolve(row ? [row] : []);
   }
 }
