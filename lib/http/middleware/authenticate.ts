@@ -4,7 +4,7 @@ import type { TokenVerifier, VerifiedToken } from '../../auth/token-verifier.ts'
 import type { GatewayEvent } from '../gateway.ts';
 import type { Check, RequestContext } from './middleware.ts';
 
-/** The member for the verified token of an event. JSON has no symbols, so that nobody who invokes a function can set it. */
+/** The member for the verified token of an event. JSON has no symbols, so an invocation cannot set it. */
 export const VERIFIED_TOKEN = Symbol('verified token');
 
 /** An event for which the host has already looked for its token among the verified ones. */
