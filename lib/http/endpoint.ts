@@ -1,15 +1,10 @@
 import type * as z from 'zod';
-import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
+import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
+import { listChecks } from './check-order.ts';
 import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from './gateway.ts';
-import { authenticate } from './middleware/authenticate.ts';
 import { getTimeUntilDeadline } from './middleware/deadline.ts';
-import { demandPrecondition } from './middleware/demand-precondition.ts';
-import { demandJson } from './middleware/media-type.ts';
-import type { Check, RequestContext } from './middleware/middleware.ts';
-import { findPathParameters } from './middleware/path-parameters.ts';
-import { receiveBody } from './middleware/receive-body.ts';
-import { validateValues } from './middleware/validate.ts';
+import type { RequestContext } from './middleware/middleware.ts';
 import { createHandler, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
@@ -65,25 +60,6 @@ export function endpoint<const R extends Route>(
       return route.siblings ? withSiblingRoutes(route.siblings, handler, refuse) : handler;
     },
   };
-}
-
-/**
- * The checks in the order of the specification, each with its refusal. Before them, the router or API Gateway has checked
- * path (404) and method (405). After them, the database checks an expired cursor (410), existence (404), preconditions
- * (412) and conflicts (409).
- */
-function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService): Check[] {
-  const { role, method, path } = route;
-  const { deleteRole, rolesClaim } = settings.oauth;
-  const isProtected = role !== 'public';
-  const needsIfMatch = route.conditional === 'writing' && settings.requireIfMatch;
-  return [
-    findPathParameters(path), // 400
-    ...(isProtected ? [authenticate(tokenVerifier, requiredRole(role, deleteRole), rolesClaim)] : []), // 401, 403
-    ...(needsIfMatch ? [demandPrecondition] : []), // 428
-    ...(route.body ? [demandJson(method), receiveBody(settings.bodyLimit)] : []), // 415, 413
-    validateValues(route), // 422
-  ];
 }
 
 function readRequest<R extends Route>(
