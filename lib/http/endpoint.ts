@@ -1,10 +1,9 @@
 import type * as z from 'zod';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
-import { listChecks } from './check-order.ts';
-import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from './gateway.ts';
+import { type CheckedRequest, checkRequest } from './check-order.ts';
+import type { GatewayEvent, GatewayResult, Handler, Invocation, WaitUncounted } from './gateway.ts';
 import { getTimeUntilDeadline } from './middleware/deadline.ts';
-import type { RequestContext } from './middleware/middleware.ts';
 import { createHandler, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
@@ -43,17 +42,25 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind(service) {
+      const serve = (checked: CheckedRequest, event: GatewayEvent, invocation: Invocation) => {
+        const request = readRequest<R>(route, checked, event, invocation);
+        const { accept } = event.headers;
+        const value = respond(request, service);
+        return value instanceof Promise
+          ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
+          : writeResult(route, value, request.preconditions, accept);
+      };
       const handler = createHandler(service, {
         route,
-        // Only a public route is bound to less than the whole service, and it requires no token.
-        checks: listChecks(route, service as ProtectedService),
-        respond(event, context) {
-          const request = readRequest<R>(route, event, context);
-          const { accept } = event.headers;
-          const value = respond(request, service);
-          return value instanceof Promise
-            ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
-            : writeResult(route, value, request.preconditions, accept);
+        respond(event, invocation, { signal }) {
+          // Only a public route is bound to less than the whole service, and it requires no token.
+          const checked = checkRequest(route, service as ProtectedService, event);
+          if (!(checked instanceof Promise)) return serve(checked, event, invocation);
+          return checked.then((settled) => {
+            // At the deadline the request was refused.
+            signal.throwIfAborted();
+            return serve(settled, event, invocation);
+          });
         },
       });
       const refuse = (problem: Problem) => refuseWith(service, problem);
@@ -64,15 +71,15 @@ export function endpoint<const R extends Route>(
 
 function readRequest<R extends Route>(
   { conditional, waits }: Route,
+  { values, principal }: CheckedRequest,
   event: GatewayEvent,
-  context: RequestContext,
+  invocation: Invocation,
 ): RequestOf<R> {
-  const { values, principal } = context;
   const isHead = event.requestContext.http.method === 'HEAD';
   return {
     path: event.rawPath,
     ...values,
-    waitUncounted: waits && !isHead ? createWait(event, context) : undefined,
+    waitUncounted: waits && !isHead ? createWait(event, invocation) : undefined,
     preconditions: conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS,
     principal,
   } as RequestOf<R>;
@@ -82,8 +89,8 @@ function readRequest<R extends Route>(
 const WAIT_MARGIN_MS = 500;
 
 /** The wait of a function ends before its time is up. */
-function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted {
-  const left = Math.max(getTimeUntilDeadline(context) - WAIT_MARGIN_MS, 0);
+function createWait(event: GatewayEvent, invocation: Invocation): WaitUncounted {
+  const left = Math.max(getTimeUntilDeadline(invocation) - WAIT_MARGIN_MS, 0);
   return (milliseconds, wait) => {
     const limit = Math.trunc(Math.min(milliseconds, left));
     return event.waitUncounted ? event.waitUncounted(limit, wait) : wait(AbortSignal.timeout(limit));

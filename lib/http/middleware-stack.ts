@@ -4,13 +4,7 @@ import { logServed } from '../observability/request-log.ts';
 import type { BaseService } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
 import { completeResponse } from './middleware/complete-response.ts';
-import {
-  DEADLINE_MARGIN_MS,
-  endAtDeadline,
-  getTimeUntilDeadline,
-  refuseAtDeadline,
-} from './middleware/deadline.ts';
-import type { Check, RequestContext } from './middleware/middleware.ts';
+import { DEADLINE_MARGIN_MS, getTimeUntilDeadline, refuseAtDeadline } from './middleware/deadline.ts';
 import { writeProblems } from './middleware/problems.ts';
 import { chooseRequestId } from './middleware/request-id.ts';
 import type { Problem } from './problem.ts';
@@ -21,13 +15,15 @@ import type { Route } from './route.ts';
 export type Pipeline = {
   /** The endpoint's route; absent if no endpoint serves the request. */
   readonly route?: Route;
-  /** In the order in which a request is refused. */
-  readonly checks?: readonly Check[];
-  /** Responds to a request that has passed all checks. */
-  readonly respond: (event: GatewayEvent, context: RequestContext) => GatewayResult | Promise<GatewayResult>;
+  /** Checks a request and responds to it. `signal` is aborted at the deadline of the invocation. */
+  readonly respond: (
+    event: GatewayEvent,
+    invocation: Invocation,
+    options: { readonly signal: AbortSignal },
+  ) => GatewayResult | Promise<GatewayResult>;
 };
 
-type Serve = (event: GatewayEvent, context: RequestContext) => Promise<GatewayResult>;
+type Serve = (event: GatewayEvent, context: Invocation) => Promise<GatewayResult>;
 
 /** Creates a handler: the scope of a request, its span and log line, and the middy stack. */
 export function createHandler(service: BaseService, pipeline: Pipeline): Handler {
@@ -46,10 +42,11 @@ export function refuseWith(service: BaseService, problem: Problem): Handler {
 }
 
 /**
- * The one middy stack: what every response needs, around the checks and the response. middy's own runner creates an
- * AbortController for each request. A runner without it and without promises saved 4 % of a read at most, and was removed.
+ * The one middy stack: what every response needs, around the checks and the response, which end at the deadline of the
+ * invocation. middy's own runner creates an AbortController for each request. A runner without it and without promises
+ * saved 4 % of a read at most, and was removed.
  */
-function createStack({ settings, log }: BaseService, { checks = [], respond }: Pipeline): Serve {
+function createStack({ settings, log }: BaseService, { respond }: Pipeline): Serve {
   const stack = middy(respond as never, {
     timeoutEarlyInMillis: DEADLINE_MARGIN_MS,
     timeoutEarlyResponse: refuseAtDeadline,
@@ -60,7 +57,6 @@ function createStack({ settings, log }: BaseService, { checks = [], respond }: P
     { after: complete, onError: complete },
     httpErrorHandler({ logger: false }),
     { onError: writeProblems(log) },
-    ...checks.map((check) => ({ before: endAtDeadline(check) })),
   ] as never);
   return stack as unknown as Serve;
 }
@@ -77,8 +73,8 @@ function observe({ settings, log, tracing }: BaseService, route: Route | undefin
     : logged;
 }
 
-/** A context of the request's own, so that nothing remains on the one that AWS Lambda passes in. */
-function createContext(invocation: Invocation | undefined): RequestContext {
+/** What the stack reads of the context of AWS Lambda. Other callers of a handler may pass anything. */
+function createContext(invocation: Invocation | undefined): Invocation {
   if (typeof invocation?.getRemainingTimeInMillis !== 'function') return {};
   return { getRemainingTimeInMillis: () => invocation.getRemainingTimeInMillis?.() ?? 0 };
 }
@@ -87,7 +83,7 @@ function createContext(invocation: Invocation | undefined): RequestContext {
  * As a time of `performance.now()`. Without a deadline the clock is not read, because that takes as long as all the
  * rest.
  */
-function readDeadline(context: RequestContext): number {
+function readDeadline(context: Invocation): number {
   const left = getTimeUntilDeadline(context);
   return left === Number.POSITIVE_INFINITY ? left : performance.now() + left;
 }
