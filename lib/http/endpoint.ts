@@ -3,7 +3,7 @@ import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation, WaitUncounted } from './gateway.ts';
-import { getTimeUntilDeadline } from './middleware/deadline.ts';
+import { getTimeUntilDeadline } from './invocation-deadline.ts';
 import { createHandler, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';

@@ -1,5 +1,5 @@
-import type { Invocation } from '../gateway.ts';
-import { unavailable } from '../problem.ts';
+import type { Invocation } from './gateway.ts';
+import { unavailable } from './problem.ts';
 
 /** Milliseconds before the end of an invocation at which the request is answered in any case. */
 export const DEADLINE_MARGIN_MS = 250;
