@@ -4,7 +4,7 @@ import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation, WaitUncounted } from './gateway.ts';
 import { getTimeUntilDeadline } from './invocation-deadline.ts';
-import { createHandler, refuseWith } from './middleware-stack.ts';
+import { createHandler, type Respond, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, writeHeaders } from './reply.ts';
@@ -50,19 +50,17 @@ export function endpoint<const R extends Route>(
           ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
           : writeResult(route, value, request.preconditions, accept);
       };
-      const handler = createHandler(service, {
-        route,
-        respond(event, invocation, { signal }) {
-          // Only a public route is bound to less than the whole service, and it requires no token.
-          const checked = checkRequest(route, service as ProtectedService, event);
-          if (!(checked instanceof Promise)) return serve(checked, event, invocation);
-          return checked.then((settled) => {
-            // At the deadline the request was refused.
-            signal.throwIfAborted();
-            return serve(settled, event, invocation);
-          });
-        },
-      });
+      const checkAndServe: Respond = (event, invocation, { signal }) => {
+        // Only a public route is bound to less than the whole service, and it requires no token.
+        const checked = checkRequest(route, service as ProtectedService, event);
+        if (!(checked instanceof Promise)) return serve(checked, event, invocation);
+        return checked.then((settled) => {
+          // At the deadline the request was refused.
+          signal.throwIfAborted();
+          return serve(settled, event, invocation);
+        });
+      };
+      const handler = createHandler(service, checkAndServe, route);
       const refuse = (problem: Problem) => refuseWith(service, problem);
       return route.siblings ? withSiblingRoutes(route.siblings, handler, refuse) : handler;
     },
