@@ -32,13 +32,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const { log, telemetry } = await startReporting(settings, (line) => lines.write(line));
   const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();
-  const { database } = service;
-  const admissions = new Admissions({
-    executors: database.executors,
-    isCrowded: (executor) => database.isCrowded(executor),
-    inFlight,
-    log,
-  });
+  const admissions = new Admissions({ database: service.database, inFlight, log });
   const shutdown = new Shutdown();
   const responses = new UnflushedResponses();
   const parts = { service, inFlight, admissions, shutdown, responses, telemetry, lines };

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { EventLog } from '../../lib/observability/event-log.ts';
-import type { StatementKind } from '../../lib/postgres/index.ts';
+import type { Database, StatementKind } from '../../lib/postgres/index.ts';
 import type { RequestsInFlight } from '../requests-in-flight.ts';
 import type { Caller } from './callers.ts';
 import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
@@ -29,11 +29,11 @@ const MAX_WAIT_MS = 850;
 /** Interval at which waits are checked and the pace is measured. */
 const PERIOD_MS = 100;
 
-type AdmissionsOptions<Executor extends object> = {
-  /** By the kind of a statement, the executor that sends it. Kinds may share an executor. */
-  readonly executors: Readonly<Record<StatementKind, Executor>>;
-  /** Whether further statements would only queue for the connections of an executor. */
-  readonly isCrowded: (executor: Executor) => boolean;
+type Executor = Pick<Database['executors'][StatementKind], 'waitingCount'>;
+
+type AdmissionsOptions = {
+  /** Kinds of statements may share an executor. For a crowded one, further statements would only queue. */
+  readonly database: Pick<Database, 'executors' | 'isCrowded'>;
   readonly inFlight: Pick<RequestsInFlight, 'servedCount'>;
   readonly log: Pick<EventLog, 'warning'>;
 };
@@ -43,26 +43,21 @@ type AdmissionsOptions<Executor extends object> = {
  * executor is crowded, only the requests that need it are queued or refused. With one queue for all, 200 creates with a
  * key that waited for a lock left a thirtieth of the reads beside them.
  */
-export class Admissions<Executor extends object = object> {
-  readonly #executors: Readonly<Record<StatementKind, Executor>>;
+export class Admissions {
+  readonly #executors: Database['executors'];
   readonly #byExecutor = new Map<Executor, Admission>();
   readonly #memoryIntensive: Admission;
   /** Counts and log. */
   readonly refusals: RefusalCounts;
 
-  constructor({ executors, isCrowded, inFlight, log }: AdmissionsOptions<Executor>) {
+  constructor({ database, inFlight, log }: AdmissionsOptions) {
+    const { executors } = database;
     this.#executors = executors;
     this.refusals = new RefusalCounts(log);
-    const admissionTo = (executor: Executor, isMemoryIntensive: boolean) =>
-      new Admission({
-        inFlight,
-        isDatabaseCrowded: () => isCrowded(executor),
-        counts: this.refusals,
-        isMemoryIntensive,
-      });
-    for (const executor of new Set(Object.values<Executor>(executors)))
-      this.#byExecutor.set(executor, admissionTo(executor, false));
-    this.#memoryIntensive = admissionTo(executors.single, true);
+    const parts = { database, inFlight, counts: this.refusals };
+    for (const executor of new Set(Object.values(executors)))
+      this.#byExecutor.set(executor, new Admission({ ...parts, executor, isMemoryIntensive: false }));
+    this.#memoryIntensive = new Admission({ ...parts, executor: executors.single, isMemoryIntensive: true });
   }
 
   /** The admission of requests whose first statement is of this kind. A memory-intensive request sends a `single` one. */
@@ -88,8 +83,9 @@ export class Admissions<Executor extends object = object> {
 }
 
 type AdmissionOptions = {
-  readonly inFlight: Pick<RequestsInFlight, 'servedCount'>;
-  readonly isDatabaseCrowded: () => boolean;
+  readonly database: Pick<Database, 'isCrowded'>;
+  readonly executor: Executor;
+  readonly inFlight: AdmissionsOptions['inFlight'];
   readonly counts: RefusalCounts;
   /** Whether its requests need many times the memory of their bodies. */
   readonly isMemoryIntensive: boolean;
@@ -97,8 +93,9 @@ type AdmissionOptions = {
 
 /** Decides which requests for one executor, or which memory-intensive requests, are served, and when. */
 export class Admission {
+  readonly #database: AdmissionOptions['database'];
+  readonly #executor: Executor;
   readonly #inFlight: AdmissionOptions['inFlight'];
-  readonly #isDatabaseCrowded: () => boolean;
   readonly #counts: RefusalCounts;
   readonly #turns = new Turns();
   readonly #pace = new AdmissionPace();
@@ -109,9 +106,10 @@ export class Admission {
   #isReadingAll = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ inFlight, isDatabaseCrowded, counts, isMemoryIntensive }: AdmissionOptions) {
+  constructor({ database, executor, inFlight, counts, isMemoryIntensive }: AdmissionOptions) {
+    this.#database = database;
+    this.#executor = executor;
     this.#inFlight = inFlight;
-    this.#isDatabaseCrowded = isDatabaseCrowded;
     this.#counts = counts;
     this.#limit = isMemoryIntensive ? new MemoryIntensiveLimit(() => this.#wake()) : undefined;
   }
@@ -150,7 +148,7 @@ export class Admission {
   }
 
   get #isFull(): boolean {
-    return this.#isDatabaseCrowded() || this.#limit?.isFree === false;
+    return this.#database.isCrowded(this.#executor) || this.#limit?.isFree === false;
   }
 
   #wake(): void {

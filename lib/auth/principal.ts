@@ -26,12 +26,13 @@ export function requiredRole(role: Role, deleteRole: Role): Role {
 }
 
 /**
- * Refuses a caller without the role. The reason, for the log, names the claim that was read.
+ * The caller, if it has the role. The reason of the refusal, for the log, names the claim that was read.
  *
  * @throws {Problem} forbidden_error
  */
-export function demandRole({ roles, subject }: ServicePrincipal, role: Role, rolesClaim: string): void {
-  if (roles.includes(role) || roles.includes('api.superuser')) return;
+export function demandRole(caller: ServicePrincipal, role: Role, rolesClaim: string): ServicePrincipal {
+  const { roles, subject } = caller;
+  if (roles.includes(role) || roles.includes('api.superuser')) return caller;
   const found = roles.length > 0 ? `the roles ${roles.join(', ')}` : 'no roles';
   throw refuseMissingRole(role, `${subject} lacks the role ${role}: the claim ${rolesClaim} has ${found}`);
 }

@@ -1,16 +1,10 @@
 import type * as z from 'zod';
-import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
+import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
-import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from './gateway.ts';
-import { authenticate } from './middleware/authenticate.ts';
-import { getTimeUntilDeadline } from './middleware/deadline.ts';
-import { demandPrecondition } from './middleware/demand-precondition.ts';
-import { demandJson } from './middleware/media-type.ts';
-import type { Check, RequestContext } from './middleware/middleware.ts';
-import { findPathParameters } from './middleware/path-parameters.ts';
-import { receiveBody } from './middleware/receive-body.ts';
-import { validateValues } from './middleware/validate.ts';
-import { createHandler, refuseWith } from './middleware-stack.ts';
+import { type CheckedRequest, checkRequest } from './check-order.ts';
+import type { GatewayEvent, GatewayResult, Handler, Invocation, WaitUncounted } from './gateway.ts';
+import { getTimeUntilDeadline } from './invocation-deadline.ts';
+import { createHandler, type Respond, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, writeHeaders } from './reply.ts';
@@ -48,55 +42,42 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind(service) {
-      const handler = createHandler(service, {
-        route,
+      const serve = (checked: CheckedRequest, event: GatewayEvent, invocation: Invocation) => {
+        const request = readRequest<R>(route, checked, event, invocation);
+        const { accept } = event.headers;
+        const value = respond(request, service);
+        return value instanceof Promise
+          ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
+          : writeResult(route, value, request.preconditions, accept);
+      };
+      const checkAndServe: Respond = (event, invocation, { signal }) => {
         // Only a public route is bound to less than the whole service, and it requires no token.
-        checks: listChecks(route, service as ProtectedService),
-        respond(event, context) {
-          const request = readRequest<R>(route, event, context);
-          const { accept } = event.headers;
-          const value = respond(request, service);
-          return value instanceof Promise
-            ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
-            : writeResult(route, value, request.preconditions, accept);
-        },
-      });
+        const checked = checkRequest(route, service as ProtectedService, event);
+        if (!(checked instanceof Promise)) return serve(checked, event, invocation);
+        return checked.then((settled) => {
+          // At the deadline the request was refused.
+          signal.throwIfAborted();
+          return serve(settled, event, invocation);
+        });
+      };
+      const handler = createHandler(service, checkAndServe, route);
       const refuse = (problem: Problem) => refuseWith(service, problem);
       return route.siblings ? withSiblingRoutes(route.siblings, handler, refuse) : handler;
     },
   };
 }
 
-/**
- * The checks in the order of the specification, each with its refusal. Before them, the router or API Gateway has checked
- * path (404) and method (405). After them, the database checks an expired cursor (410), existence (404), preconditions
- * (412) and conflicts (409).
- */
-function listChecks(route: Route, { settings, tokenVerifier }: ProtectedService): Check[] {
-  const { role, method, path } = route;
-  const { deleteRole, rolesClaim } = settings.oauth;
-  const isProtected = role !== 'public';
-  const needsIfMatch = route.conditional === 'writing' && settings.requireIfMatch;
-  return [
-    findPathParameters(path), // 400
-    ...(isProtected ? [authenticate(tokenVerifier, requiredRole(role, deleteRole), rolesClaim)] : []), // 401, 403
-    ...(needsIfMatch ? [demandPrecondition] : []), // 428
-    ...(route.body ? [demandJson(method), receiveBody(settings.bodyLimit)] : []), // 415, 413
-    validateValues(route), // 422
-  ];
-}
-
 function readRequest<R extends Route>(
   { conditional, waits }: Route,
+  { values, principal }: CheckedRequest,
   event: GatewayEvent,
-  context: RequestContext,
+  invocation: Invocation,
 ): RequestOf<R> {
-  const { values, principal } = context;
   const isHead = event.requestContext.http.method === 'HEAD';
   return {
     path: event.rawPath,
     ...values,
-    waitUncounted: waits && !isHead ? createWait(event, context) : undefined,
+    waitUncounted: waits && !isHead ? createWait(event, invocation) : undefined,
     preconditions: conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS,
     principal,
   } as RequestOf<R>;
@@ -106,8 +87,8 @@ function readRequest<R extends Route>(
 const WAIT_MARGIN_MS = 500;
 
 /** The wait of a function ends before its time is up. */
-function createWait(event: GatewayEvent, context: RequestContext): WaitUncounted {
-  const left = Math.max(getTimeUntilDeadline(context) - WAIT_MARGIN_MS, 0);
+function createWait(event: GatewayEvent, invocation: Invocation): WaitUncounted {
+  const left = Math.max(getTimeUntilDeadline(invocation) - WAIT_MARGIN_MS, 0);
   return (milliseconds, wait) => {
     const limit = Math.trunc(Math.min(milliseconds, left));
     return event.waitUncounted ? event.waitUncounted(limit, wait) : wait(AbortSignal.timeout(limit));

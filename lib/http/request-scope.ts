@@ -15,12 +15,8 @@ const scopes = new AsyncLocalStorage<RequestScope>();
  * Runs `serve` with `scope` as the request being served, also in everything that it awaits. A timer or a write that a
  * request starts runs within that scope, too. `AsyncResource.bind` takes it out.
  */
-export function withinRequest<Result, Given extends unknown[]>(
-  scope: RequestScope,
-  serve: (...given: Given) => Result,
-  ...given: Given
-): Result {
-  return scopes.run(scope, serve, ...given);
+export function withinRequest<Result>(scope: RequestScope, serve: () => Result): Result {
+  return scopes.run(scope, serve);
 }
 
 /** The request being served; undefined outside of a request. */

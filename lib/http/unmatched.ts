@@ -24,7 +24,7 @@ export function unmatched(routes: readonly Route[]) {
 
   return {
     route: { operationId: 'unmatched' },
-    bind: (service: BaseService): Handler => createHandler(service, { respond }),
+    bind: (service: BaseService): Handler => createHandler(service, respond),
   };
 }
 

@@ -1,5 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { getUser } from '../../handlers/users/get.ts';
+import { endpoint } from '../../lib/http/endpoint.ts';
+import { unavailable } from '../../lib/http/problem.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
@@ -54,6 +56,34 @@ test('a request, with its statement in PostgreSQL, ends before the time limit of
   expect(response).toEqual(refusal('service_unavailable_error', INSTANCE));
   // The limit of the statement would be ten minutes.
   await untilUnderWay(0, stage.database);
+});
+
+test('a request whose key is late ends before the time limit of the invocation, and is not served afterwards', async () => {
+  const stage = await startComposition();
+  cleanUps.push(stage.stop);
+  const { issuer, service } = stage;
+  const keysAreSent = Promise.withResolvers<void>();
+  issuer.answer(async (_request, response) => {
+    await keysAreSent.promise;
+    response.end(JSON.stringify({ keys: issuer.keys.map(({ publicJwk }) => publicJwk) }));
+  });
+  let served = 0;
+  const counted = endpoint(getUser.route, () => {
+    served += 1;
+    throw unavailable('only counted');
+  });
+  const event = await eventOf('getUser', { token: await issuer.sign() });
+  const begun = performance.now();
+  const getRemainingTimeInMillis = () => 500 - (performance.now() - begun);
+  const result = await counted.bind(service)(event, { getRemainingTimeInMillis });
+
+  expect(responseFromResult(result)).toEqual(refusal('service_unavailable_error', INSTANCE));
+  expect(stage.lines.map(({ message }) => message)).toEqual(['the invocation has run out of time']);
+  keysAreSent.resolve();
+  await stage.createUser();
+  expect(served).toBe(0);
+  await counted.bind(service)({ ...event });
+  expect(served).toBe(1);
 });
 
 test('a request after the connections were closed is 503', async () => {

@@ -211,7 +211,8 @@ describe('admission', () => {
           return admitted.length;
         },
       },
-      isDatabaseCrowded: () => admitted.length >= INSIDE,
+      database: { isCrowded: () => admitted.length >= INSIDE },
+      executor: { waitingCount: 0 },
       isMemoryIntensive: false,
       counts: new RefusalCounts({ warning() {} }),
     });

@@ -46,10 +46,10 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
   const admitted = new Map<string, QueuedRequest>();
   const refused: string[] = [];
   const inFlight = { servedCount: 0 };
-  const executor = {};
+  const one = { waitingCount: 0, send: () => Promise.resolve([]) };
+  const kinds = { 'batched-read': one, 'batched-write': one, list: one, single: one, 'lock-waiters': one };
   const admissions = new Admissions({
-    executors: { 'batched-read': executor, 'batched-write': executor, list: executor, single: executor },
-    isCrowded: () => false,
+    database: { executors: kinds, isCrowded: () => false },
     inFlight,
     log: { warning() {} },
   });

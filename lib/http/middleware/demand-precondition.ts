@@ -1,7 +1,7 @@
+import type { GatewayEvent } from '../gateway.ts';
 import { preconditionRequired } from '../preconditions.ts';
-import type { RequestInStack } from './middleware.ts';
 
 /** Refuses a write without `If-Match`. An empty `If-Match` is present, and matches nothing. */
-export function demandPrecondition({ event }: RequestInStack): void {
-  if (event.headers['if-match'] === undefined) throw preconditionRequired();
+export function demandPrecondition({ headers }: GatewayEvent): void {
+  if (headers['if-match'] === undefined) throw preconditionRequired();
 }

@@ -1,5 +1,5 @@
+import type { GatewayEvent } from '../gateway.ts';
 import { Problem } from '../problem.ts';
-import type { Check } from './middleware.ts';
 
 /** `application/json` and media types with its syntax: the suffix `+json` (RFC 6839 section 3.1). */
 const JSON_MEDIA_TYPE = /^application\/(?:[\w!#$&^.+-]+\+)?json$/i;
@@ -15,12 +15,10 @@ export function formatAcceptPatch(methods: readonly string[]): Readonly<Record<s
 }
 
 /** Refuses a body that is not declared as JSON, or that has a content encoding. */
-export function demandJson(method: string): Check {
-  return ({ event: { headers } }) => {
-    const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
-    if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw refuseMediaType(method);
-    if (headers['content-encoding']) throw refuseEncodedBody(method);
-  };
+export function demandJson(method: string, { headers }: GatewayEvent): void {
+  const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
+  if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw refuseMediaType(method);
+  if (headers['content-encoding']) throw refuseEncodedBody(method);
 }
 
 /** The refusal of a body with another media type, or without one. */

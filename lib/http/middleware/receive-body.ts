@@ -2,16 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import { freeBytes } from '../../free-bytes.ts';
 import type { GatewayEvent } from '../gateway.ts';
 import { Problem } from '../problem.ts';
-import type { Check } from './middleware.ts';
 
 /** Receives the body, of at most `limit` bytes, as text. Bytes that are not UTF-8 stay in base64. */
-export function receiveBody(limit: number): Check {
-  return async ({ event }) => {
-    const bytes = await readBytes(event, limit);
-    if (bytes.length > limit) throw refuseLargeBody(limit);
-    Object.assign(event, toText(bytes));
-    freeBytes(bytes);
-  };
+export async function receiveBody(limit: number, event: GatewayEvent): Promise<void> {
+  const bytes = await readBytes(event, limit);
+  if (bytes.length > limit) throw refuseLargeBody(limit);
+  Object.assign(event, toText(bytes));
+  freeBytes(bytes);
 }
 
 /** The refusal of a body with more than `limit` bytes. */

@@ -1,8 +1,8 @@
 import httpJsonBodyParser from '@middy/http-json-body-parser';
 import type * as z from 'zod';
+import type { GatewayEvent } from '../gateway.ts';
 import type { ValueFault, ValuePlace } from '../problem.ts';
 import { detailOf, pointerTo, valuesNotAllowed } from '../value-faults.ts';
-import type { Check, RequestInStack } from './middleware.ts';
 
 /** The schemas of a request's values. Those of header fields have the documented names. */
 export type RequestSchemas = {
@@ -12,6 +12,14 @@ export type RequestSchemas = {
   readonly body?: z.ZodObject | undefined;
   /** Finds faults that only path and query together show. They are reported beside all others. */
   readonly acrossPathAndQuery?: ((path: Given, query: Given) => readonly ValueFault[]) | undefined;
+};
+
+/** The checked values of a request that its route declares. */
+export type RequestValues = {
+  readonly headers: unknown;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
 };
 
 /** Parameters as sent, decoded. */
@@ -26,24 +34,17 @@ const NOTHING: Checked = { faults: [] };
  * reason. The texts are those of the schemas or of `value-faults.ts`, never zod's. The parser takes a fourteenth of the
  * time of a batch.
  */
-export function validateValues(schemas: RequestSchemas): Check {
+export function validateValues(schemas: RequestSchemas, event: GatewayEvent): RequestValues {
   const { headers, params, query, body, acrossPathAndQuery } = schemas;
-  return (request) => {
-    const { pathParameters = {}, rawQueryString } = request.event;
-    const fields = headers ? checkHeaders(headers, request.event.headers) : NOTHING;
-    const path = params ? check(params, pathParameters, inParameter) : NOTHING;
-    const search = query ? checkQuery(query, rawQueryString) : NOTHING;
-    const across = acrossPathAndQuery?.(pathParameters, search.given ?? {}) ?? [];
-    const content = body ? checkBody(body, request) : NOTHING;
-    const errors = [fields.faults, path.faults, search.faults, across, content.faults];
-    if (errors.some(({ length }) => length > 0)) throw valuesNotAllowed(errors.flat());
-    request.context.values = {
-      headers: fields.value,
-      params: path.value,
-      query: search.value,
-      body: content.value,
-    };
-  };
+  const { pathParameters = {}, rawQueryString } = event;
+  const fields = headers ? checkHeaders(headers, event.headers) : NOTHING;
+  const path = params ? check(params, pathParameters, inParameter) : NOTHING;
+  const search = query ? checkQuery(query, rawQueryString) : NOTHING;
+  const across = acrossPathAndQuery?.(pathParameters, search.given ?? {}) ?? [];
+  const content = body ? checkBody(body, event) : NOTHING;
+  const errors = [fields.faults, path.faults, search.faults, across, content.faults];
+  if (errors.some(({ length }) => length > 0)) throw valuesNotAllowed(errors.flat());
+  return { headers: fields.value, params: path.value, query: search.value, body: content.value };
 }
 
 /** Turns the path of a value in its schema into its place in the request. */
@@ -59,7 +60,7 @@ function check(schema: z.ZodObject, given: unknown, locate: Locate): Checked {
   return { faults: error.issues.map(({ path, message }) => ({ ...locate(path), detail: message })) };
 }
 
-function checkHeaders(schema: z.ZodObject, given: RequestInStack['event']['headers']): Checked {
+function checkHeaders(schema: z.ZodObject, given: GatewayEvent['headers']): Checked {
   const fields = Object.keys(schema.shape).map((name) => [name, given[name.toLowerCase()]]);
   return check(schema, Object.fromEntries(fields), inHeader);
 }
@@ -93,24 +94,24 @@ function isUtf8(value: string, name: string, query: string): boolean {
     ?.includes('\ufffd');
 }
 
-function checkBody(schema: z.ZodObject, request: RequestInStack): Checked {
-  const json = parseJson(request);
+function checkBody(schema: z.ZodObject, event: GatewayEvent): Checked {
+  const json = parseJson(event);
   if (json.faults.length > 0) return json;
   const checked = check(schema, json.value, inBody);
   // Without its unknown members, which may be most of it, the body takes less memory while the request is served.
-  Object.assign(request.event, { body: undefined });
+  Object.assign(event, { body: undefined });
   return checked;
 }
 
 const { before: bodyParser } = httpJsonBodyParser({ disableContentTypeCheck: true });
 
-function parseJson(request: RequestInStack): Checked {
-  const { body, isBase64Encoded } = request.event;
+function parseJson(event: GatewayEvent): Checked {
+  const { body, isBase64Encoded } = event;
   if (isBase64Encoded) return createBodyFault('must be UTF-8');
   if (!body) return createBodyFault('must not be empty');
   try {
-    bodyParser?.(request as never);
-    return { value: request.event.body, faults: [] };
+    bodyParser?.({ event } as never);
+    return { value: event.body, faults: [] };
   } catch {
     return parseWithoutGuard(body);
   }

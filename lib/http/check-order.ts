@@ -1,0 +1,51 @@
+import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
+import type { ProtectedService } from '../service.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { GatewayEvent } from './gateway.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { demandPrecondition } from './middleware/demand-precondition.ts';
+import { demandJson } from './middleware/media-type.ts';
+import { findPathParameters } from './middleware/path-parameters.ts';
+import { receiveBody } from './middleware/receive-body.ts';
+import { type RequestValues, validateValues } from './middleware/validate.ts';
+import type { Route } from './route.ts';
+
+/** A request that has passed the checks of its route. */
+export type CheckedRequest = {
+  /** Undefined for a public route. */
+  readonly principal: ServicePrincipal | undefined;
+  readonly values: RequestValues;
+};
+
+/**
+ * Runs the checks of a route in the order of the specification. Each refuses by throwing a Problem. Before them, the router
+ * or API Gateway has checked path (404) and method (405). After them, the database checks an expired cursor (410),
+ * existence (404), preconditions (412) and conflicts (409). There is no promise unless a key or a body must be awaited.
+ */
+export function checkRequest(
+  route: Route,
+  { settings, tokenVerifier }: ProtectedService,
+  event: GatewayEvent,
+): CheckedRequest | Promise<CheckedRequest> {
+  const { path, role } = route;
+  findPathParameters(path, event); // 400
+  if (role === 'public') return checkContent(route, settings, event, undefined);
+  const { deleteRole, rolesClaim } = settings.oauth;
+  const caller = authenticate(tokenVerifier, requiredRole(role, deleteRole), rolesClaim, event); // 401, 403
+  return caller instanceof Promise
+    ? caller.then((principal) => checkContent(route, settings, event, principal))
+    : checkContent(route, settings, event, caller);
+}
+
+function checkContent(
+  route: Route,
+  settings: Settings,
+  event: GatewayEvent,
+  principal: ServicePrincipal | undefined,
+): CheckedRequest | Promise<CheckedRequest> {
+  if (route.conditional === 'writing' && settings.requireIfMatch) demandPrecondition(event); // 428
+  if (!route.body) return { principal, values: validateValues(route, event) }; // 422
+  demandJson(route.method, event); // 415
+  const received = receiveBody(settings.bodyLimit, event); // 413
+  return received.then(() => ({ principal, values: validateValues(route, event) })); // 422
+}
