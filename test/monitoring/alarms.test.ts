@@ -19,7 +19,7 @@ const USERS = '/api/v1/users/';
 const CHANGES = '/api/v1/users/changes';
 
 /** So that each alarm fires and clears within seconds. */
-const SHORT: Patience = { window: '6s', hold: '1s', away: '1s', keysAge: 8, unnumberedAge: 1, drainAge: 1 };
+const SHORT: Patience = { window: '6s', hold: '1s', down: '1s', keysAge: 8, unnumberedAge: 1, drainAge: 1 };
 
 let service: BuiltService;
 let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
