@@ -102,7 +102,7 @@ export class NotSent extends Error {
 /** PostgreSQL has not answered a statement within the request's time limit. */
 export class ResponseTimeout extends Error {
   constructor() {
-    super('no answer within the time limit');
+    super('no response within the time limit');
   }
 }
 

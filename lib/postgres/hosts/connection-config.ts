@@ -74,7 +74,8 @@ export async function readPassword({
     headers: { 'X-Aws-Parameters-Secrets-Token': sessionToken ?? '' },
     signal: AbortSignal.timeout(PASSWORD_TIME_LIMIT_MS),
   });
-  if (!response.ok) throw new Error(`the password could not be read: the answer was ${response.status}`);
+  if (!response.ok)
+    throw new Error(`the password could not be read: its source responded with status ${response.status}`);
   return parseSecret(String(((await response.json()) as { SecretString?: unknown }).SecretString));
 }
 
