@@ -85,7 +85,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
   cancel();
 }
 
-/** Responses that are being sent have a moment. Connections without one are closed at once. */
+/** Responses that are being sent have half a second (`LAST_STEP`). Connections without one are closed at once. */
 async function close(server: Server, responses: UnflushedResponses): Promise<void> {
   const closed = once(server, 'close');
   // http's own close would also cut off responses that are not sent yet.

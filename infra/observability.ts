@@ -1,8 +1,8 @@
 import { keepFile, table } from './generated-file.ts';
+import { alertsYaml } from './observability/alerts-yaml.ts';
 import { dashboard, ROWS } from './observability/dashboard.ts';
-import { rules } from './observability/rules.ts';
 
-keepFile('observability/alerts.yaml', rules());
+keepFile('observability/alerts.yaml', alertsYaml());
 keepFile('observability/dashboard.json', `${JSON.stringify(dashboard(), null, 2)}\n`);
 keepFile('observability/dashboard.md', panels());
 

@@ -201,8 +201,8 @@ export class Admission {
   }
 
   /**
-   * For want of room, its connection has its turn again, so that refusals do not take all of the process's time. Few are
-   * refused because they waited too long, and their connections may need another executor.
+   * If there was no room, the connection is paused until its caller's turn, so that refusals do not use all CPU time.
+   * After too long a wait it is not paused, because these refusals are few and its next request may need another executor.
    */
   #refuse(request: QueuedRequest, reason: RefusalReason): void {
     request.refuse();

@@ -148,7 +148,7 @@ const FEW_QUEUED = 16;
  */
 const MANY_QUEUED = 96;
 
-/** Each answered connection is paused in exchange for one that was paused for longer. */
+/** A connection that was paused for longer is read, and an answered one is paused instead. */
 const MAX_PAUSE_MS = 450;
 
 /** A request on a connection that was paused for longer cannot be served in time. */

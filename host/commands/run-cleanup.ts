@@ -5,7 +5,7 @@ import { readSettings } from '../../lib/settings/settings.ts';
 // own.
 try {
   await maintain(readSettings());
-  process.stdout.write('Idempotency keys and changes that are kept no longer are deleted.\n');
+  process.stdout.write('Expired idempotency keys and changes are deleted.\n');
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;

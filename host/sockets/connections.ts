@@ -13,10 +13,9 @@ export const SILENCE = 75;
 const GRACE = 5000;
 
 /**
- * A connection with so many waiting requests is not read. Node stops reading only if its client does not read the
- * responses, and here there are no responses yet. Within four seconds one caller without a token, which read all
- * responses, had filled the heap with 300,000 requests of 28 bytes. Data that was read before, 64 KB at most, still
- * becomes requests.
+ * A connection with this many waiting requests is not read. Without this limit, one caller without a token, which read
+ * all responses, filled the heap within four seconds: 300,000 requests of 28 bytes. Node pauses only for unread
+ * responses, and waiting requests have none yet. Data that was read before, at most 64 KB, still becomes requests.
  */
 const MAX_WAITING = 64;
 

@@ -5,10 +5,10 @@ import { setImmediate } from 'node:timers/promises';
 /** In milliseconds. A client that takes longer to read its response is disconnected. */
 const MAX_READING_MS = 10_000;
 
-/** In milliseconds. A client does not read if the kernel has accepted nothing of its response for so long. */
+/** In milliseconds. If the kernel has accepted nothing of a response for this time, its client does not read. */
 const STALLED_MS = 250;
 
-/** In milliseconds. A client that has not read for so long after that is disconnected, however little is unflushed. */
+/** In milliseconds, after that. A client that still does not read is disconnected, however little is unflushed. */
 const MAX_STALL_MS = 5000;
 
 /** In bytes: 25 lists of 1,000 users with long names and addresses. */

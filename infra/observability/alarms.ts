@@ -7,7 +7,7 @@ export type Patience = {
   /** How long a condition that may end by itself must last. */
   readonly hold: string;
   /** How long an instance may be unavailable. */
-  readonly away: string;
+  readonly down: string;
   readonly keysAge: number;
   readonly unnumberedAge: number;
   readonly drainAge: number;
@@ -19,7 +19,7 @@ export type Patience = {
 export const USUAL: Patience = {
   window: '5m',
   hold: '5m',
-  away: '1m',
+  down: '1m',
   keysAge: 900,
   unnumberedAge: 1800,
   drainAge: 20,
@@ -38,7 +38,7 @@ export type Alarm = {
 const REQUESTS = 'http.server.request.duration';
 
 /** Every alarm. A counter that has just begun has no rate, so its series is checked, too. */
-export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }: Patience): readonly Alarm[] {
+export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }: Patience): readonly Alarm[] {
   const answered = (status: string) => `sum(rate(${series(REQUESTS, status)}[${window}]))`;
   const defects = series(REQUESTS, 'http_response_status_code="500"');
   return [
@@ -46,7 +46,7 @@ export function alarms({ window, hold, away, keysAge, unnumberedAge, drainAge }:
       name: 'UserManagementInstanceDown',
       severity: 'critical',
       expr: 'up{job=~"(.*/)?user-management-service"} == 0',
-      for: away,
+      for: down,
       summary: 'An instance cannot be asked for its metrics.',
     },
     {

@@ -33,7 +33,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("the key server's answer is not JSON");
+    throw new Error("the key server's response is not JSON");
   }
 }
 
@@ -43,7 +43,7 @@ async function readText(limit: number, response: Response): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > limit) throw new Error(`the key server's answer is larger than ${limit} bytes`);
+    if (size > limit) throw new Error(`the key server's response is larger than ${limit} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -11,7 +11,7 @@ type AgedRow = ChangeRow & { readonly age: 'old' | 'young' | 'future' };
 /** Changes to delete: their first and last positions, and the `id` of the last one. */
 type Span = { readonly from: string; readonly to: string; readonly id: string };
 
-/** How far a run has read, and what it has read without an old change after it. */
+/** Position up to which a run has read, and the spans that it has read since the last old change. */
 type ExpiryProgress = { after: string; undecided: Span[] };
 
 /**

@@ -12,7 +12,7 @@ type WaitRequest = {
 };
 
 type Reader = {
-  readonly wish: WaitRequest;
+  readonly request: WaitRequest;
   /** The place up to which the feed has no change for this reader. */
   after: Place;
   /** Whether a look has found no change for this reader, or has failed. */
@@ -57,8 +57,8 @@ export class LongPoll {
    *
    * @throws {Problem} cursor_expired_error
    */
-  wait(wish: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined {
-    if (this.#readers.size >= MAX_WAITING || this.#isFar(wish.after)) return undefined;
+  wait(request: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined {
+    if (this.#readers.size >= MAX_WAITING || this.#isFar(request.after)) return undefined;
     const { promise, resolve } = Promise.withResolvers<Page | undefined>();
     const leave = () => {
       reader.isOver = true;
@@ -66,8 +66,8 @@ export class LongPoll {
       if (!reader.isServed && !this.#isPolling) this.#pollIn(0);
     };
     const reader: Reader = {
-      wish,
-      after: wish.after,
+      request,
+      after: request.after,
       isServed: false,
       isOver: false,
       settle: (page) => {
@@ -126,14 +126,14 @@ export class LongPoll {
       reader.settle(Promise.reject(cursorExpired()));
       return;
     }
-    const { limit } = reader.wish;
+    const { limit } = reader.request;
     const { position } = look.end;
     const isNew = !reader.isServed;
     reader.isServed ||= position === look.head || position > reader.after.position;
-    const news = look.changes.filter((change) => isNews(change, reader)).slice(0, limit);
-    if (news.length === limit) reader.after = look.placeAt(Number(news.at(-1)?.position));
+    const changes = look.changes.filter((change) => isWanted(change, reader)).slice(0, limit);
+    if (changes.length === limit) reader.after = look.placeAt(Number(changes.at(-1)?.position));
     else if (position >= reader.after.position) reader.after = look.end;
-    if (news.length > 0) reader.settle({ changes: news, end: reader.after });
+    if (changes.length > 0) reader.settle({ changes, end: reader.after });
     // This reader joined while the head was unknown. It is far behind, and reads faster by itself.
     else if (isNew && this.#isFar(reader.after)) reader.settle(undefined);
   }
@@ -143,6 +143,6 @@ function leaveIfOver({ isOver, isServed, after, settle }: Reader): void {
   if (isOver && isServed) settle({ changes: [], end: after });
 }
 
-function isNews(change: ChangeRow, { after, wish }: Reader): boolean {
-  return Number(change.position) > after.position && change.actor !== wish.excludeActor;
+function isWanted(change: ChangeRow, { after, request }: Reader): boolean {
+  return Number(change.position) > after.position && change.actor !== request.excludeActor;
 }

@@ -6,8 +6,8 @@ import { headRow, isHead, unnumbered } from './head.ts';
 const MAX_STEP = 1000;
 
 /**
- * Maximum number of late changes. Beyond it the sequence is settled up to the first late one, and reads may meet dead
- * rows.
+ * Maximum number of late changes: those whose transaction had not ended when their sequence was settled. Beyond it,
+ * `settled` stops before the first late change, and reads may meet dead rows.
  */
 const MAX_LATE = 5000;
 
@@ -105,8 +105,8 @@ export class ChangeNumbering {
   /**
    * Settles the sequence up to the number that it had reached 15 minutes ago. Earlier changes that are still late were
    * never committed, or never acknowledged. The statement reads all changes without a position. If readers would miss
-   * one of them, because the sequence was set back or the change was committed even later, it is settled from the
-   * beginning again.
+   * one of them, because the sequence was set back or the change was committed even later, settling starts again from
+   * the beginning.
    */
   async settleSequence(): Promise<void> {
     await this.#settle({});

@@ -45,7 +45,7 @@ export class KeyQueue {
     const limit = Math.max(this.#statements.remainingTime(), 0) + GRACE;
     const timer = setTimeout(() => resolve(keyInUse()), limit);
     const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
-    // There is no time left. The earlier request's fault would also be the fault of this one.
+    // If no time is left, this request fails with the fault of the earlier one, because it would meet the same.
     return this.#statements.remainingTime() > TOO_LATE ? undefined : (fault ?? keyInUse());
   }
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { SendSql } from '../postgres/index.ts';
 
-/** The table of users. The unique index decides who has an address, in any case. */
+/** The table of users. The unique index decides which user has an address, in any case. */
 export async function users(send: SendSql): Promise<void> {
   await send(sql`create table if not exists users (
     id uuid primary key,

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { SendSql } from '../postgres/index.ts';
 import { createIndexConcurrently } from '../postgres/index.ts';
 
-/** The order of the list over inactive users alone, who are few: a page of them must not cost what lies between them. */
+/** The order of the list for inactive users only. They are few, and a page of them must not read the active ones. */
 export function inactiveUsers(send: SendSql): Promise<void> {
   return createIndexConcurrently(send, {
     name: 'users_inactive_created_at_id_idx',

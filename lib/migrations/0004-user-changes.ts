@@ -10,7 +10,7 @@ export async function userChanges(
   send: SendSql,
   { hasAutovacuum }: Pick<Engine, 'hasAutovacuum'>,
 ): Promise<void> {
-  // Which fields the last update changed, a bit for each: what is set there sees the row as it was.
+  // A bit for each field that the last update changed. An update can set it, because `set` reads the row as it was.
   await send(sql`alter table users add column if not exists changed smallint not null default 0`);
   await send(sql`create table if not exists user_changes_unnumbered (
     sequence bigint generated always as identity primary key, ${change}

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Engine, SendSql } from '../postgres/index.ts';
 
-/** The identity of each change, and what the head of the feed has to know beside positions. */
+/** The identity of each change, and further columns of the feed's head. */
 export async function feedHead(
   send: SendSql,
   { hasAutovacuum }: Pick<Engine, 'hasAutovacuum'>,
@@ -20,7 +20,7 @@ export async function feedHead(
     add column if not exists late bigint[] not null default '{}',
     -- The highest sequence that has got a position.
     add column if not exists reached bigint not null default 0,
-    -- What it was, and when: the sequence is settled up to there a while later.
+    -- An earlier value of "reached", and when it was noted. A while later, the sequence is settled up to that value.
     add column if not exists noted bigint not null default 0,
     add column if not exists noted_at timestamptz not null default 'epoch'`);
   await send(sql`create index if not exists user_changes_head_position_idx on user_changes_head (position)`);
@@ -34,7 +34,7 @@ export async function feedHead(
 async function enlarge(send: SendSql): Promise<void> {
   for (const table of ['user_changes_unnumbered', 'user_changes', 'user_changes_head'])
     await send(sql`alter table ${sql.table(table)} set (vacuum_truncate = off)`);
-  // Four rows of this length fill a page. In one transaction, so that nobody sees them.
+  // Four rows of this length fill a page. They are added and deleted in one transaction, so no reader sees them.
   await send(sql`do $$
     declare kept text;
     begin

@@ -51,7 +51,7 @@ export class Database {
     return { idle, used, waitedFor };
   }
 
-  /** Whether half of the statements that may wait for an executor wait for it. */
+  /** Whether at least half of the maximum number of statements wait for this executor. */
   isCrowded({ waitingCount }: Pick<Executor, 'waitingCount'>): boolean {
     return waitingCount >= this.#maxWaiting / 2;
   }

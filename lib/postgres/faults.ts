@@ -102,11 +102,11 @@ export class NotSent extends Error {
 /** PostgreSQL has not answered a statement within the request's time limit. */
 export class ResponseTimeout extends Error {
   constructor() {
-    super('no answer within the time limit');
+    super('no response within the time limit');
   }
 }
 
-/** The time limit was reached after the statement had been sent, or the statement met others until then. */
+/** The time limit was reached after the statement was sent, or while it still conflicted with other transactions. */
 export function reachedTimeLimit(fault: unknown): boolean {
   const cause = causeOf(fault);
   return cause instanceof ResponseTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlState(cause) ?? '');

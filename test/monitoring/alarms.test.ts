@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Patience } from '../../infra/observability/alarms.ts';
+import { alertsYaml } from '../../infra/observability/alerts-yaml.ts';
 import { dashboard } from '../../infra/observability/dashboard.ts';
-import { rules } from '../../infra/observability/rules.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import type { HostOptions } from '../stage/built-host.ts';
@@ -19,7 +19,7 @@ const USERS = '/api/v1/users/';
 const CHANGES = '/api/v1/users/changes';
 
 /** So that each alarm fires and clears within seconds. */
-const SHORT: Patience = { window: '6s', hold: '1s', away: '1s', keysAge: 8, unnumberedAge: 1, drainAge: 1 };
+const SHORT: Patience = { window: '6s', hold: '1s', down: '1s', keysAge: 8, unnumberedAge: 1, drainAge: 1 };
 
 let service: BuiltService;
 let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
@@ -46,7 +46,7 @@ async function start(variables: Variables = {}, options: HostOptions = {}) {
     },
     options,
   );
-  prometheus = await startPrometheus([port], rules(SHORT));
+  prometheus = await startPrometheus([port], alertsYaml(SHORT));
   keepReading();
   await expect.poll(async () => (await prometheus.query('up == 1')).length, { timeout: 10_000 }).toBe(1);
   expect(await prometheus.firing()).toEqual([]);
@@ -196,7 +196,7 @@ test('every metric of alarms and dashboard exists, and every query is valid', as
       .replaceAll(/\$(job|instance)\b/g, '.*'),
   );
   const named = new Set(
-    [...`${queries.join()} ${rules(SHORT)}`.matchAll(/\b[a-z][a-z_\d]+(?=\{)/g)].map(([name]) => name),
+    [...`${queries.join()} ${alertsYaml(SHORT)}`.matchAll(/\b[a-z][a-z_\d]+(?=\{)/g)].map(([name]) => name),
   );
   await service.call('GET', `${USERS}x`);
   await expect

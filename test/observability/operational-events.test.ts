@@ -84,7 +84,7 @@ test('a key fetch that fails for another reason is another jwks_refresh_failed',
   provider.answer((_, response) => response.end('{'));
   await until('the second failure', async () => (await causes()).length === 2);
 
-  expect(await causes()).toEqual(['the key server answered 500', "the key server's answer is not JSON"]);
+  expect(await causes()).toEqual(['the key server answered 500', "the key server's response is not JSON"]);
 });
 
 test('a schema that a later version has migrated is not a failure: the instance serves with it', async () => {

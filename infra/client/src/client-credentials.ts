@@ -66,7 +66,7 @@ async function askForToken(credentials: ClientCredentials): Promise<TokenAnswer>
   if (response.ok && answer.access_token !== undefined) return answer as TokenAnswer;
   throw new UnexpectedAnswer(
     response.status,
-    `no token from ${url}: ${answer.error ?? 'it is no answer of OAuth 2.0'}`,
+    `no token from ${url}: ${answer.error ?? 'the response is not a token response of OAuth 2.0'}`,
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Session } from './session.ts';
 
-/** Maximum number of attempts per second at one host, while they fail; and at the same time, while they succeed. */
+/** Maximum number of attempts at one host: per second while they fail, and at the same time while they succeed. */
 const MAX_PER_SECOND = 5;
 
 /** In milliseconds. */

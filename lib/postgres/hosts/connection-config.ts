@@ -19,7 +19,7 @@ const PASSWORD_TIME_LIMIT_MS = 900;
 
 /** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
 export const SESSION: SessionParameters = {
-  // Lists of values have null among them, whatever the role has set.
+  // Without it, null in a list of values would be a text. The role may have turned it off.
   array_nulls: 'on',
   client_connection_check_interval: '500',
   // A plan is kept, even if it was made for an empty table. It must use the indexes.
@@ -42,8 +42,7 @@ export function clientConfig(postgres: Postgres, host: Host, parameters: Session
     application_name: 'user-management-service',
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    // Nothing rests on what a stricter isolation would give, so none is taken over from the role or the database: it
-    // costs conflicts.
+    // The service does not need a stricter isolation, which costs conflicts. The role or the database may have set one.
     ...(hasSessionOptions && {
       options: formatOptions({ default_transaction_isolation: 'read committed', ...parameters }),
     }),
@@ -74,7 +73,8 @@ export async function readPassword({
     headers: { 'X-Aws-Parameters-Secrets-Token': sessionToken ?? '' },
     signal: AbortSignal.timeout(PASSWORD_TIME_LIMIT_MS),
   });
-  if (!response.ok) throw new Error(`the password could not be read: the answer was ${response.status}`);
+  if (!response.ok)
+    throw new Error(`the password could not be read: its source responded with status ${response.status}`);
   return parseSecret(String(((await response.json()) as { SecretString?: unknown }).SecretString));
 }
 

@@ -8,7 +8,7 @@ import { connectTimeLimit, HostChanged, Session } from './session.ts';
 /** A host, and whether it accepts writes. */
 type Found = { readonly host: Host; readonly acceptsWrites: boolean };
 
-/** What a host answered, or why it did not. */
+/** The result of asking a host. `fault` is why it could not be asked. */
 type Answer = Found & { readonly fault?: unknown };
 
 /** In milliseconds, from one look for a host that accepts writes to the next. */
@@ -69,7 +69,7 @@ export class Hosts {
     this.#searchSoon();
   }
 
-  /** A host does not answer a question about its sessions. Another one is used if none of its sessions responds. */
+  /** A host could not be asked about its sessions. Another host is used if none of these sessions responds. */
   onSilence(): void {
     if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
   }
@@ -91,7 +91,7 @@ export class Hosts {
     if (!found.acceptsWrites) this.#searchSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
     if (!isOfStandby && this.#inUse === found.host) return session;
-    // Another session is asked next, because this one knows better.
+    // This session is newer than the one that was asked. The next search therefore asks over a new one.
     this.#asking.delete(found.host);
     this.#onError(session);
     session.abandon();
@@ -126,12 +126,12 @@ export class Hosts {
     const answers = [preferred, ...(await Promise.all(others))];
     if (answers.some((answer) => answer.host !== this.#inUse && isRefusal(answer))) this.#leaveStandby();
     const standby = standbyAmong(answers, await responding);
-    // None of them has responded: a statement that waits for its answer is not held up any longer.
+    // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
     for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
     return standby;
   }
 
-  /** A fault is an answer, too; but a connection that was cut off says nothing before the time limit is reached. */
+  /** Asks again until the time limit if the connection was cut off, because that shows nothing about the host. */
   async #ask(host: Host): Promise<Answer> {
     const limit = connectTimeLimit(this.#postgres);
     const deadline = performance.now() + limit;
@@ -161,7 +161,7 @@ export class Hosts {
     return session;
   }
 
-  /** While a session that may accept writes is alive, its host is there, whatever that answers to new ones. */
+  /** While a session that may accept writes responds, its host is available, even if it refuses new sessions. */
   async #respondingSessions(): Promise<readonly Session[]> {
     const candidates = [...this.#sessions].filter((session) => session.acceptsWrites !== false);
     const checks = candidates.map((session) => session.responds(connectTimeLimit(this.#postgres)));
@@ -178,7 +178,7 @@ export class Hosts {
     return next;
   }
 
-  /** Another host has opened no session, and may accept writes. */
+  /** Stops using the standby, because a host that refuses sessions may accept writes. */
   #leaveStandby(): void {
     if (this.#found?.acceptsWrites !== false) return;
     this.#found = undefined;
@@ -238,7 +238,7 @@ async function demandWriter(asked: Promise<Answer>): Promise<Found> {
 
 /**
  * The host to read from when none accepts writes. A host may accept writes if it refuses this session, or if one of its
- * sessions still responds. A session that does not report what it accepts is taken for what its host is.
+ * sessions still responds. A session that does not report whether it accepts writes counts as its host does.
  */
 function standbyAmong(answers: readonly Answer[], responding: readonly Session[]): Found {
   const refusal = answers.find(isRefusal);

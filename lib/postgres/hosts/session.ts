@@ -7,7 +7,7 @@ import { clientConfig, type Host, SESSION, type SessionParameters } from './conn
 type Postgres = Settings['postgres'];
 
 /**
- * How long opening a session may take, in milliseconds: a connection, what PostgreSQL asks for and its first answer.
+ * How long opening a session may take, in milliseconds: a connection, the authentication, and the first response.
  * A host that needs longer counts as out of reach.
  */
 export function connectTimeLimit({ poolTimeout }: Pick<Postgres, 'poolTimeout'>): number {
@@ -66,7 +66,7 @@ export class Session extends PgClient {
       await super.connect();
       timer.refresh();
       await this.#identify();
-      // A pooler reports what was so when it first connected: after a failover, a former standby.
+      // A pooler reports the state of its first connection. After a failover, this may be that of a former standby.
       if (this.acceptsWrites === false && (await this.askWhetherItAcceptsWrites())) this.#reported.clear();
     } catch (fault) {
       this.abandon();
@@ -76,7 +76,10 @@ export class Session extends PgClient {
     }
   }
 
-  /** What PostgreSQL 14 and later report at the start and at each change; undefined for others, and behind some poolers. */
+  /**
+   * Whether the server accepts writes, as PostgreSQL 14 and later report at the start and at each change. Undefined for
+   * other servers, and behind some poolers.
+   */
   get acceptsWrites(): boolean | undefined {
     const isStandby = this.#reported.get('in_hot_standby');
     const isReadOnly = this.#reported.get('default_transaction_read_only');
@@ -102,7 +105,7 @@ export class Session extends PgClient {
     return rows[0]?.transaction_read_only === 'off';
   }
 
-  /** Whether a statement was sent whose answer has not come. */
+  /** Whether a statement was sent whose response has not arrived. */
   get awaitsAnswer(): boolean {
     return !this.readyForQuery;
   }

@@ -37,7 +37,7 @@ export function takeRows(
 
   stream.on('data', (arrived: Buffer) => {
     const bytes = incomplete ? Buffer.concat([incomplete, arrived]) : arrived;
-    // Its bytes were copied. Rows refer to those that `incomplete` is a part of.
+    // `arrived` was copied into `bytes`. `incomplete` must stay, because rows refer to its memory.
     if (incomplete) freeBytes(arrived);
     const received: Received = { bytes };
     let [left, at] = [0, 0];

@@ -44,7 +44,7 @@ const UPKEEP_MS = 250;
 /** Interval at which the shutdown looks whether all sessions are closed. */
 const CLOSING_POLL_MS = 10;
 
-/** PostgreSQL itself ends a statement after its time limit. A response may arrive so much later than it was sent. */
+/** Milliseconds after the statement timeout within which PostgreSQL's response must arrive. */
 const RESPONSE_GRACE_MS = 100;
 
 /**
@@ -198,7 +198,7 @@ export class SessionExecutor implements Executor {
     }
   }
 
-  /** The session may be free for a statement that waits, or done. */
+  /** The session may take a waiting statement, or may no longer be needed. */
   #onResponse(pipeline: Pipeline): void {
     if (pipeline.length === 0 && (pipeline.isBroken || this.#refuse)) this.#drop(pipeline);
     if (this.#queue.size > 0) this.#sendQueued();

@@ -4,7 +4,7 @@ import { alarms, type Patience, USUAL } from './alarms.ts';
 const RUNBOOK = 'infra/observability/README.md#';
 
 /** The alarms as a file of Prometheus rules. */
-export function rules(patience: Patience = USUAL): string {
+export function alertsYaml(patience: Patience = USUAL): string {
   const all = alarms(patience).map(({ name, severity, expr, for: hold, summary }) => ({
     alert: name,
     expr,
