@@ -1,15 +1,5 @@
-import { readSettings, type Settings } from '../../lib/settings/settings.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { freePort } from './free-port.ts';
-
-/**
- * The settings of the service, and the ports of the servers to start beside it; undefined if the environment names
- * other servers.
- */
-export interface DevelopmentSettings {
-  readonly settings: Settings;
-  readonly postgresPort: number | undefined;
-  readonly issuerPort: number | undefined;
-}
 
 // The same ports at every start if possible: tokens name their issuer, and database tools are configured once.
 const postgresPorts = [54320, 54321, 54322, 54323, 54324];
@@ -17,11 +7,12 @@ const issuerPorts = [9000, 9001, 9002, 9003, 9004];
 
 /**
  * Completes the environment with the servers that `npm run dev` starts: PostgreSQL unless SVC_POSTGRES_HOST is set, and
- * the token issuer unless SVC_OAUTH_JWKS_URI is set.
+ * the token issuer unless SVC_OAUTH_JWKS_URI is set. Returns the settings of the service, and the ports of the servers
+ * to start, which are undefined if the environment names other servers.
  *
  * @throws {SettingsError} names every setting that is not valid
  */
-export async function readDevelopmentSettings(environment: NodeJS.ProcessEnv): Promise<DevelopmentSettings> {
+export async function readDevelopmentSettings(environment: NodeJS.ProcessEnv) {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const ownPostgres = given.SVC_POSTGRES_HOST === undefined;
   const ownIssuer = given.SVC_OAUTH_JWKS_URI === undefined;

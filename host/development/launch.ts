@@ -22,7 +22,7 @@ const patience = 300;
 // A signal during the start waits for the current step, so that no half-started part is left behind.
 const leaving = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => leaving.abort());
-// npm passes a signal to a shell in between, which dies of it without passing it on.
+// npm passes on SIGINT and SIGTERM. If it is killed, it passes on nothing.
 const parent = process.ppid;
 if (process.env.npm_lifecycle_event) {
   setInterval(() => process.ppid !== parent && leaving.abort(), 200).unref();

@@ -23,7 +23,7 @@ const user = 'postgres';
  *
  * @throws with the end of the server's log if it cannot start
  */
-export async function startPostgres({ dataFolder, port, settings = {} }: PostgresOptions) {
+export async function startPostgres({ dataFolder, port: wished, settings = {} }: PostgresOptions) {
   const account = await accountFor(dataFolder);
   const home = await homeFor(resolve(dataFolder), account);
   const programs = await runnablePostgres(home, account);
@@ -43,16 +43,8 @@ export async function startPostgres({ dataFolder, port, settings = {} }: Postgre
     ]),
   );
 
-  for (let attempt = 1; ; attempt += 1) {
-    const listenOn = port ?? (await freePort());
-    try {
-      const server = await runServer(place, { ...settings, listen_addresses: host, port: listenOn });
-      const url = `postgres://${user}@${host}:${listenOn}/postgres`;
-      return { host, port: listenOn, user, password: '', database: 'postgres', url, ...server };
-    } catch (error) {
-      // A free port can be taken before the server has it.
-      const isLost = port === undefined && String(error).includes('could not bind');
-      if (!isLost || attempt === 5) throw error;
-    }
-  }
+  const port = wished ?? (await freePort());
+  const server = await runServer(place, { ...settings, listen_addresses: host, port });
+  const url = `postgres://${user}@${host}:${port}/postgres`;
+  return { host, port, user, password: '', database: 'postgres', url, ...server };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
@@ -97,15 +97,12 @@ async function keepSigningKey(file: string | undefined): Promise<JWK> {
 
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const key = { ...(await exportJWK(privateKey)), kid: randomUUID(), alg: 'RS256', use: 'sig' };
-  if (file) await writePrivately(file, JSON.stringify(key));
+  if (file) {
+    // A start that is cut off must not leave half a key.
+    const draft = `${file}.${process.pid}`;
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(draft, JSON.stringify(key), { mode: 0o600 });
+    await rename(draft, file);
+  }
   return key;
-}
-
-// Writes the whole key or nothing, because a start that is cut off must not leave half a key.
-async function writePrivately(file: string, text: string): Promise<void> {
-  const draft = `${file}.${process.pid}`;
-  await mkdir(dirname(file), { recursive: true });
-  await rm(draft, { force: true });
-  await writeFile(draft, text, { mode: 0o600, flag: 'wx' });
-  await rename(draft, file);
 }

@@ -28,14 +28,12 @@ const STOP_LIMIT_MS = 30_000;
  * handlers, and by SIGINT (fast shutdown) afterwards.
  */
 const supervisor = `
-  export LC_ALL=C
-  exec 3<&0 </dev/null 2>"$1"; shift
-  "$@" 3<&- >&2 & server=$!
+  exec 3<&0 2>"$1"; shift
+  LC_ALL=C "$@" 3<&- >&2 & server=$!
   { read -r _ <&3; kill -TERM $server; kill -INT $server; } 2>/dev/null & watcher=$!
-  exec 3<&-
   echo $server
   wait $server
-  kill $watcher 2>/dev/null; wait
+  kill $watcher 2>/dev/null
 `;
 
 /**
