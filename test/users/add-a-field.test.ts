@@ -220,7 +220,7 @@ describe('a new field is part of', () => {
   });
 });
 
-const CHANGELOG = ['node', 'infra/changelog.ts'] as const;
+const CHANGELOG = ['node', 'infra/pages.ts'] as const;
 
 test.each<readonly [string, keyof typeof forget, RegExp, readonly [string, ...string[]]]>([
   ['the migration in the changelog', 'changelog', /name the migration 9000-/, CHANGELOG],
