@@ -1,20 +1,25 @@
 import { readFileSync } from 'node:fs';
+import { endpoints } from '../handlers/index.ts';
 import { migrations } from '../lib/migrations/index.ts';
 import { updatedFields } from '../lib/users/fields.ts';
 
-// Checks that CHANGELOG.md names every migration, so that operators know what a version changes in their database, and
-// every field that callers can set.
-const changelog = readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8');
-
-const names = {
-  migration: Object.keys(migrations),
-  field: updatedFields.map(({ name }) => name),
+// Checks that pages name what callers and operators must know: the changelog every migration and every field that
+// callers can set, README.md and infra/api.md the path of every endpoint.
+const paths = endpoints.map(({ route }) => ['path', route.path] as const);
+const NAMED = {
+  'CHANGELOG.md': [
+    ...Object.keys(migrations).map((name) => ['migration', name] as const),
+    ...updatedFields.map(({ name }) => ['field', name] as const),
+  ],
+  'README.md': paths,
+  'infra/api.md': paths,
 };
 
-for (const [kind, named] of Object.entries(names)) {
-  for (const name of named) {
-    if (changelog.includes(`\`${name}\``)) continue;
-    process.stderr.write(`CHANGELOG.md does not name the ${kind} ${name}\n`);
+for (const [page, things] of Object.entries(NAMED)) {
+  const text = readFileSync(new URL(`../${page}`, import.meta.url), 'utf8');
+  for (const [kind, name] of things) {
+    if (text.includes(`\`${name}\``)) continue;
+    process.stderr.write(`${page} does not name the ${kind} ${name}\n`);
     process.exitCode = 1;
   }
 }
