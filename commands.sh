@@ -25,7 +25,7 @@ check)
   knip --no-config-hints
   for generator in openapi settings-table metrics-table observability; do node "infra/$generator.ts" --check; done
   node infra/links.ts
-  exec node infra/changelog.ts
+  exec node infra/pages.ts
   ;;
 generate) for generator in openapi settings-table metrics-table observability; do node "infra/$generator.ts"; done ;;
 bench) exec node test/benchmark/bench.ts "$@" ;;

@@ -189,6 +189,26 @@ describe('a lost response', () => {
     expect(changed).toMatchObject({ full_name: 'Once', version: '"2"' });
   });
 
+  test('to an update with all members of a user leaves it carried out once', async () => {
+    const user = await usersAt(service.url).create({ email: fresh(), external_id: crypto.randomUUID() });
+    const front = await startBreaking(service.url, losing('PATCH'));
+    const change = { ...user, email: null, is_active: null, full_name: null, external_id: null };
+    const changed = await usersAt(front.url).change(user.id, change, { ifVersion: user.version });
+    await front.stop();
+
+    expect(changed).toMatchObject({ email: user.email, is_active: true, version: '"2"' });
+    expect(changed.external_id).toBe(undefined);
+  });
+
+  test('to an update of a version is the refusal if the user does not have every value', async () => {
+    const { id, version } = await usersAt(service.url).create({ email: fresh() });
+    const front = await startBreaking(service.url, losing('PATCH'));
+    const change = { full_name: 'Once', later_field: 'value' };
+    const refused = usersAt(front.url).change(id, change, { ifVersion: version });
+    await expect(refused).rejects.toMatchObject({ problem: { status: 412 } });
+    await front.stop();
+  });
+
   test('to a create without a key is an error, and the create is not sent again', async () => {
     const front = await startBreaking(service.url, losing('POST'));
     const sent = usersAt(front.url).api.POST('/api/v1/users/', { body: { email: fresh() } });

@@ -1,5 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { expect } from 'vitest';
+import { updatedFields } from '../../lib/users/fields.ts';
 import type { HttpResponse } from '../http/rules/exchange.ts';
 import { fieldOf, jsonOf } from './conformance.ts';
 import { type Operation, operationOf, operations } from './document.ts';
@@ -132,9 +133,6 @@ const read = (target: string): Fuzzed => ({
   claim: 'inside',
 });
 
-/** Unknown members are ignored. */
-const WRITABLE = ['email', 'full_name', 'is_active', 'external_id'];
-
 const versionOf = (tag: string | undefined) => Number(/^"(\d+)"$/.exec(tag ?? '')?.[1]);
 
 /** The value to which a JSON pointer leads, RFC 6901. */
@@ -143,9 +141,11 @@ function valueAt(value: unknown, pointer: string): unknown {
   return names.reduce((at, name) => (at as Record<string, unknown>)[name], value);
 }
 
-/** The members of an update whose values the response must have. Null leaves or clears a field. */
+/** The members of an update whose values the response must have. Null leaves or clears a field; unknown members are ignored. */
 function writtenValues(sent: object): object {
   return Object.fromEntries(
-    Object.entries(sent).filter(([name, value]) => value !== null && WRITABLE.includes(name)),
+    Object.entries(sent).filter(
+      ([name, value]) => value !== null && updatedFields.some((field) => field.name === name),
+    ),
   );
 }

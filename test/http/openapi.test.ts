@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
+import { createdFields, type Field, updatedFields } from '../../lib/users/fields.ts';
 import { VERSION } from '../../lib/version.ts';
 import { startService } from '../stage/service.ts';
 
@@ -188,7 +189,7 @@ describe('the responses of the service are as documented:', () => {
 
   beforeAll(async () => {
     service = await startService();
-    user = await pathOfNew('taken@example.com');
+    user = await pathOfNew('taken');
     return () => service?.stop();
   });
 
@@ -209,8 +210,7 @@ describe('the responses of the service are as documented:', () => {
     return service.call('GET', /<(.+)>/.exec(before.headers.get('link') ?? '')?.[1] ?? '');
   };
 
-  const pathOfNew = async (email: string) =>
-    (await create({ email, external_id: email })).headers.get('location') ?? '';
+  const pathOfNew = async (name: string) => (await create(newUser(name))).headers.get('location') ?? '';
 
   /** The documented media type and headers, and the example of the response if there is one. */
   async function answerOf(operationId: string, response: Response) {
@@ -230,15 +230,15 @@ describe('the responses of the service are as documented:', () => {
   }
 
   test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
-    ['createUser', 201, () => create({ email: 'new@example.com', external_id: 'new' })],
-    ['createUsers', 201, () => createAll([{ email: 'one@example.com', external_id: 'one' }])],
-    ['createUsers', 200, () => createAll([{ email: 'two@example.com', external_id: 'two' }], 'partial')],
+    ['createUser', 201, () => create(newUser('new'))],
+    ['createUsers', 201, () => createAll([newUser('one')])],
+    ['createUsers', 200, () => createAll([newUser('two')], 'partial')],
     ['listUsers', 200, () => service.call('GET', '/api/v1/users/?limit=1')],
     ['getUser', 200, () => service.call('GET', user)],
     ['updateUser', 200, () => service.call('PATCH', user, { full_name: 'Ada' })],
     ['listChanges', 200, () => updateSeenFrom('/api/v1/users/changes')],
     ['listUserChanges', 200, () => updateSeenFrom(`${user}/changes`)],
-    ['deleteUser', 204, async () => service.call('DELETE', await pathOfNew('gone@example.com'))],
+    ['deleteUser', 204, async () => service.call('DELETE', await pathOfNew('gone'))],
     ['health', 200, () => service.call('GET', '/health')],
     ['ready', 200, () => service.call('GET', '/ready')],
   ])('%s with %i', async ([operationId, status, answer]) => {
@@ -260,19 +260,7 @@ describe('the responses of the service are as documented:', () => {
     ['updateUser', 412, () => service.call('PATCH', user, {}, { headers: { 'if-match': '"999"' } })],
     ['createUser', 413, () => create({ email: 'x'.repeat(70_000) })],
     ['createUser', 415, () => create({}, { headers: { 'content-type': 'text/plain' } })],
-    [
-      'createUser',
-      422,
-      () =>
-        create(
-          {
-            email: `${'a'.repeat(250)}@b.com`,
-            full_name: 'a'.repeat(256),
-            external_id: 'a'.repeat(256),
-          },
-          { headers: { 'idempotency-key': 'a,b' } },
-        ),
-    ],
+    ['createUser', 422, () => create(wrongValues(createdFields), { headers: { 'idempotency-key': 'a,b' } })],
     [
       'listUsers',
       422,
@@ -283,17 +271,7 @@ describe('the responses of the service are as documented:', () => {
         ),
     ],
     ['getUser', 422, () => service.call('GET', '/api/v1/users/-')],
-    [
-      'updateUser',
-      422,
-      () =>
-        service.call('PATCH', '/api/v1/users/-', {
-          email: `${'a'.repeat(250)}@b.com`,
-          full_name: 'a'.repeat(256),
-          is_active: {},
-          external_id: 'a'.repeat(256),
-        }),
-    ],
+    ['updateUser', 422, () => service.call('PATCH', '/api/v1/users/-', wrongValues(updatedFields))],
     [
       'health',
       431,
@@ -307,6 +285,19 @@ describe('the responses of the service are as documented:', () => {
     expect({ ...JSON.parse(body), instance: '' }).toEqual({ ...(documented as object), instance: '' });
   });
 });
+
+/** The documented example of a new user, which has every field, with values of its own for unique fields. */
+function newUser(name: string) {
+  const example = operationOf('createUser').requestBody?.content['application/json']?.example as object;
+  return { ...example, email: `${name}@example.com`, external_id: name };
+}
+
+/** A value for each field that its rule refuses. */
+function wrongValues(some: readonly (Pick<Field, 'sqlType'> & { readonly name: string })[]) {
+  return Object.fromEntries(
+    some.map(({ name, sqlType }) => [name, sqlType === 'text' ? `${'a'.repeat(1000)}@b.com` : {}]),
+  );
+}
 
 /** The names and types of a value. A list has the type of its first element. */
 function shapeOf(value: unknown): unknown {

@@ -24,9 +24,26 @@ import { until } from '../stage/until.ts';
 const NAME = 'trial_locale';
 const NUMBER = 14;
 
-const CHECKED = ['test', 'events', 'tsconfig.json', 'knip.json', 'vitest.config.ts', '.gitignore'];
+const CHECKED = [
+  'test',
+  'events',
+  'tsconfig.json',
+  'knip.json',
+  'redocly.yaml',
+  'vitest.config.ts',
+  '.gitignore',
+];
 const PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md'];
 const NEW_MIGRATION = '9000-trial-locale';
+
+/** Tests that name fields or migrations. */
+const NAMING_FIELDS = [
+  'test/http/openapi.test.ts',
+  'test/idempotency/digests.test.ts',
+  'test/users/external-id-migration.test.ts',
+  'test/users/fields.test.ts',
+  'test/users/list-json.test.ts',
+];
 
 const folder = copyOfProject(openFolder(), [...CHECKED, ...PAGES]);
 const pathOf = (name: string) => join(folder, name);
@@ -51,7 +68,10 @@ const [entry = '', migration = ''] = (() => {
     .find((text) => text.startsWith('Add a field of a user'));
   const blocks = [...(section ?? '').matchAll(/```ts\n(.*?)```/gs)];
   return blocks.map(([, block = '']) =>
-    block.replaceAll('locale', NAME).replace(/changeNumber: \d+/, `changeNumber: ${NUMBER}`),
+    block
+      .replaceAll('locale', NAME)
+      .replace('userLocale', 'trialLocale')
+      .replace(/changeNumber: \d+/, `changeNumber: ${NUMBER}`),
   );
 })();
 
@@ -60,10 +80,10 @@ const forget = {
   entry: edit('lib/users/fields.ts', (text) => text.replace(/^} as const/m, `${entry}$&`)),
   list: edit('lib/migrations/index.ts', (text) =>
     text
-      .replace(/^\/\*\* The migrations/m, `import { userLocale } from './${NEW_MIGRATION}.ts';\n$&`)
-      .replace(/^} as const/m, `'${NEW_MIGRATION}': userLocale,\n$&`),
+      .replace(/^\/\*\* The migrations/m, `import { trialLocale } from './${NEW_MIGRATION}.ts';\n$&`)
+      .replace(/^} as const/m, `'${NEW_MIGRATION}': trialLocale,\n$&`),
   ),
-  changelog: edit('CHANGELOG.md', (text) => `${text}\nMigration: \`${NEW_MIGRATION}\`.\n`),
+  changelog: edit('CHANGELOG.md', (text) => `${text}\nMigration: \`${NEW_MIGRATION}\`.\n\n- \`${NAME}\`.\n`),
 };
 writeFileSync(pathOf(`lib/migrations/${NEW_MIGRATION}.ts`), migration);
 
@@ -193,13 +213,18 @@ describe('a new field is part of', () => {
     expect(schemas.Change.properties.data.properties.changed.items.enum).toContain(NAME);
   });
 
-  test('types, and no other file must be changed', { timeout: 120_000 }, async () => {
+  test('types and tests, of which no file must be changed', { timeout: 120_000 }, async () => {
     expect(await run('tsc')).toEqual({ code: 0, output: '' });
+    const tests = await run('vitest', 'run', ...NAMING_FIELDS);
+    expect(tests.code, tests.output).toBe(0);
   });
 });
 
+const CHANGELOG = ['node', 'infra/pages.ts'] as const;
+
 test.each<readonly [string, keyof typeof forget, RegExp, readonly [string, ...string[]]]>([
-  ['the changelog', 'changelog', /does not name the migration 9000-/, ['node', 'infra/changelog.ts']],
+  ['the migration in the changelog', 'changelog', /name the migration 9000-/, CHANGELOG],
+  ['the field in the changelog', 'changelog', /name the field trial_locale/, CHANGELOG],
   ['the list of migrations', 'list', /9000-trial-locale\.ts/, ['knip', '--no-config-hints']],
   ['npm run generate', 'entry', /openapi\.json is not current/, ['node', 'infra/openapi.ts', '--check']],
   ['the entry', 'entry', /columns of users are the fields/, ['vitest', 'run', 'test/users/fields.test.ts']],

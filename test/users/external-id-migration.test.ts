@@ -10,7 +10,9 @@ import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
-const { '0006-external-ids': externalIds, ...earlier } = migrations;
+const { '0006-external-ids': externalIds } = migrations;
+const names = Object.keys(migrations);
+const earlier = Object.fromEntries(Object.entries(migrations).slice(0, names.indexOf('0006-external-ids')));
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let issuer: Awaited<ReturnType<typeof startIssuer>>;

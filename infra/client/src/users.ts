@@ -175,12 +175,19 @@ function versioned({ data, response }: Taken<User>): VersionedUser {
   return { ...data, version: response.headers.get('etag') ?? '' };
 }
 
-function hasFields(user: User, { email, full_name, is_active, external_id }: UserChange): boolean {
-  const isLeft = (value: unknown, is: unknown) => value === undefined || value === is;
-  return (
-    isLeft(email ?? undefined, user.email) &&
-    isLeft(full_name, user.full_name) &&
-    isLeft(is_active ?? undefined, user.is_active) &&
-    isLeft(external_id, user.external_id ?? null)
+/** Fields that an update leaves unchanged if they are null. Null clears every other field. */
+const LEFT_BY_NULL = ['email', 'is_active'];
+/** Members of a user that an update ignores. They are in a change that is a copy of the user with other values. */
+const IGNORED = ['id', 'created_at', 'updated_at', 'version'];
+
+/** Whether the user has the values of the change. A field that this file does not name counts, too. */
+function hasFields(user: User, change: UserChange): boolean {
+  const values: Readonly<Record<string, unknown>> = user;
+  return Object.entries(change).every(
+    ([name, value]) =>
+      value === undefined ||
+      IGNORED.includes(name) ||
+      (value === null && LEFT_BY_NULL.includes(name)) ||
+      value === (values[name] ?? null),
   );
 }
