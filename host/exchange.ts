@@ -52,7 +52,7 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
     const fault = findHostFault(request, event);
     // A request that needs no statement is admitted as a list is.
     const first = match.route?.firstStatement ?? 'list';
-    const kind = typeof first === 'function' ? first(event.headers) : first;
+    const kind = typeof first === 'function' ? first(event) : first;
     this.request = request;
     this.response = response;
     this.#connection = connection;

@@ -20,7 +20,7 @@ export const createUser = endpoint(
     path: '/api/v1/users/',
     role: 'users.write',
     // With a key a create may wait for another request.
-    firstStatement: ({ 'idempotency-key': key }) => (key === undefined ? 'batched-write' : 'single'),
+    firstStatement: ({ headers }) => (headers['idempotency-key'] === undefined ? 'batched-write' : 'single'),
     headers: IdempotencyHeaders,
     body: UserCreate,
     success: 201,

@@ -2,6 +2,7 @@ import { endpoint } from '../../lib/http/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
+import { isLookup } from '../../lib/users/user-lookup.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
 /** Lists the users that match the filters, page by page. */
@@ -14,7 +15,7 @@ export const listUsers = endpoint(
     method: 'GET',
     path: '/api/v1/users/',
     role: 'users.read',
-    firstStatement: 'list',
+    firstStatement: ({ rawQueryString }) => (isLookup(rawQueryString) ? 'batched-read' : 'list'),
     query: UserListQuery,
     success: 200,
     reply: userListReply,

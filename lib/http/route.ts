@@ -46,5 +46,7 @@ type Access =
   | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly firstStatement: FirstStatement }
   | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly firstStatement?: undefined };
 
-/** The kind of the first statement of a route's requests; for some routes a header field decides. */
-export type FirstStatement = StatementKind | ((headers: GatewayEvent['headers']) => StatementKind);
+/** The kind of the first statement of a route's requests; for some routes a header field or the query decides. */
+export type FirstStatement =
+  | StatementKind
+  | ((event: Pick<GatewayEvent, 'headers' | 'rawQueryString'>) => StatementKind);

@@ -20,6 +20,12 @@ export function soleUniqueFilter(query: UserListQuery): UniqueFilter | undefined
   return name && { name, value: sole.value };
 }
 
+/** Whether a query, as sent, has a unique filter and no other parameter. Only its admission depends on this. */
+export function isLookup(query: string): boolean {
+  const [name = '', ...others] = query.split(/[=&]/, 3);
+  return others.length === 1 && uniqueNames.some((unique) => unique === name);
+}
+
 /**
  * Finds users by unique values. One statement carries out the lookups of several callers, so that a lookup takes two
  * thirds of the CPU time that it takes as a page of the list.

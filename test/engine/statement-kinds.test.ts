@@ -4,8 +4,11 @@ import type { StatementKind } from '../../lib/postgres/index.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 
-/** Further events of an operation for which a header decides the kind. */
-const MORE: Readonly<Record<string, readonly string[]>> = { createUser: ['createUser-key'] };
+/** Further events of an operation for which a header or the query decides the kind. */
+const MORE: Readonly<Record<string, readonly string[]>> = {
+  createUser: ['createUser-key'],
+  listUsers: ['listUsers-email'],
+};
 
 const cases = endpoints
   .filter(({ route }) => route.role !== 'public')
@@ -37,7 +40,7 @@ test.each(cases)(
     await composition.call(endpoint, name, { id });
 
     const { firstStatement } = endpoint.route;
-    const { headers } = await eventOf(name);
-    expect(sent[0]).toBe(typeof firstStatement === 'function' ? firstStatement(headers) : firstStatement);
+    const event = await eventOf(name);
+    expect(sent[0]).toBe(typeof firstStatement === 'function' ? firstStatement(event) : firstStatement);
   },
 );
