@@ -18,17 +18,25 @@ const programs = join(root, 'node_modules', '.bin');
 const runtime = join(programs, 'node');
 const lock = join(root, '.data', 'bootstrap.lock');
 // biome-ignore lint/style/noProcessEnv: npm reports its own path here
-const cli = process.env.npm_execpath;
+const { npm_node_execpath: own = process.execPath, npm_execpath: cli } = process.env;
 
 const isToBeBuilt = process.argv[2] === 'start';
 const hasSources = existsSync(join(root, 'host', 'main.ts'));
 
 try {
-  await make(install, hasPackages);
-  if (isToBeBuilt) await make(build, isBuilt);
+  if (!isReady()) await alone(makeReady);
 } catch (error) {
   say(`\n${error.message}\n`);
   process.exitCode = 1;
+}
+
+function isReady() {
+  return hasPackages() && (!isToBeBuilt || isBuilt());
+}
+
+async function makeReady() {
+  if (!hasPackages()) await install();
+  if (isToBeBuilt && !isBuilt()) build();
 }
 
 /** Whether the packages are there. A folder with a build and no sources needs the runtime only. */
@@ -39,24 +47,22 @@ function hasPackages() {
 
 /** The packages of package-lock.json that node_modules lacks. An interrupted installation has no list. */
 function missingPackages() {
-  const { '': project, ...wanted } = packagesIn('package-lock.json');
+  const wanted = packagesIn('package-lock.json');
   const present = packagesIn('node_modules/.package-lock.json');
-  return Object.keys(wanted).filter((path) => {
-    const { version, optional, os = [process.platform], cpu = [process.arch] } = wanted[path];
-    if (present[path]?.version === version) return false;
-    if (!optional) return true;
-    // Optional packages count only if this project names them: the runtime and PostgreSQL.
-    const isNamed = path.replace('node_modules/', '') in project.optionalDependencies;
-    return isNamed && os.includes(process.platform) && cpu.includes(process.arch);
-  });
+  // Optional packages count only if this project names them: the runtime and PostgreSQL.
+  const named = Object.keys(wanted['']?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`);
+  const isNeeded = (path) =>
+    !wanted[path].optional || (named.includes(path) && isForThisMachine(wanted[path]));
+  const isMissing = (path) => path !== '' && present[path]?.version !== wanted[path].version;
+  return Object.keys(wanted).filter((path) => isMissing(path) && isNeeded(path));
 }
 
 /** Finds the program for node_modules/.bin/node: a Node 24, otherwise a later one; undefined if there is neither. */
 function findRuntime() {
   const packaged = Object.entries(packagesIn('node_modules/.package-lock.json'))
-    .filter(([, { bin }]) => bin?.node)
+    .filter(([, found]) => found.bin?.node && isForThisMachine(found))
     .map(([path, { bin }]) => join(root, path, bin.node));
-  const found = [runtime, ...packaged, process.execPath];
+  const found = [runtime, ...packaged, own];
   return found.find((program) => majorOf(program) === 24) ?? found.find((program) => majorOf(program) > 24);
 }
 
@@ -74,16 +80,15 @@ async function install() {
 async function installPackages() {
   say('Installing the packages with "npm ci": this takes a minute at the first time\n');
   const since = Date.now();
-  const [program, ...words] = cli?.endsWith('npm-cli.js') ? [process.execPath, cli] : ['npm'];
+  const [program, ...words] = cli?.endsWith('npm-cli.js') ? [own, cli] : ['npm'];
   // No package needs its scripts. Older versions of npm would run them all, and some of them are compilers.
   words.push('ci', '--include=dev', '--include=optional', '--ignore-scripts', '--loglevel=error');
   const child = spawn(program, words, { cwd: root, stdio: ['ignore', 2, 2] });
-  // npm continues if this process is killed, so the lock names npm while it runs.
-  writeFileSync(lock, `${child.pid}`);
+  // If this process is killed, npm continues. The next process waits for it.
+  writeFileSync(lock, `${process.pid} ${child.pid}`);
   // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
   const [code, signal] = await once(child, 'exit');
-  writeFileSync(lock, `${process.pid}`);
   if (signal) throw new Error('The installation was interrupted.');
   if (code !== 0) throw new Error(`"npm ci" failed with exit code ${code}: see its words above.`);
   const missing = missingPackages();
@@ -97,6 +102,10 @@ function packagesIn(file) {
   } catch {
     return {};
   }
+}
+
+function isForThisMachine({ os = [process.platform], cpu = [process.arch] }) {
+  return os.includes(process.platform) && cpu.includes(process.arch);
 }
 
 /** NaN for a program that does not exist or does not run here. */
@@ -124,22 +133,21 @@ function build() {
   if (status !== 0) throw new Error('The build failed: see its words above.');
 }
 
-/** Does `work` unless it is done. A lock prevents two npm scripts that start at once from doing it at the same time. */
-async function make(work, isDone) {
-  if (isDone()) return;
+/** Prevents two npm scripts that start at once from installing at the same time. */
+async function alone(work) {
   mkdirSync(join(root, '.data'), { recursive: true });
   for (let hasSaid = false; !takeLock(); hasSaid = true) {
     if (!hasSaid) say(`Waiting for another npm script to install (if there is none, delete ${lock})\n`);
     await pause(200);
   }
   try {
-    if (!isDone()) await work();
+    await work();
   } finally {
     rmSync(lock, { force: true });
   }
 }
 
-/** Creates the lock, or removes one whose process has ended, so that a later attempt succeeds. */
+/** Creates the lock, or removes one whose processes have all ended, so that a later attempt succeeds. */
 function takeLock() {
   try {
     writeFileSync(lock, `${process.pid}`, { flag: 'wx' });
@@ -148,12 +156,20 @@ function takeLock() {
     if (error.code !== 'EEXIST') throw error;
   }
   try {
-    // A lock that is still being written names no process yet. The error for NaN has another code.
-    process.kill(Number.parseInt(readFileSync(lock, 'utf8'), 10), 0);
-  } catch (error) {
-    if (error.code === 'ESRCH') rmSync(lock, { force: true });
+    // A lock that is still being written names no process yet. Number('') is 0, which is always alive.
+    if (!readFileSync(lock, 'utf8').split(' ').some(isAlive)) rmSync(lock, { force: true });
+  } catch {
+    // The lock was removed in the meantime.
   }
   return false;
+}
+
+function isAlive(processId) {
+  try {
+    return process.kill(Number(processId), 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
 }
 
 function say(text) {
