@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ChangeExpiry } from './changes/expiry.ts';
 import { ChangeNumbering } from './changes/numbering.ts';
 import { deleteExpiredKeys } from './idempotency/key-table.ts';
-import { Database, type Run, type Statements } from './postgres/index.ts';
+import { Database, type PreparedStatement, type Statements } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** Milliseconds between two steps, in which PostgreSQL serves other statements. */
@@ -16,7 +16,7 @@ const MAX_KEYS = 1000;
  * instances may do so at the same time.
  */
 export class Cleanup {
-  readonly #deleteKeys: Run<Record<string, never>, unknown>;
+  readonly #deleteKeys: PreparedStatement<Record<string, never>, unknown>;
   readonly #numbering: ChangeNumbering;
   readonly #changes: ChangeExpiry;
 
@@ -29,7 +29,7 @@ export class Cleanup {
 
   /** Cleans up once, until `signal`. */
   async run(signal?: AbortSignal): Promise<void> {
-    await repeatStep(async () => (await this.#deleteKeys({})).length === MAX_KEYS, signal);
+    await repeatStep(async () => (await this.#deleteKeys.run({})).length === MAX_KEYS, signal);
     // Changes without a position get one first, so that changes are deleted in the order of their positions.
     await repeatStep(async () => !(await this.#numbering.numberChanges()), signal);
     if (!signal?.aborted) await this.#numbering.settleSequence();

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Run, Statements } from '../postgres/index.ts';
+import type { PreparedStatement, Statements } from '../postgres/index.ts';
 import { type ChangeRow, changeColumns, idOf } from './change.ts';
 import { isHead } from './head.ts';
 
@@ -21,8 +21,8 @@ type ExpiryProgress = { after: string; undecided: Span[] };
  */
 export class ChangeExpiry {
   readonly #days: number;
-  readonly #read: Run<{ after: string; days: number }, AgedRow>;
-  readonly #delete: Run<Span, unknown>;
+  readonly #read: PreparedStatement<{ after: string; days: number }, AgedRow>;
+  readonly #delete: PreparedStatement<Span, unknown>;
 
   /** `days`: the retention. */
   constructor(statements: Statements, days: number) {
@@ -47,7 +47,7 @@ export class ChangeExpiry {
 
   /** Carries out one step of a run, whose first step begins after '0'. Resolves with whether there may be more to delete. */
   async deleteExpired(progress: ExpiryProgress): Promise<boolean> {
-    const rows = await this.#read({ after: progress.after, days: this.#days });
+    const rows = await this.#read.run({ after: progress.after, days: this.#days });
     const young = rows.findIndex(({ age }) => age === 'young');
     const behind = young === -1 ? rows : rows.slice(0, young);
     const old = behind.findLast(({ age }) => age === 'old');
@@ -55,7 +55,7 @@ export class ChangeExpiry {
     if (!from || !to) return false;
     progress.undecided.push({ from: from.position, to: to.position, id: idOf(to) });
     if (old) {
-      for (const span of progress.undecided) await this.#delete(span);
+      for (const span of progress.undecided) await this.#delete.run(span);
       progress.undecided = [];
     }
     progress.after = to.position;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { unavailable } from '../http/problem.ts';
-import { isMissingColumn, isReadOnly, type Run, type Statements } from '../postgres/index.ts';
+import { isMissingColumn, isReadOnly, type PreparedStatement, type Statements } from '../postgres/index.ts';
 import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';
@@ -14,10 +14,10 @@ export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
 /** The feed of changes in PostgreSQL. */
 export class ChangeFeed {
-  readonly #selectOfAll: Run<Reading, ReadRow>;
-  readonly #selectOfUser: Run<Reading, ReadRow>;
+  readonly #selectOfAll: PreparedStatement<Reading, ReadRow>;
+  readonly #selectOfUser: PreparedStatement<Reading, ReadRow>;
   readonly #numbering: ChangeNumbering;
-  readonly #resume: Run<{ identity: string }, unknown>;
+  readonly #resume: PreparedStatement<{ identity: string }, unknown>;
 
   constructor(statements: Statements) {
     this.#selectOfAll = statements.single('SELECT user_changes', selectOfAll);
@@ -65,7 +65,7 @@ export class ChangeFeed {
         isNumbered || !state.has_unnumbered || isFull(page.changes, reading) || page.end.position < page.head;
       if (!state.takes_writes || (isComplete && !state.is_interrupted)) return page;
       try {
-        if (state.is_interrupted) await this.#resume({ identity: randomBytes(4).toString('hex') });
+        if (state.is_interrupted) await this.#resume.run({ identity: randomBytes(4).toString('hex') });
         else isNumbered = await this.#numbering.numberChanges();
       } catch (fault) {
         // PostgreSQL has become read-only since the read.
@@ -77,7 +77,7 @@ export class ChangeFeed {
 
   /** Reads the state of the feed and a page of it, by one statement. */
   selectRows(reading: Reading): Promise<readonly ReadRow[]> {
-    return reading.userId === undefined ? this.#selectOfAll(reading) : this.#selectOfUser(reading);
+    return (reading.userId === undefined ? this.#selectOfAll : this.#selectOfUser).run(reading);
   }
 }
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Run, Statements } from '../postgres/index.ts';
+import type { PreparedStatement, Statements } from '../postgres/index.ts';
 import { headRow, isHead, unnumbered } from './head.ts';
 
 /** Maximum number of changes that one statement numbers, so that it is short, and reads an index instead of sorting. */
@@ -18,9 +18,9 @@ type NoValues = Record<string, never>;
 
 /** Gives positions to changes without one, after their commit. */
 export class ChangeNumbering {
-  readonly #number: Run<NoValues, { found: string }>;
-  readonly #settle: Run<NoValues, unknown>;
-  readonly #count: Run<NoValues, { count: string; age: number }>;
+  readonly #number: PreparedStatement<NoValues, { found: string }>;
+  readonly #settle: PreparedStatement<NoValues, unknown>;
+  readonly #count: PreparedStatement<NoValues, { count: string; age: number }>;
 
   constructor(statements: Statements) {
     this.#number = statements.single(
@@ -97,7 +97,7 @@ export class ChangeNumbering {
    * leaves no lock behind.
    */
   async numberChanges(): Promise<boolean> {
-    const [row] = await this.#number({});
+    const [row] = await this.#number.run({});
     // The number of changes found, not numbered: another statement may have numbered some while this one waited.
     return Number(row?.found) < MAX_STEP;
   }
@@ -109,12 +109,12 @@ export class ChangeNumbering {
    * the beginning.
    */
   async settleSequence(): Promise<void> {
-    await this.#settle({});
+    await this.#settle.run({});
   }
 
   /** The number of changes without a position, and the age of the oldest one in seconds. PostgreSQL reads all of them. */
   async countUnnumbered(): Promise<{ readonly count: number; readonly age: number }> {
-    const [{ count = 0, age = 0 } = {}] = await this.#count({});
+    const [{ count = 0, age = 0 } = {}] = await this.#count.run({});
     return { count: Number(count), age };
   }
 }

@@ -4,9 +4,6 @@ import type { KindText, Sender } from './sender.ts';
 /** The values of a statement, by their names. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** Sends the statement with these values, and resolves with its rows. */
-export type Run<Given, Row> = (values: Given) => Promise<readonly Row[]>;
-
 /** A statement: its text and its parameters. A parameter is a constant, or a placeholder for a value. */
 export type Statement = { readonly sql: string; readonly parameters: readonly unknown[] };
 
@@ -15,29 +12,57 @@ type Particulars = Pick<KindText, 'summary' | 'kind' | 'isBinary'>;
 /** Number of statements of this process. Each has a name of its own on all sessions. */
 let count = 0;
 
-/** Prepares a statement. It is compiled when it is first sent. To compile it each time would cost a fifth of a request. */
-export function prepare<Given, Row>(
-  sender: Pick<Sender, 'run'>,
-  particulars: Particulars,
-  write: (given: Given) => RawBuilder<unknown>,
-): Run<Given, Row> {
-  let compiled: ReturnType<typeof compileAs> | undefined;
-  return (given) => {
-    compiled ??= compileAs(particulars, write(placeholders<Given>()));
-    const values = compiled.parameters.map((parameter) =>
-      parameter instanceof Placeholder ? (given as Values)[parameter.name] : parameter,
+/** A statement that is sent again and again with other values. */
+export class PreparedStatement<Given extends Values, Row> {
+  readonly #sender: Pick<Sender, 'run'>;
+  readonly #particulars: Particulars;
+  readonly #write: (given: Given) => RawBuilder<unknown>;
+  #compiled: { readonly text: KindText; readonly parameters: Statement['parameters'] } | undefined;
+
+  /** It is compiled when it is first sent. To compile it each time would cost a fifth of a request. */
+  constructor(
+    sender: Pick<Sender, 'run'>,
+    particulars: Particulars,
+    write: (given: Given) => RawBuilder<unknown>,
+  ) {
+    this.#sender = sender;
+    this.#particulars = particulars;
+    this.#write = write;
+  }
+
+  /** Sends the statement with these values, and resolves with its rows. */
+  run(given: Given): Promise<readonly Row[]> {
+    this.#compiled ??= this.#compile();
+    const { text, parameters } = this.#compiled;
+    const values = parameters.map((parameter) =>
+      parameter instanceof Placeholder ? given[parameter.name] : parameter,
     );
-    return sender.run(compiled.text, values) as Promise<readonly Row[]>;
-  };
+    return this.#sender.run(text, values) as Promise<readonly Row[]>;
+  }
+
+  #compile() {
+    const { sql, parameters } = compile(this.#write(placeholders<Given>()));
+    count += 1;
+    // On one line, as logs and traces show it. No text in it has more than one space in a row.
+    const text = { ...this.#particulars, sql: sql.replace(/\s+/g, ' ').trim(), name: count.toString(36) };
+    return { text, parameters };
+  }
 }
 
-/** The text of a statement, and its parameters: constants, and placeholders for values. */
-function compileAs(particulars: Particulars, written: RawBuilder<unknown>) {
-  const { sql, parameters } = compile(written);
-  count += 1;
-  // On one line, as logs and traces show it. No text in it has more than one space in a row.
-  const text = { ...particulars, sql: sql.replace(/\s+/g, ' ').trim(), name: count.toString(36) };
-  return { text, parameters };
+/** A statement about one row. One statement carries out those of many requests: each value is sent as a list of one. */
+export class BatchedStatement<Given extends Values, Row> {
+  readonly #statement: PreparedStatement<Values, Row>;
+
+  constructor(statement: PreparedStatement<Values, Row>) {
+    this.#statement = statement;
+  }
+
+  /** Sends the statement with these values, and resolves with its row, if there is one. */
+  run(given: Given): Promise<Row | undefined> {
+    const lists: Record<string, readonly [unknown]> = {};
+    for (const name in given) lists[name] = [given[name]];
+    return this.#statement.run(lists).then(([row]) => row);
+  }
 }
 
 /** The text of a statement. Only kysely's compiler is used: all of kysely would enlarge a function bundle by a seventh. */

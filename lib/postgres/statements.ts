@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { engineProfile } from './engine-profile.ts';
 import { reachedTimeLimit, waitedFor } from './faults.ts';
-import { prepare, type Run, type Values } from './prepared-statement.ts';
+import { BatchedStatement, PreparedStatement, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
 import type { ReceivedRow } from './wire/rows.ts';
 import { LOCK_TIMEOUT_PARAMETER } from './wire/session-executor.ts';
@@ -10,11 +10,11 @@ import { LOCK_TIMEOUT_PARAMETER } from './wire/session-executor.ts';
 export type ListRow = ReceivedRow;
 
 /**
- * The statements of the service. Each method takes a statement of one kind, written with kysely, and returns a function
- * that sends it. `summary` is the operation and the table, as spans show it.
+ * The statements of the service. Each method prepares a statement of one kind, written with kysely. `summary` is the
+ * operation and the table, as spans show it.
  */
 export class Statements extends Sender {
-  readonly #readAcceptsWrites = this.single<Values, { accepts_writes: boolean }>(
+  readonly #acceptsWrites = this.single<Values, { accepts_writes: boolean }>(
     'SELECT',
     () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
   );
@@ -27,50 +27,47 @@ export class Statements extends Sender {
     summary: string,
     type: string,
     write: (keys: RawBuilder<unknown>) => RawBuilder<Row>,
-  ): (key: string) => Promise<Row | undefined> {
-    type Given = { readonly keys: readonly string[] };
-    const read = prepare<Given, Row>(this, { summary, kind: 'batched-read' }, ({ keys }) =>
-      write(sql`${keys}::${sql.raw(type)}[]`),
+  ): BatchedStatement<{ readonly key: string }, Row> {
+    return new BatchedStatement(
+      new PreparedStatement(this, { summary, kind: 'batched-read' }, ({ key }) =>
+        write(sql`${key}::${sql.raw(type)}[]`),
+      ),
     );
-    return (key) => read({ keys: [key] }).then(takeFirst);
   }
 
   /**
    * A write of one row. One statement carries out the writes of many requests, and returns the `id` of each row. `given`
    * is a common table expression with a row for each request. Its columns have the names and SQL types of `types`, and
-   * are not lists. If the statement returns no row with the id, the function resolves with undefined.
+   * are not lists. There is no row if the statement returns none with the id.
    */
   batchedWrite<Given extends { readonly id: string }, Row>(
     summary: string,
     types: { readonly [Name in keyof Given]: string },
     write: (given: RawBuilder<unknown>) => RawBuilder<Row>,
-  ): (values: Given) => Promise<Row | undefined> {
+  ): BatchedStatement<Given, Row> {
     const columns = Object.entries<string>(types);
-    const carryOut = prepare<Values, Row>(this, { summary, kind: 'batched-write' }, (lists) =>
-      write(givenRows(columns, lists)),
+    return new BatchedStatement(
+      new PreparedStatement(this, { summary, kind: 'batched-write' }, (lists) =>
+        write(givenRows(columns, lists)),
+      ),
     );
-    return (values) => carryOut(toLists(values)).then(takeFirst);
   }
 
-  /**
-   * A read of many rows, which stay in the form in which they came. A read that takes PostgreSQL long (`isLong`) has a
-   * connection of its own.
-   */
+  /** A read of many rows, which stay in the form in which they came. A read that takes PostgreSQL long is `single`. */
   list<Given extends Values>(
     summary: string,
+    kind: 'list' | 'single',
     write: (given: Given) => RawBuilder<unknown>,
-  ): (values: Given, isLong: boolean) => Promise<readonly ListRow[]> {
-    const readShort = prepare<Given, ListRow>(this, { summary, kind: 'list', isBinary: true }, write);
-    const readLong = prepare<Given, ListRow>(this, { summary, kind: 'single', isBinary: true }, write);
-    return (values, isLong) => (isLong ? readLong : readShort)(values);
+  ): PreparedStatement<Given, ListRow> {
+    return new PreparedStatement(this, { summary, kind, isBinary: true }, write);
   }
 
   /** Any other statement. It has a connection of its own. */
   single<Given extends Values, Row>(
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
-  ): Run<Given, Row> {
-    return prepare(this, { summary, kind: 'single' }, write);
+  ): PreparedStatement<Given, Row> {
+    return new PreparedStatement(this, { summary, kind: 'single' }, write);
   }
 
   /**
@@ -92,20 +89,9 @@ export class Statements extends Sender {
 
   /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */
   async acceptsWrites(): Promise<boolean> {
-    const [row] = await this.#readAcceptsWrites({});
+    const [row] = await this.#acceptsWrites.run({});
     return row?.accepts_writes === true;
   }
-}
-
-function takeFirst<Row>([row]: readonly Row[]): Row | undefined {
-  return row;
-}
-
-/** Each value as a list of one. A batch has lists with an entry for each request. */
-function toLists(values: Values): Values {
-  const lists: Record<string, readonly [unknown]> = {};
-  for (const name in values) lists[name] = [values[name]];
-  return lists;
 }
 
 function givenRows(columns: readonly (readonly [string, string])[], lists: Values): RawBuilder<unknown> {

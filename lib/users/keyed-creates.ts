@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { keptSince } from '../idempotency/key-table.ts';
 import { KeyedRequests } from '../idempotency/replay.ts';
-import type { Run, Statements } from '../postgres/index.ts';
+import type { PreparedStatement, Statements } from '../postgres/index.ts';
 import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
 import { type UserRow, userColumns, userIn } from './user-row.ts';
@@ -39,7 +39,7 @@ export function keyedValues(user: unknown): unknown {
 
 /** The creates with a key of one instance. The record of a key has one entry per item of its request, in their order. */
 export class KeyedCreates extends KeyedRequests<readonly CreatedItem[]> {
-  readonly #select: Run<{ key: Buffer }, KeyRow>;
+  readonly #select: PreparedStatement<{ key: Buffer }, KeyRow>;
 
   constructor(statements: Statements) {
     super(statements);
@@ -56,7 +56,7 @@ export class KeyedCreates extends KeyedRequests<readonly CreatedItem[]> {
   }
 
   protected override async readRecord(key: Buffer) {
-    const rows = await this.#select({ key });
+    const rows = await this.#select.run({ key });
     return rows[0] && { request: rows[0].request, created: rows.map(itemIn) };
   }
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Run, type Statements, violatesUnique } from '../postgres/index.ts';
+import { type PreparedStatement, type Statements, violatesUnique } from '../postgres/index.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { itemsRepeated, itemsTaken, valuesTaken } from './refusals.ts';
@@ -23,7 +23,7 @@ export function isTaken(fault: unknown): boolean {
  * batch. A statement for one user alone was five times as fast in PostgreSQL, but only a refused write sends it.
  */
 export class TakenValues {
-  readonly #select: Run<Lists<UniqueValues>, Verdict>;
+  readonly #select: PreparedStatement<Lists<UniqueValues>, Verdict>;
 
   constructor(statements: Statements) {
     this.#select = statements.single(
@@ -95,7 +95,7 @@ export class TakenValues {
   }
 
   #decide({ id, email, external_id }: Lists<UniqueValues>) {
-    return this.#select({ id, email, external_id });
+    return this.#select.run({ id, email, external_id });
   }
 }
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { ListRow, Statements } from '../postgres/index.ts';
+import type { ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
@@ -25,7 +25,7 @@ export class UserList {
   readonly #statements: Statements;
   readonly #lookup: UserLookup;
   /** The prepared statements, by their keys. */
-  readonly #prepared = new Map<string, ReturnType<typeof preparePage>>();
+  readonly #prepared = new Map<string, PreparedStatement<PageParameters, ListRow>>();
 
   constructor(statements: Statements) {
     this.#statements = statements;
@@ -40,30 +40,31 @@ export class UserList {
       return { json: user ? `[${userJson(user)}]` : '[]', next: undefined };
     }
     const values = valuesOf(query);
-    const key = statementKey(query, values);
-    const select = this.#prepared.get(key) ?? preparePage(this.#statements, key);
-    this.#prepared.set(key, select);
-    const found = await select(values, isLong(query));
+    const found = await this.#prepare(query, values).run(values);
     if (found.length <= query.limit) return { json: usersJson(found), next: undefined };
     const rows = found.slice(0, query.limit);
     return { json: usersJson(rows), next: nextQuery(query, positionOf(rows.at(-1) as ListRow)) };
   }
-}
 
-function preparePage(statements: Statements, key: string) {
-  const words = new Set(key.split(' '));
-  return statements.list<PageParameters>('SELECT users', (given) => selectUsers(words, given));
+  /** The statement for the order, the filter `is_active`, and the names of the present values. */
+  #prepare(query: UserListQuery, values: PageParameters): PreparedStatement<PageParameters, ListRow> {
+    const kind = chooseKind(query);
+    const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    const words = [query.sort, query.is_active, ...names];
+    const key = [kind, ...words].join(' ');
+    const known = this.#prepared.get(key);
+    if (known) return known;
+    const prepared = this.#statements.list<PageParameters>('SELECT users', kind, (given) =>
+      selectUsers(new Set(words), given),
+    );
+    this.#prepared.set(key, prepared);
+    return prepared;
+  }
 }
 
 /** PostgreSQL reads all rows that `skip` passes over, and all rows between two active users. */
-function isLong({ limit, skip, is_active }: UserListQuery): boolean {
-  return limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true';
-}
-
-/** The key of the statement's text: the order, the filter `is_active`, and the names of the present values. */
-function statementKey({ sort, is_active }: UserListQuery, values: PageParameters): string {
-  const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-  return [sort, is_active, ...names].join(' ');
+function chooseKind({ limit, skip, is_active }: UserListQuery): 'list' | 'single' {
+  return limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true' ? 'single' : 'list';
 }
 
 /** Omits a bound that the cursor has passed, because PostgreSQL would start at the bound and walk to the cursor. */
@@ -98,7 +99,7 @@ function valuesOf(query: UserListQuery) {
  * - `email`: `users_email_key`, `external_id`: `users_external_id_key`, at most one row. `ids`: the primary key, at most
  *   100 rows. Other filters apply to these rows
  */
-function selectUsers(words: ReadonlySet<string>, given: PageParameters): RawBuilder<unknown> {
+function selectUsers(words: ReadonlySet<string | undefined>, given: PageParameters): RawBuilder<unknown> {
   const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const conditions = [
     sql`true`,

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Statements } from '../postgres/index.ts';
+import type { BatchedStatement, Statements } from '../postgres/index.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import type { UserListQuery } from './list-query.ts';
@@ -31,7 +31,7 @@ export function isLookup(query: string): boolean {
  * thirds of the CPU time that it takes as a page of the list.
  */
 export class UserLookup {
-  readonly #selectBy: Record<UniqueName, (value: string) => Promise<UserRow | undefined>>;
+  readonly #selectBy: Record<UniqueName, BatchedStatement<{ readonly key: string }, UserRow>>;
 
   constructor(statements: Statements) {
     this.#selectBy = {
@@ -42,7 +42,7 @@ export class UserLookup {
 
   /** The user with this value. */
   async find({ name, value }: UniqueFilter): Promise<User | undefined> {
-    const row = await this.#selectBy[name](value);
+    const row = await this.#selectBy[name].run({ key: value });
     return row && userIn(row);
   }
 }

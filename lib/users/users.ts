@@ -33,7 +33,7 @@ export class Users {
 
   /** @throws {Problem} not_found_error */
   async get(id: string): Promise<User> {
-    const row = await this.#statements.read(id);
+    const row = await this.#statements.read.run({ key: id });
     if (!row) throw noSuchUser();
     return userIn(row);
   }
@@ -50,7 +50,7 @@ export class Users {
     const request = { operation: 'createUser', subject: author.actor, key };
     const outcome = await this.#keyedCreates.carryOutOnce(request, keyedValues(user), async (fingerprint) => {
       const [row] = await this.#takenValues.writeUnlessTaken(given, () =>
-        this.#statements.insertOnce({ ...given, ...fingerprint }),
+        this.#statements.insertOnce.run({ ...given, ...fingerprint }),
       );
       return row && [userIn(row)];
     });
@@ -62,7 +62,7 @@ export class Users {
   async #store(given: UserInsert): Promise<User> {
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const row = await this.#statements.insert(given);
+      const row = await this.#statements.insert.run(given);
       if (row) return userIn(row);
       await this.#takenValues.refuse(given);
     }
@@ -75,13 +75,13 @@ export class Users {
    */
   async update(id: string, update: UserUpdate, preconditions: Preconditions, author: Author): Promise<User> {
     const given = { id, ...valuesToSet(update), ...versionTexts(preconditions), ...author };
-    const row = await this.#takenValues.writeUnlessTaken(given, () => this.#statements.update(given));
+    const row = await this.#takenValues.writeUnlessTaken(given, () => this.#statements.update.run(given));
     return row ? userIn(row) : this.#refuseUntouched(id);
   }
 
   /** @throws {Problem} not_found_error, precondition_failed_error */
   async delete(id: string, preconditions: Preconditions, author: Author): Promise<void> {
-    const row = await this.#statements.delete({ id, ...versionTexts(preconditions), ...author });
+    const row = await this.#statements.delete.run({ id, ...versionTexts(preconditions), ...author });
     if (!row) await this.#refuseUntouched(id);
   }
 

@@ -68,7 +68,7 @@ async function open(folder: string, database: string): Promise<Subject> {
   );
   const after = ({ id }: { id: string }) =>
     sql`select ${columns} from users where id > ${id}::uuid order by id limit 100`;
-  const list = statements.list('SELECT users', after);
+  const list = statements.list('SELECT users', 'list', after);
   const rows = statements.single('SELECT users', after);
   const single = statements.single(
     'SELECT users',
@@ -89,11 +89,11 @@ async function open(folder: string, database: string): Promise<Subject> {
       return sessions.map(({ pid }) => Number(pid));
     },
     workloads: {
-      'batched-read': { count: 3000, run: () => read(next()) },
-      'batched-write': { count: 1500, run: () => write({ id: next(), note: 'changed' }) },
-      list: { count: 300, run: () => list({ id: next() }, false) },
-      single: { count: 1500, run: () => single({ id: next() }) },
-      'single of 100 rows': { count: 300, run: () => rows({ id: next() }) },
+      'batched-read': { count: 3000, run: () => read.run({ key: next() }) },
+      'batched-write': { count: 1500, run: () => write.run({ id: next(), note: 'changed' }) },
+      list: { count: 300, run: () => list.run({ id: next() }) },
+      single: { count: 1500, run: () => single.run({ id: next() }) },
+      'single of 100 rows': { count: 300, run: () => rows.run({ id: next() }) },
     },
     costs: [],
   };

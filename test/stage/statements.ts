@@ -1,9 +1,5 @@
 import type { RawBuilder } from 'kysely';
-import {
-  prepare as prepareStatement,
-  type Run,
-  type Statement,
-} from '../../lib/postgres/prepared-statement.ts';
+import { PreparedStatement, type Statement, type Values } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
 import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -40,24 +36,33 @@ export async function statementSentBy(
   return sent[0] as Statement;
 }
 
+/** Sends a statement with these values. */
+type Run<Given, Row> = (values: Given) => Promise<readonly Row[]>;
+
 /** A statement of any kind, for the tests of the engine. Batched statements take lists of one value. */
-export function prepare<Given, Row>(
+export function prepare<Given extends Values, Row>(
   statements: Statements,
   summary: string,
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind = 'single',
 ): Run<Given, Row> {
-  return prepareStatement(statements, { summary, kind }, write);
+  const statement = new PreparedStatement<Given, Row>(statements, { summary, kind }, write);
+  return (values) => statement.run(values);
 }
 
 /** The same with rows in the form of PostgreSQL. */
-export function prepareBinary<Given>(
+export function prepareBinary<Given extends Values>(
   statements: Statements,
   summary: string,
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind,
 ): Run<Given, ListRow> {
-  return prepareStatement(statements, { summary, kind, isBinary: true }, write);
+  const statement = new PreparedStatement<Given, ListRow>(
+    statements,
+    { summary, kind, isBinary: true },
+    write,
+  );
+  return (values) => statement.run(values);
 }
 
 /** The outcome of each: its result, or the problem or fault of its refusal. */

@@ -69,9 +69,9 @@ export class UserBatches {
   #insert(mode: UserBatch['mode'], given: BatchInsert) {
     const inserts = given.key ? this.#keyedInserts : this.#inserts;
     const values = withoutNullLists(given);
-    if (mode === 'atomic') return inserts.all(values);
+    if (mode === 'atomic') return inserts.all.run(values);
     const hasExternalIds = given.external_id.some((value) => value !== null);
-    return hasExternalIds ? inserts.freeByAllValues(values) : inserts.freeByEmail(values);
+    return (hasExternalIds ? inserts.freeByAllValues : inserts.freeByEmail).run(values);
   }
 
   /** Finds what was taken of refused items. Without an external id, it was the email. */
