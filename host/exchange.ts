@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { findBearerToken } from '../lib/auth/bearer-token.ts';
+import { findBearerToken, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
-import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
 import type { Admission, Admissions, Caller, OverloadResponse, QueuedRequest } from './admission/index.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
-import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { refuseHostHeader } from '../lib/http/refusals.ts';

@@ -1,13 +1,13 @@
+import { authenticate } from '../auth/authenticate.ts';
 import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService } from '../service.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { GatewayEvent } from './gateway.ts';
-import { authenticate } from './middleware/authenticate.ts';
-import { demandPrecondition } from './middleware/demand-precondition.ts';
 import { demandJson } from './middleware/media-type.ts';
-import { findPathParameters } from './middleware/path-parameters.ts';
 import { receiveBody } from './middleware/receive-body.ts';
 import { type RequestValues, validateValues } from './middleware/validate.ts';
+import { findPathParameters } from './path.ts';
+import { demandIfMatch } from './preconditions.ts';
 import type { Route } from './route.ts';
 
 /** A request that has passed the checks of its route. */
@@ -43,7 +43,7 @@ function checkContent(
   event: GatewayEvent,
   principal: ServicePrincipal | undefined,
 ): CheckedRequest | Promise<CheckedRequest> {
-  if (route.conditional === 'writing' && settings.requireIfMatch) demandPrecondition(event); // 428
+  if (route.conditional === 'writing' && settings.requireIfMatch) demandIfMatch(event.headers); // 428
   if (!route.body) return { principal, values: validateValues(route, event) }; // 422
   demandJson(route.method, event); // 415
   const received = receiveBody(settings.bodyLimit, event); // 413

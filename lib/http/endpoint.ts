@@ -2,12 +2,12 @@ import type * as z from 'zod';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
-import type { GatewayEvent, GatewayResult, Handler, Invocation, WaitUncounted } from './gateway.ts';
-import { getTimeUntilDeadline } from './invocation-deadline.ts';
+import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from './gateway.ts';
 import { createHandler, type Respond, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, writeHeaders } from './reply.ts';
+import { currentRequest } from './request-scope.ts';
 import type { Route } from './route.ts';
 import { withSiblingRoutes } from './sibling-routes.ts';
 
@@ -42,22 +42,22 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind(service) {
-      const serve = (checked: CheckedRequest, event: GatewayEvent, invocation: Invocation) => {
-        const request = readRequest<R>(route, checked, event, invocation);
+      const serve = (checked: CheckedRequest, event: GatewayEvent) => {
+        const request = readRequest<R>(route, checked, event);
         const { accept } = event.headers;
         const value = respond(request, service);
         return value instanceof Promise
           ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
           : writeResult(route, value, request.preconditions, accept);
       };
-      const checkAndServe: Respond = (event, invocation, { signal }) => {
+      const checkAndServe: Respond = (event, _, { signal }) => {
         // Only a public route is bound to less than the whole service, and it requires no token.
         const checked = checkRequest(route, service as ProtectedService, event);
-        if (!(checked instanceof Promise)) return serve(checked, event, invocation);
+        if (!(checked instanceof Promise)) return serve(checked, event);
         return checked.then((settled) => {
           // At the deadline the request was refused.
           signal.throwIfAborted();
-          return serve(settled, event, invocation);
+          return serve(settled, event);
         });
       };
       const handler = createHandler(service, checkAndServe, route);
@@ -71,13 +71,12 @@ function readRequest<R extends Route>(
   { conditional, waits }: Route,
   { values, principal }: CheckedRequest,
   event: GatewayEvent,
-  invocation: Invocation,
 ): RequestOf<R> {
   const isHead = event.requestContext.http.method === 'HEAD';
   return {
     path: event.rawPath,
     ...values,
-    waitUncounted: waits && !isHead ? createWait(event, invocation) : undefined,
+    waitUncounted: waits && !isHead ? createWait(event) : undefined,
     preconditions: conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS,
     principal,
   } as RequestOf<R>;
@@ -87,10 +86,11 @@ function readRequest<R extends Route>(
 const WAIT_MARGIN_MS = 500;
 
 /** The wait of a function ends before its time is up. */
-function createWait(event: GatewayEvent, invocation: Invocation): WaitUncounted {
-  const left = Math.max(getTimeUntilDeadline(invocation) - WAIT_MARGIN_MS, 0);
+function createWait(event: GatewayEvent): WaitUncounted {
+  const { answeredBy = Number.POSITIVE_INFINITY } = currentRequest() ?? {};
   return (milliseconds, wait) => {
-    const limit = Math.trunc(Math.min(milliseconds, left));
+    const left = answeredBy - performance.now() - WAIT_MARGIN_MS;
+    const limit = Math.trunc(Math.max(Math.min(milliseconds, left), 0));
     return event.waitUncounted ? event.waitUncounted(limit, wait) : wait(AbortSignal.timeout(limit));
   };
 }

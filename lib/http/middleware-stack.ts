@@ -1,15 +1,15 @@
 import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
-import { logServed } from '../observability/request-log.ts';
+import type { EventLog } from '../observability/event-log.ts';
+import { logProblem, logServed } from '../observability/request-log.ts';
 import type { BaseService } from '../service.ts';
 import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
-import { DEADLINE_MARGIN_MS, getTimeUntilDeadline, refuseAtDeadline } from './invocation-deadline.ts';
-import { completeResponse } from './middleware/complete-response.ts';
-import { writeProblems } from './middleware/problems.ts';
-import { chooseRequestId } from './middleware/request-id.ts';
-import type { Problem } from './problem.ts';
-import { withinRequest } from './request-scope.ts';
+import { type Problem, problemDocument, problemHeaders, toProblem, unavailable } from './problem.ts';
+import { chooseRequestId, currentRequest, withinRequest } from './request-scope.ts';
 import type { Route } from './route.ts';
+
+/** Milliseconds before the end of an invocation at which the request is answered in any case. */
+const DEADLINE_MARGIN_MS = 250;
 
 /** Checks a request and responds to it. `signal` is aborted at the deadline of the invocation. */
 export type Respond = (
@@ -46,16 +46,55 @@ export function refuseWith(service: BaseService, problem: Problem): Handler {
 function createStack({ settings, log }: BaseService, respond: Respond) {
   const stack = middy(respond as never, {
     timeoutEarlyInMillis: DEADLINE_MARGIN_MS,
-    timeoutEarlyResponse: refuseAtDeadline,
+    timeoutEarlyResponse() {
+      throw unavailable('the invocation has run out of time');
+    },
   });
-  const complete = completeResponse(settings.requestIdHeader);
+  const complete = (request: RequestInStack) => completeResponse(request, settings.requestIdHeader);
   // On the way out, middy runs the last one first.
   stack.use([
     { after: complete, onError: complete },
     httpErrorHandler({ logger: false }),
-    { onError: writeProblems(log) },
+    { onError: (request: RequestInStack) => writeProblem(request, log) },
   ] as never);
   return stack as unknown as (event: GatewayEvent, context: Invocation) => Promise<GatewayResult>;
+}
+
+/** A request in middy's stack. Its middlewares still write the response. */
+type RequestInStack = {
+  readonly event: GatewayEvent;
+  readonly response: {
+    readonly statusCode: number;
+    readonly headers: Record<string, string>;
+    body: string | Buffer;
+  };
+  error: unknown;
+};
+
+/** Completes every response, also that of a problem: its common headers, and the rule for HEAD. */
+function completeResponse({ event, response }: RequestInStack, requestIdHeader: string): void {
+  const { headers } = response;
+  // Clients must not guess another media type than Content-Type.
+  headers['X-Content-Type-Options'] = 'nosniff';
+  headers[requestIdHeader] = currentRequest()?.requestId ?? '';
+  // HEAD is GET without the content, but with its length (RFC 9110 section 9.3.2). A 304 has no content with GET,
+  // either.
+  if (event.requestContext.http.method !== 'HEAD' || response.statusCode === 304) return;
+  headers['Content-Length'] = String(Buffer.byteLength(response.body));
+  response.body = '';
+}
+
+/** Turns any thrown value into a problem, logs it, and passes it to middy's http-error-handler, which writes it. */
+function writeProblem(request: RequestInStack, log: EventLog): void {
+  const { rawPath } = request.event;
+  const problem = toProblem(request.error);
+  logProblem(log, problem, rawPath);
+  request.error = {
+    statusCode: problem.status,
+    message: JSON.stringify(problemDocument(problem, rawPath)),
+    headers: problemHeaders(problem),
+    expose: true,
+  };
 }
 
 /** Serves a request within its span and, at level `debug`, with its log line. A probe has neither. */
@@ -80,7 +119,7 @@ function createContext(invocation: Invocation | undefined): Invocation {
  * As a time of `performance.now()`. Without a deadline the clock is not read, because that takes as long as all the
  * rest.
  */
-function readDeadline(context: Invocation): number {
-  const left = getTimeUntilDeadline(context);
-  return left === Number.POSITIVE_INFINITY ? left : performance.now() + left;
+function readDeadline({ getRemainingTimeInMillis }: Invocation): number {
+  if (!getRemainingTimeInMillis) return Number.POSITIVE_INFINITY;
+  return performance.now() + Math.max(getRemainingTimeInMillis() - DEADLINE_MARGIN_MS, 0);
 }

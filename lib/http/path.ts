@@ -1,3 +1,4 @@
+import type { GatewayEvent } from './gateway.ts';
 import { refuseUndecodablePath } from './refusals.ts';
 
 /**
@@ -33,19 +34,19 @@ export function isPathMatch(declared: readonly string[], segments: readonly stri
 }
 
 /**
- * The parameters of a declared path. They are counted from its end, because a gateway may have put segments before it.
+ * Finds the parameters of a declared path if no router has done so: in a function. They are counted from its end, because
+ * a gateway may have put segments before it.
  *
  * @throws {Problem} bad_request_error if the path cannot be decoded
  */
-export function parsePathParameters(
-  declared: string,
-  path: string,
-): Readonly<Record<string, string | undefined>> {
+export function findPathParameters(declared: string, event: GatewayEvent): void {
+  if (event.pathParameters) return;
   const parts = removeTrailingSlash(declared).split('/').reverse();
-  const segments = splitPath(path).toReversed();
-  return Object.fromEntries(
-    parts.flatMap((part, index) => (part.startsWith('{') ? [[part.slice(1, -1), segments[index]]] : [])),
+  const segments = splitPath(event.rawPath).toReversed();
+  const parameters = parts.flatMap((part, index) =>
+    part.startsWith('{') ? [[part.slice(1, -1), segments[index]]] : [],
   );
+  Object.assign(event, { pathParameters: Object.fromEntries(parameters) });
 }
 
 /** The path without its trailing slash. Both are one resource. */

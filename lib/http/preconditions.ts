@@ -47,6 +47,11 @@ export function preconditionFailed(): Problem {
   });
 }
 
+/** Refuses a write without `If-Match`. An empty `If-Match` is present, and matches nothing. */
+export function demandIfMatch(headers: Readonly<Record<string, string | undefined>>): void {
+  if (headers['if-match'] === undefined) throw preconditionRequired();
+}
+
 /** RFC 6585 section 3. */
 export function preconditionRequired(): Problem {
   return new Problem('precondition_required_error', {

@@ -53,7 +53,7 @@ type ProblemOptions = {
   readonly cause?: unknown;
 };
 
-/** A refusal. Handlers and rules throw it, and `middleware/problems.ts` turns it into the response. */
+/** A refusal. Handlers and rules throw it, and `middleware-stack.ts` turns it into the response. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly detail: string;
