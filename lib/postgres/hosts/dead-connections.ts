@@ -14,14 +14,6 @@ const READ_DELAY_MS = 20;
 /** Time limit of opening the session that asks, and of its question. */
 const TIME_LIMIT_MS = 500;
 
-/** When bytes last came, since when a response is due, and whether PostgreSQL has reported that it runs a statement. */
-type Watched = {
-  readonly session: Session;
-  heardAt: number;
-  awaitsSince: number | undefined;
-  isRunning: boolean;
-};
-
 /**
  * Closes sessions whose connection is dead. A network may forget a connection without a message to either end. If a
  * response does not come, another session asks PostgreSQL whether it runs the statement. If it does not, the connection
@@ -31,7 +23,7 @@ type Watched = {
 export class DeadConnectionWatch {
   readonly #postgres: Settings['postgres'];
   readonly #hosts: { onSilence(): void } | undefined;
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Set<WatchedSession>();
   #timer: NodeJS.Timeout | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   /** The check belongs to no request. */
@@ -46,30 +38,16 @@ export class DeadConnectionWatch {
   /** Watches an open session until it ends. */
   add(session: Session): void {
     if (session.serverStarted === undefined) return;
-    const watched: Watched = {
-      session,
-      heardAt: performance.now(),
-      awaitsSince: undefined,
-      isRunning: false,
-    };
+    const watched = new WatchedSession(session);
     this.#watched.add(watched);
     session.once('end', () => this.#watched.delete(watched));
-    session.connection.stream.on('data', () => {
-      watched.heardAt = performance.now();
-      watched.isRunning = false;
-    });
     this.#timer ??= setInterval(this.#check, CHECK_INTERVAL_MS).unref();
   }
 
   #closeSilent(): void {
     const now = performance.now();
     if (this.#watched.size === 0) this.#timer = void clearInterval(this.#timer);
-    const suspects: Watched[] = [];
-    for (const watched of this.#watched) {
-      watched.awaitsSince = watched.session.awaitsAnswer ? (watched.awaitsSince ?? now) : undefined;
-      const { heardAt, awaitsSince = now, isRunning } = watched;
-      if (!isRunning && now - Math.max(heardAt, awaitsSince) >= MAX_SILENCE_MS) suspects.push(watched);
-    }
+    const suspects = [...this.#watched].filter((watched) => watched.isSuspect(now));
     if (suspects.length === 0 || now - this.#askedAt < MIN_ASK_INTERVAL_MS) return;
     this.#askedAt = now;
     for (const atHost of Map.groupBy(suspects, ({ session }) => session.at).values())
@@ -77,7 +55,7 @@ export class DeadConnectionWatch {
   }
 
   /** Closes those of these suspects that are dead. They are at one host. */
-  async #closeDead(suspects: readonly Watched[], since: number): Promise<void> {
+  async #closeDead(suspects: readonly WatchedSession[], since: number): Promise<void> {
     const idle = await this.#findIdle(suspects).catch(() => undefined);
     if (!idle) {
       this.#hosts?.onSilence();
@@ -85,10 +63,11 @@ export class DeadConnectionWatch {
     }
     for (const suspect of suspects) suspect.isRunning = !idle.includes(suspect);
     await sleep(READ_DELAY_MS);
-    const dead = idle.filter(({ session, heardAt }) => heardAt < since && session.awaitsAnswer);
+    const dead = idle.filter((watched) => watched.session.awaitsAnswer && !watched.hasReceived());
     if (dead.length === 0) return;
-    for (const { session, heardAt } of this.#watched) {
-      if (session.awaitsAnswer || heardAt > since - MAX_SILENCE_MS) continue;
+    for (const watched of this.#watched) {
+      const { session } = watched;
+      if (session.awaitsAnswer || watched.hasReceived() || watched.heardAt > since - MAX_SILENCE_MS) continue;
       // An executor takes an error for the end of an idle session.
       session.emit('error', new Error('the connection is dead'));
       session.abandon();
@@ -102,8 +81,8 @@ export class DeadConnectionWatch {
    *
    * @throws if PostgreSQL cannot be asked
    */
-  async #findIdle(suspects: readonly Watched[]): Promise<readonly Watched[]> {
-    const [{ session }] = suspects as readonly [Watched];
+  async #findIdle(suspects: readonly WatchedSession[]): Promise<readonly WatchedSession[]> {
+    const [{ session }] = suspects as readonly [WatchedSession];
     const asking = new Session(this.#postgres, session.at);
     const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
     try {
@@ -121,5 +100,36 @@ export class DeadConnectionWatch {
       clearTimeout(limit);
       asking.abandon();
     }
+  }
+}
+
+/** A session, and what its connection has received. */
+class WatchedSession {
+  readonly session: Session;
+  /** When bytes were last found. */
+  heardAt = performance.now();
+  /** Whether PostgreSQL has reported that it runs the statement. */
+  isRunning = false;
+  #received = 0;
+  #awaitsSince: number | undefined;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  /** Whether bytes have come since the last look. */
+  hasReceived(): boolean {
+    return this.session.connection.stream.bytesRead !== this.#received;
+  }
+
+  /** Looks whether a response has been due for too long. */
+  isSuspect(now: number): boolean {
+    if (this.hasReceived()) {
+      this.#received = this.session.connection.stream.bytesRead;
+      this.heardAt = now;
+      this.isRunning = false;
+    }
+    this.#awaitsSince = this.session.awaitsAnswer ? (this.#awaitsSince ?? now) : undefined;
+    return !this.isRunning && now - Math.max(this.heardAt, this.#awaitsSince ?? now) >= MAX_SILENCE_MS;
   }
 }

@@ -1,7 +1,7 @@
 /** Modules of pg that have no types of their own. */
 declare module 'pg/lib/client.js' {
   import type { EventEmitter } from 'node:events';
-  import type { Duplex } from 'node:stream';
+  import type { Socket } from 'node:net';
   import { type ClientConfig, Client as PgClient } from 'pg';
 
   type ParameterStatus = { readonly parameterName: string; readonly parameterValue: string };
@@ -13,8 +13,8 @@ declare module 'pg/lib/client.js' {
       readyForQuery: [];
       error: [Error];
     }> & {
-      readonly stream: Duplex;
-      attachListeners(stream: Duplex): void;
+      readonly stream: Socket;
+      attachListeners(stream: Socket): void;
     };
     protected readonly connectionParameters: object;
     protected readonly readyForQuery: boolean;
