@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Statements } from '../postgres/index.ts';
 import type { Fingerprint } from './fingerprint.ts';
 
 /**
@@ -7,15 +6,10 @@ import type { Fingerprint } from './fingerprint.ts';
  * on the unique index for an unfinished statement with the same key. `ids` are the users that will be written: an
  * expression of type `uuid[]`.
  */
-export function claimed(
-  { key, request }: Fingerprint,
-  ids: RawBuilder<unknown>,
-  { lockWaitLimit }: Pick<Statements, 'lockWaitLimit'>,
-): RawBuilder<unknown> {
+export function claimed({ key, request }: Fingerprint, ids: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`claimed as (
     insert into idempotency_keys as held (key, request, user_ids)
-    select ${key}::bytea, ${request}::bytea, ${ids}
-    ${lockWaitLimit ? sql`from ${lockWaitLimit}` : sql``}
+    values (${key}::bytea, ${request}::bytea, ${ids})
     on conflict (key) do update
       set request = excluded.request, user_ids = excluded.user_ids, created_at = excluded.created_at
       where held.created_at <= ${keptSince}

@@ -7,7 +7,7 @@ export type Values = Readonly<Record<string, unknown>>;
 /** A statement: its text and its parameters. A parameter is a constant, or a placeholder for a value. */
 export type Statement = { readonly sql: string; readonly parameters: readonly unknown[] };
 
-type Particulars = Pick<KindText, 'summary' | 'kind' | 'isBinary'>;
+type Particulars = Omit<KindText, 'sql' | 'name'>;
 
 /** Number of statements of this process. Each has a name of its own on all sessions. */
 let count = 0;

@@ -4,7 +4,6 @@ import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { BatchedStatement, PreparedStatement, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
 import type { ReceivedRow } from './wire/rows.ts';
-import { LOCK_TIMEOUT_PARAMETER } from './wire/session-executor.ts';
 
 /** A row of a list as PostgreSQL sent it, in binary. `lib/json` writes it without reading its values. */
 export type ListRow = ReceivedRow;
@@ -62,21 +61,17 @@ export class Statements extends Sender {
     return new PreparedStatement(this, { summary, kind, isBinary: true }, write);
   }
 
-  /** Any other statement. It has a connection of its own. */
+  /**
+   * Any other statement. It has a connection of its own. With `limitsLockWaits`, its waits for locks end before the
+   * request's time limit, if the engine has such a limit, so that `waitedFor` knows what it waited for.
+   */
   single<Given extends Values, Row>(
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
+    options: { readonly limitsLockWaits?: boolean } = {},
   ): PreparedStatement<Given, Row> {
-    return new PreparedStatement(this, { summary, kind: 'single' }, write);
-  }
-
-  /**
-   * A source of one row for a `single` statement: while the statement runs, no wait for a lock reaches the request's time
-   * limit. Undefined if the engine has no such limit. It works behind poolers, because it ends with the statement.
-   */
-  get lockWaitLimit(): RawBuilder<unknown> | undefined {
-    if (!engineProfile(this.settings).limitsLockWaits) return undefined;
-    return sql`(select set_config('lock_timeout', ${LOCK_TIMEOUT_PARAMETER}::text, true)) as limited`;
+    const limitsLockWaits = engineProfile(this.settings).limitsLockWaits && options.limitsLockWaits === true;
+    return new PreparedStatement(this, { summary, kind: 'single', limitsLockWaits }, write);
   }
 
   /**

@@ -56,15 +56,18 @@ export function userStatements(statements: Statements) {
     ),
 
     /** Claims a key, too. With the statement of a batch, this took 40 % longer in PostgreSQL. */
-    insertOnce: statements.single<UserInsert & Fingerprint, UserRow>('INSERT users', (given) =>
-      writeReturning(
-        insertUsers('item', sql`claimed, (values (${insertedValues(given)})) as item (${insertedNames})`),
-        {
-          before: [claimed(given, sql`array[${given.id}::uuid]`, statements)],
-          record: recorded('created', given),
-          isKeyed: true,
-        },
-      ),
+    insertOnce: statements.single<UserInsert & Fingerprint, UserRow>(
+      'INSERT users',
+      (given) =>
+        writeReturning(
+          insertUsers('item', sql`claimed, (values (${insertedValues(given)})) as item (${insertedNames})`),
+          {
+            before: [claimed(given, sql`array[${given.id}::uuid]`)],
+            record: recorded('created', given),
+            isKeyed: true,
+          },
+        ),
+      { limitsLockWaits: true },
     ),
 
     /**

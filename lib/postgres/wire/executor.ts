@@ -9,6 +9,8 @@ export type StatementText = {
   readonly name: string;
   /** Whether the result is in binary and its rows stay as they came: each is a `ReceivedRow`. */
   readonly isBinary?: boolean;
+  /** Whether its waits for locks end before its deadline, so that PostgreSQL reports what it waited for. */
+  readonly limitsLockWaits?: boolean;
 };
 
 /** Sends statements to PostgreSQL. */
@@ -32,7 +34,7 @@ export function maxWaitingStatements({ poolSize }: Pick<Settings['postgres'], 'p
 /** A statement that has no response yet. */
 export class PendingStatement {
   readonly text: StatementText;
-  values: readonly unknown[];
+  readonly values: readonly unknown[];
   /** A time of `performance.now()`. */
   readonly deadline: number;
   readonly queuedAt = performance.now();

@@ -47,12 +47,6 @@ const CLOSING_POLL_MS = 10;
 /** Milliseconds after the statement timeout within which PostgreSQL's response must arrive. */
 const RESPONSE_GRACE_MS = 100;
 
-/**
- * As the value of a parameter: for how long the statement may wait for a lock, in milliseconds as text. It is known
- * only once the statement has its connection.
- */
-export const LOCK_TIMEOUT_PARAMETER = Symbol('time left');
-
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE_MS = 200;
 
@@ -141,8 +135,7 @@ export class SessionExecutor implements Executor {
       this.#queue.delete(statement);
       statement.isSent = true;
       statement.sentTo = pipeline;
-      if (this.#options.depth === 1) sendAlone(statement, pipeline);
-      else pipeline.send(statement);
+      pipeline.send(statement, this.#options.depth === 1 ? findLockTimeout(statement) : undefined);
     }
   }
 
@@ -232,12 +225,12 @@ function wasIdleForLong({ usedAt }: Pipeline): boolean {
   return Date.now() - usedAt > MAX_IDLE_MS;
 }
 
-/** With the session to itself, the statement may limit its waits for locks, so that none lasts until the deadline. */
-function sendAlone(statement: QueuedStatement, pipeline: Pipeline): void {
-  const { deadline, values, maxLockWait } = statement;
+/**
+ * The limit of a statement's waits for locks, in milliseconds: known only once it has its session. It must have the session
+ * to itself, because a shared one has a limit for all.
+ */
+function findLockTimeout({ deadline, text, maxLockWait }: QueuedStatement): string | undefined {
+  if (maxLockWait === undefined && !text.limitsLockWaits) return undefined;
   const left = deadline - performance.now() - LOCK_GRACE_MS;
-  const lockTimeout = String(Math.max(Math.floor(Math.min(left, maxLockWait ?? left)), 1));
-  if (values.includes(LOCK_TIMEOUT_PARAMETER))
-    statement.values = values.map((value) => (value === LOCK_TIMEOUT_PARAMETER ? lockTimeout : value));
-  pipeline.send(statement, maxLockWait === undefined ? undefined : lockTimeout);
+  return String(Math.max(Math.floor(Math.min(left, maxLockWait ?? left)), 1));
 }

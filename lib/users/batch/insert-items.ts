@@ -56,18 +56,22 @@ const idsOfFree = sql`(select array_agg(free.id order by item.position) from ite
  * the key is known.
  */
 export function batchInserts(statements: Statements, isKeyed: boolean) {
-  const prepare = (free?: RawBuilder<unknown>) =>
-    statements.single<KeyedInsert, UserRow | { readonly id: null }>('INSERT users', (given) => {
+  const prepare = (free?: RawBuilder<unknown>) => {
+    const write = (given: KeyedInsert) => {
       const before = [itemsOf(given)];
       if (free) before.push(sql`free as materialized (${free})`);
-      if (isKeyed) before.push(claimed(given, free ? idsOfFree : sql`${given.id}::uuid[]`, statements));
+      if (isKeyed) before.push(claimed(given, free ? idsOfFree : sql`${given.id}::uuid[]`));
       const rows = sql.raw(`${free ? 'free' : 'item'} as source${isKeyed ? ', claimed' : ''}`);
       return writeReturning(insertUsers('source', sql`${rows} order by source.folded`), {
         before,
         record: recorded('created', given),
         isKeyed,
       });
+    };
+    return statements.single<KeyedInsert, UserRow | { readonly id: null }>('INSERT users', write, {
+      limitsLockWaits: isKeyed,
     });
+  };
   return {
     all: prepare(),
     freeByEmail: prepare(FREE_ITEMS.byEmail),
