@@ -3,7 +3,7 @@ import type { ServicePrincipal } from '../auth/principal.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
 import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from './gateway.ts';
-import { createHandler, type Respond, refuseWith } from './middleware-stack.ts';
+import { createHandler, refuseWith } from './middleware-stack.ts';
 import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
 import type { Problem } from './problem.ts';
 import { type Reply, writeHeaders } from './reply.ts';
@@ -32,54 +32,69 @@ type Value<R extends Route> = R['reply'] extends Reply<infer V> ? V : never;
 /** A route and the function that serves it. Bound to a service it is a handler. */
 export type Endpoint<Needs = Service> = { readonly route: Route; bind(service: Needs): Handler };
 
-/**
- * Declares an endpoint. Its function responds by returning a value for its reply, and refuses by throwing a Problem.
- */
+/** Responds to a checked request by returning a value for the reply of its route, and refuses by throwing a Problem. */
+type RespondTo<R extends Route> = (
+  request: RequestOf<R>,
+  service: Services[R['needs']],
+) => Value<R> | Promise<Value<R>>;
+
+/** Declares an endpoint: its route, and the function that responds. */
 export function endpoint<const R extends Route>(
   route: R,
-  respond: (request: RequestOf<R>, service: Services[R['needs']]) => Value<R> | Promise<Value<R>>,
+  respond: RespondTo<R>,
 ): Endpoint<Services[R['needs']]> {
   return {
     route,
     bind(service) {
-      const serve = (checked: CheckedRequest, event: GatewayEvent) => {
-        const request = readRequest<R>(route, checked, event);
-        const { accept } = event.headers;
-        const value = respond(request, service);
-        return value instanceof Promise
-          ? value.then((settled) => writeResult(route, settled, request.preconditions, accept))
-          : writeResult(route, value, request.preconditions, accept);
-      };
-      const checkAndServe: Respond = (event, _, { signal }) => {
-        // Only a public route is bound to less than the whole service, and it requires no token.
-        const checked = checkRequest(route, service as ProtectedService, event);
-        if (!(checked instanceof Promise)) return serve(checked, event);
-        return checked.then((settled) => {
-          // At the deadline the request was refused.
-          signal.throwIfAborted();
-          return serve(settled, event);
-        });
-      };
-      const handler = createHandler(service, checkAndServe, route);
+      const bound = new BoundEndpoint(route, respond, service);
+      const handler = createHandler(service, (event, _, { signal }) => bound.respond(event, signal), route);
       const refuse = (problem: Problem) => refuseWith(service, problem);
       return route.siblings ? withSiblingRoutes(route.siblings, handler, refuse) : handler;
     },
   };
 }
 
-function readRequest<R extends Route>(
-  { conditional, waits }: Route,
-  { values, principal }: CheckedRequest,
-  event: GatewayEvent,
-): RequestOf<R> {
-  const isHead = event.requestContext.http.method === 'HEAD';
-  return {
-    path: event.rawPath,
-    ...values,
-    waitUncounted: waits && !isHead ? createWait(event) : undefined,
-    preconditions: conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS,
-    principal,
-  } as RequestOf<R>;
+/** An endpoint and its service: checks a request, and responds to it. */
+class BoundEndpoint<R extends Route> {
+  readonly #route: R;
+  readonly #respond: RespondTo<R>;
+  readonly #service: Services[R['needs']];
+
+  constructor(route: R, respond: RespondTo<R>, service: Services[R['needs']]) {
+    this.#route = route;
+    this.#respond = respond;
+    this.#service = service;
+  }
+
+  /** There is no promise unless a check or the endpoint's function returns one. */
+  respond(event: GatewayEvent, signal: AbortSignal): GatewayResult | Promise<GatewayResult> {
+    // Only a public route is bound to less than the whole service, and it requires no token.
+    const checked = checkRequest(this.#route, this.#service as ProtectedService, event);
+    if (!(checked instanceof Promise)) return this.#serve(checked, event);
+    return checked.then((settled) => {
+      // At the deadline the request was refused.
+      signal.throwIfAborted();
+      return this.#serve(settled, event);
+    });
+  }
+
+  #serve({ values, principal }: CheckedRequest, event: GatewayEvent): GatewayResult | Promise<GatewayResult> {
+    const { conditional, waits } = this.#route;
+    const isHead = event.requestContext.http.method === 'HEAD';
+    const preconditions = conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS;
+    const request = {
+      path: event.rawPath,
+      ...values,
+      waitUncounted: waits && !isHead ? createWait(event) : undefined,
+      preconditions,
+      principal,
+    } as RequestOf<R>;
+    const { accept } = event.headers;
+    const value = this.#respond(request, this.#service);
+    return value instanceof Promise
+      ? value.then((settled) => writeResult(this.#route, settled, preconditions, accept))
+      : writeResult(this.#route, value, preconditions, accept);
+  }
 }
 
 /** The time that a function needs for its response after a wait. */
