@@ -6,9 +6,9 @@ import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
 import type { Admission, Admissions, Caller, OverloadResponse, QueuedRequest } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
-import type { RequestsInFlight } from './requests-in-flight.ts';
+import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
-import type { Match, Router } from './router.ts';
+import type { Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
 import type { Connection, ConnectionRequest } from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
@@ -26,18 +26,16 @@ export type ExchangeParts = {
 
 /**
  * A request and its response, from the parser to the socket: its turn on the connection, its admission, its handler and
- * its response. It is one object with methods, because closures for each step would cost memory.
+ * its response. It is the event that the handler gets.
  */
-export class Exchange implements ConnectionRequest, QueuedRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+export class Exchange extends RequestEvent implements ConnectionRequest, CountedRequest, QueuedRequest {
   caller: Caller;
   readonly #connection: Connection;
-  readonly #event: RequestEvent;
-  readonly #match: Match;
+  readonly #parts: ExchangeParts;
   readonly #handler: Handler;
   readonly #admission: Admission;
-  readonly #parts: ExchangeParts;
+  /** Probes are not counted as requests in flight, and are never queued or refused. */
+  readonly #isProbe: boolean;
 
   /** Finds the handler. `begin` does the rest. */
   constructor(
@@ -46,26 +44,18 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
     connection: Connection,
     parts: ExchangeParts,
   ) {
-    const event = new RequestEvent(request, response, parts.inFlight);
-    const match = parts.router.find(event.requestContext.http.method, event.rawPath);
-    event.pathParameters = match.params;
-    const fault = findHostFault(request, event);
+    super(request, response);
+    const { handler, route, params } = parts.router.find(this.requestContext.http.method, this.rawPath);
+    this.pathParameters = params;
+    const fault = findHostFault(this);
     // A request that needs no statement is admitted as a list is.
-    const first = match.route?.firstStatement ?? 'list';
-    const kind = typeof first === 'function' ? first(event) : first;
-    this.request = request;
-    this.response = response;
+    const first = route?.firstStatement ?? 'list';
+    const kind = typeof first === 'function' ? first(this) : first;
     this.#connection = connection;
-    this.#event = event;
-    this.#match = match;
-    this.#handler = fault ? refuseWith(parts.service, fault) : match.handler;
-    this.#admission = parts.admissions.for(kind, match.route?.isMemoryIntensive === true);
     this.#parts = parts;
-  }
-
-  /** Probes are not counted as requests in flight, and are never queued or refused. */
-  get #isProbe(): boolean {
-    return this.#match.route?.kind === 'probe';
+    this.#handler = fault ? refuseWith(parts.service, fault) : handler;
+    this.#admission = parts.admissions.for(kind, route?.isMemoryIntensive === true);
+    this.#isProbe = route?.kind === 'probe';
   }
 
   /** Counts the request, and lets it wait for the earlier ones of its connection. */
@@ -73,15 +63,15 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
     const { inFlight } = this.#parts;
     const isNext = this.#connection.add(this);
     if (!this.#isProbe) {
-      inFlight.enter(this.#event);
-      if (!isNext) inFlight.wait(this.#event);
+      inFlight.enter(this);
+      if (!isNext) inFlight.wait(this);
       this.#identifyCaller();
     }
     if (isNext) this.#admit();
   }
 
   proceed(): void {
-    this.#parts.inFlight.proceed(this.#event);
+    this.#parts.inFlight.proceed(this);
     this.#admit();
   }
 
@@ -90,50 +80,63 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
   }
 
   serve(): void {
-    this.#parts.inFlight.proceed(this.#event);
+    this.#parts.inFlight.proceed(this);
     void this.#respond();
   }
 
   refuse(): void {
     this.#leave();
-    this.#write(this.#parts.overloadResponse.to(this.#event));
+    this.#write(this.#parts.overloadResponse.to(this));
   }
 
-  refuseBody(reason: Error): void {
-    this.#event.refuseBody(reason);
+  waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
+    return this.#parts.inFlight.waitUncounted(this, milliseconds, wait);
+  }
+
+  /**
+   * The server serves half-open connections, so a client that disconnects closes nothing by itself. Only the end of its
+   * data shows it.
+   */
+  onceDisconnected(onDisconnected: () => void): () => void {
+    const { response } = this;
+    const { socket } = this.request;
+    if (socket.readableEnded || response.destroyed) queueMicrotask(onDisconnected);
+    socket.on('end', onDisconnected);
+    response.on('close', onDisconnected);
+    return () => {
+      socket.off('end', onDisconnected);
+      response.off('close', onDisconnected);
+    };
   }
 
   /** Looks into the cache of verified tokens. The authentication rule uses what was found, and does not look again. */
   #identifyCaller(): void {
-    const { service } = this.#parts;
-    const { authorization } = this.#event.headers;
+    const { authorization } = this.headers;
     const token = authorization === undefined ? undefined : findBearerToken(authorization);
-    const verified = token === undefined ? undefined : service.tokenVerifier.recall(token);
-    this.#event[VERIFIED_TOKEN] = verified;
+    const verified = token === undefined ? undefined : this.#parts.service.tokenVerifier.recall(token);
+    this[VERIFIED_TOKEN] = verified;
     this.caller = this.#connection.caller.identify(token, verified);
   }
 
   #admit(): void {
     if (this.#isProbe || this.#admission.admits(this)) void this.#respond();
     else {
-      this.#parts.inFlight.wait(this.#event);
+      this.#parts.inFlight.wait(this);
       this.#admission.queue(this);
     }
   }
 
   async #respond(): Promise<void> {
-    const event = this.#event;
     try {
-      const result = await this.#handler(event);
+      const result = await this.#handler(this);
       this.#leave();
       // The body is not needed while the response is sent.
-      event.body = undefined;
+      this.body = undefined;
       this.#write(result);
-      if (!this.#isProbe) {
-        // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
-        if (this.caller === undefined) this.#identifyCaller();
-        this.#admission.onAnswered(this);
-      }
+      if (this.#isProbe) return;
+      // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
+      if (this.caller === undefined) this.#identifyCaller();
+      this.#admission.onAnswered(this);
     } catch {
       this.#leave();
       // A handler never rejects. A failure here means that the connection cannot be written to.
@@ -142,13 +145,13 @@ export class Exchange implements ConnectionRequest, QueuedRequest {
   }
 
   #leave(): void {
-    this.#parts.inFlight.leave(this.#event);
+    this.#parts.inFlight.leave(this);
   }
 
   #write(result: GatewayResult): void {
     const { responses, shutdown } = this.#parts;
     if (this.response.destroyed) return;
     if (shutdown.isDraining) this.#connection.closeAfter(this.response);
-    writeResponse(this.response, result, this.#event.isBodyToCome, responses);
+    writeResponse(this.response, result, this.isBodyToCome, responses);
   }
 }
