@@ -4,13 +4,13 @@ import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
-import type { Admission, Admissions, Caller, OverloadResponse, QueuedRequest } from './admission/index.ts';
+import type { Admission, Admissions, OverloadResponse, QueuedRequest } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
 import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
 import type { Router } from './router.ts';
 import type { Shutdown } from './shutdown.ts';
-import type { Connection, ConnectionRequest } from './sockets/connections.ts';
+import type { Caller, Connection, ConnectionRequest } from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance that an exchange passes. */
@@ -115,7 +115,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     const token = authorization === undefined ? undefined : findBearerToken(authorization);
     const verified = token === undefined ? undefined : this.#parts.service.tokenVerifier.recall(token);
     this[VERIFIED_TOKEN] = verified;
-    this.caller = this.#connection.caller.identify(token, verified);
+    this.caller = this.#connection.identify(token, verified);
   }
 
   #admit(): void {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Database, StatementKind } from '../../lib/postgres/index.ts';
 import type { RequestsInFlight } from '../requests-in-flight.ts';
-import type { Caller } from './callers.ts';
+import type { Caller } from '../sockets/connections.ts';
 import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';

@@ -3,7 +3,7 @@ import { chooseRequestId } from '../../lib/http/middleware/request-id.ts';
 import { problemDocument, problemHeaders, unavailable } from '../../lib/http/problem.ts';
 import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
-import type { Caller } from './callers.ts';
+import type { Caller } from '../sockets/connections.ts';
 
 /** Why a request was refused, as the metric names it. */
 export type RefusalReason = keyof ReturnType<typeof zeros>;

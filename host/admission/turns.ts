@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Caller } from './callers.ts';
+import type { Caller } from '../sockets/connections.ts';
 
 /** A request that is not admitted at once. */
 export type QueuedRequest = {

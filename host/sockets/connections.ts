@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { ChurningSet } from '../../lib/churning-set.ts';
-import { CallerOfConnection } from '../admission/index.ts';
 
 /**
  * In seconds: how long a connection may be silent, before its first request and between two. `Keep-Alive` announces
@@ -18,6 +18,9 @@ const GRACE = 5000;
  * responses, and waiting requests have none yet. Data that was read before, at most 64 KB, still becomes requests.
  */
 const MAX_WAITING = 64;
+
+/** The `sub` of a verified token; undefined for all requests without one together. */
+export type Caller = string | undefined;
 
 /** A request of a connection, from its arrival until its response is sent. */
 export type ConnectionRequest = {
@@ -77,15 +80,16 @@ export class Connections {
  */
 export class Connection {
   readonly socket: Socket;
-  readonly caller = new CallerOfConnection();
   /** Whether Node's parser has refused a request. */
   isRefused = false;
   /** Whether the client was informed that the last response was the final one. Later requests are not served. */
   isClosing = false;
+  /** The last request that the connection has sent, until it is received and answered. */
+  current: ConnectionRequest | undefined;
   /** In the order of their arrival. The first one is served, the others wait. */
   readonly #unanswered: ConnectionRequest[] = [];
-  /** A request that was answered before it was received. The rest of it is still received. */
-  #answeredEarly: ConnectionRequest | undefined;
+  /** The caller of the last token, if it was verified. */
+  #lastVerified: Caller;
   /** The number of bytes received at the last check, and the time since which the connection has been silent. */
   #received = 0;
   #silentSince = performance.now();
@@ -94,14 +98,9 @@ export class Connection {
     this.socket = socket;
   }
 
-  /** The last request that the connection has sent, while it is in progress. */
-  get current(): ConnectionRequest | undefined {
-    return this.#unanswered.at(-1) ?? this.#answeredEarly;
-  }
-
   /** Adds a request. Returns whether it is served at once: otherwise it proceeds or is dropped later. */
   add(request: ConnectionRequest): boolean {
-    this.#answeredEarly = undefined;
+    this.current = request;
     this.#unanswered.push(request);
     request.response.on('close', this.#onAnswered);
     if (this.#waitingCount === MAX_WAITING) this.socket.on('resume', this.#pauseWhileMany).pause();
@@ -109,11 +108,23 @@ export class Connection {
   }
 
   /**
+   * The caller whose turn a request takes. A caller that renews its token keeps its turn: after each request with a
+   * verified token, one token that is not verified yet counts as the caller of its connection.
+   */
+  identify(token: string | undefined, verified: VerifiedToken | undefined): Caller {
+    if (token === undefined) return undefined;
+    const subject = verified?.principal.subject;
+    const caller = subject ?? this.#lastVerified;
+    this.#lastVerified = subject;
+    return caller;
+  }
+
+  /**
    * Ends the connection with this response, which says so (RFC 9112 section 9.6), unless a later request is already in
    * progress.
    */
   closeAfter(response: ServerResponse): void {
-    if (this.#unanswered.at(-1)?.response !== response) return;
+    if (this.current?.response !== response) return;
     response.setHeader('Connection', 'close');
     this.isClosing = true;
   }
@@ -135,7 +146,9 @@ export class Connection {
   /** Responses are closed in the order of the requests. One listener for all, because closures would cost memory. */
   readonly #onAnswered = (): void => {
     const answered = this.#unanswered.shift();
-    if (answered && !answered.request.complete) this.#keepUntilReceived(answered);
+    // The rest of a request that was answered early is still received.
+    if (answered?.request.complete) this.#forget(answered);
+    else answered?.request.once('close', () => this.#forget(answered));
     if (this.socket.destroyed) {
       for (const request of this.#unanswered.splice(0)) request.drop();
       return;
@@ -144,11 +157,8 @@ export class Connection {
     this.#unanswered[0]?.proceed();
   };
 
-  #keepUntilReceived(answered: ConnectionRequest): void {
-    this.#answeredEarly = answered;
-    answered.request.once('close', () => {
-      if (this.#answeredEarly === answered) this.#answeredEarly = undefined;
-    });
+  #forget(request: ConnectionRequest): void {
+    if (this.current === request) this.current = undefined;
   }
 
   /**

@@ -3,10 +3,10 @@ import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
-import { CallerOfConnection } from '../../host/admission/callers.ts';
 import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
+import { Connections } from '../../host/sockets/connections.ts';
 import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { connectTo } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
@@ -158,14 +158,14 @@ describe('the caller of a request', () => {
   });
 
   test('is the sub of its token, or unverified', () => {
-    const newCaller = () => new CallerOfConnection();
+    const newCaller = () => new Connections().of(new Socket());
     expect(newCaller().identify('token', verified('a'))).toBe('a');
     expect(newCaller().identify('token', undefined)).toBeUndefined();
     expect(newCaller().identify(undefined, undefined)).toBeUndefined();
   });
 
   test('with a token that is not verified yet is once the caller last verified on the connection', () => {
-    const caller = new CallerOfConnection();
+    const caller = new Connections().of(new Socket());
     const identify = (token: string | undefined, known?: VerifiedToken) => caller.identify(token, known);
     expect([identify('first', verified('a')), identify('second'), identify('second')]).toEqual([
       'a',
