@@ -9,7 +9,6 @@ import { findHostFault, RequestEvent } from './request-event.ts';
 import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
 import type { Router } from './router.ts';
-import type { Shutdown } from './shutdown.ts';
 import type { Caller, Connection, ConnectionRequest } from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
@@ -21,7 +20,6 @@ export type ExchangeParts = {
   readonly admissions: Admissions;
   readonly overloadResponse: OverloadResponse;
   readonly responses: UnflushedResponses;
-  readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
 
 /**
@@ -149,9 +147,9 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   #write(result: GatewayResult): void {
-    const { responses, shutdown } = this.#parts;
+    const { inFlight, responses } = this.#parts;
     if (this.response.destroyed) return;
-    if (shutdown.isDraining) this.#connection.closeAfter(this.response);
+    if (inFlight.isDraining) this.#connection.closeAfter(this.response);
     writeResponse(this.response, result, this.isBodyToCome, responses);
   }
 }

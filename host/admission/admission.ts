@@ -34,7 +34,7 @@ type Executor = Pick<Database['executors'][StatementKind], 'waitingCount'>;
 type AdmissionsOptions = {
   /** Kinds of statements may share an executor. For a crowded one, further statements would only queue. */
   readonly database: Pick<Database, 'executors' | 'isCrowded'>;
-  readonly inFlight: Pick<RequestsInFlight, 'servedCount'>;
+  readonly inFlight: Pick<RequestsInFlight, 'servedCount' | 'isDraining'>;
   readonly log: Pick<EventLog, 'warning'>;
 };
 
@@ -72,7 +72,7 @@ export class Admissions {
     for (const admission of this.#all()) admission.onConnection();
   }
 
-  /** Reads every connection, now and from now on, because a drain must know all requests that were sent. */
+  /** Must be called when the drain begins, which must know all requests that were sent. */
   resumeAll(): void {
     for (const admission of this.#all()) admission.resumeAll();
   }
@@ -103,7 +103,6 @@ export class Admission {
   #isTurnScheduled = false;
   #hasAccepted = false;
   #turnsToAccept = 0;
-  #isReadingAll = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ database, executor, inFlight, counts, isMemoryIntensive }: AdmissionOptions) {
@@ -141,9 +140,8 @@ export class Admission {
     this.#hasAccepted = true;
   }
 
-  /** Reads every connection, now and from now on. */
+  /** Reads every connection. In a drain none is paused again. */
   resumeAll(): void {
-    this.#isReadingAll = true;
     this.#turns.resumeAll();
   }
 
@@ -214,7 +212,7 @@ export class Admission {
   #pauseAfter(response: ServerResponse, caller: Caller): void {
     response.once('close', () => {
       // Without the timer nothing would read the connection again.
-      if (!this.#timer || this.#isReadingAll) return;
+      if (!this.#timer || this.#inFlight.isDraining) return;
       this.#turns.for(caller).pause(response.req.socket);
       this.#scheduleTurn();
     });

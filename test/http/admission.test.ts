@@ -205,12 +205,14 @@ describe('admission', () => {
     const admitted: QueuedRequest[] = [];
     const received: string[] = [];
     let answered = 0;
-    const admission = new Admission({
-      inFlight: {
-        get servedCount() {
-          return admitted.length;
-        },
+    const inFlight = {
+      isDraining: false,
+      get servedCount() {
+        return admitted.length;
       },
+    };
+    const admission = new Admission({
+      inFlight,
       database: { isCrowded: () => admitted.length >= INSIDE },
       executor: { waitingCount: 0 },
       isMemoryIntensive: false,
@@ -258,6 +260,7 @@ describe('admission', () => {
 
     return {
       admission,
+      inFlight,
       received,
       answerAll,
       /** Resolves when both requests of each caller have their responses. */
@@ -294,11 +297,12 @@ describe('admission', () => {
   });
 
   test('reads all connections in a drain', BY_TIME, async (context) => {
-    const { admission, received, answerAll, untilAllAnswered } = await start(context);
+    const { admission, inFlight, received, answerAll, untilAllAnswered } = await start(context);
     await answerAll();
     await answerAll();
     expect(received).toHaveLength(CALLERS);
 
+    inFlight.isDraining = true;
     admission.resumeAll();
     await answerAll();
     expect(received).toHaveLength(CALLERS + 3 * INSIDE);
