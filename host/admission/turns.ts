@@ -20,14 +20,13 @@ const FURTHER_CALLERS = '';
 /** The callers that have something waiting, each with its turn. The first turn is next. */
 export class Turns {
   #turns: Turn[] = [];
-  #queued = 0;
   #passesUnverified = false;
   /** Connections that were resumed in this period because they were late. */
   readonly #late = new Set<Socket>();
 
   /** Number of queued requests of all callers. */
   get queued(): number {
-    return this.#queued;
+    return this.#turns.reduce((sum, { queued }) => sum + queued.length, 0);
   }
 
   get isEmpty(): boolean {
@@ -40,13 +39,13 @@ export class Turns {
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    if (this.#queued < Math.min(limit, MANY_QUEUED)) return true;
-    return this.for(caller).queued.length < this.#share(limit) * weightOf(caller);
+    if (this.queued < Math.min(limit, MANY_QUEUED)) return true;
+    const { queued, weight } = this.for(caller);
+    return queued.length < this.#share(limit) * weight;
   }
 
   add(request: QueuedRequest): void {
     this.for(request.caller).queued.push({ waiting: request, since: performance.now() });
-    this.#queued += 1;
   }
 
   /** Removes the first request of the next caller. Requests without a verified token have every second turn only. */
@@ -56,16 +55,12 @@ export class Turns {
       this.#passesUnverified = !this.#passesUnverified;
       if (this.#passesUnverified) turn = this.#nextTurn();
     }
-    if (!turn) return undefined;
-    this.#queued -= 1;
-    return turn.queued.shift()?.waiting;
+    return turn?.queued.shift()?.waiting;
   }
 
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
-    const taken = this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
-    this.#queued -= taken.length;
-    return taken;
+    return this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
   }
 
   /**
@@ -74,8 +69,8 @@ export class Turns {
    */
   readAhead(limit: number): boolean {
     const share = this.#share(limit);
-    const lacking = ({ caller, queued }: Turn) =>
-      Math.min(FEW_QUEUED, Math.ceil(share * weightOf(caller))) - queued.length;
+    const lacking = ({ queued, weight }: Turn) =>
+      Math.min(FEW_QUEUED, Math.ceil(share * weight)) - queued.length;
     for (const turn of this.#turns) turn.resume(lacking(turn));
     this.#turns = this.#turns.filter(({ queued, paused }) => queued.length + paused.length > 0);
     return this.#turns.some((turn) => turn.paused.length > 0 && lacking(turn) > 0);
@@ -83,10 +78,9 @@ export class Turns {
 
   /** Reads the connections that were paused for so long that a request on them cannot be served in time. */
   resumeLate(): void {
-    const before = performance.now() - LATE_MS;
     this.#late.clear();
     for (const { paused } of this.#turns)
-      for (const socket of takeBefore(before, paused)) this.#late.add(socket.resume());
+      for (const socket of takeBefore(performance.now() - LATE_MS, paused)) this.#late.add(socket.resume());
   }
 
   /**
@@ -95,17 +89,22 @@ export class Turns {
    */
   isPauseDue(caller: Caller): boolean {
     const turn = this.find(caller);
-    return turn?.isPauseDue(Math.max(this.#share(MANY_QUEUED) * weightOf(caller), FEW_QUEUED)) ?? false;
+    if (!turn) return false;
+    if (turn.queued.length >= Math.max(this.#share(MANY_QUEUED) * turn.weight, FEW_QUEUED)) return true;
+    const [first] = turn.paused;
+    if (!first || performance.now() - first.since < MAX_PAUSE_MS) return false;
+    turn.resume(1);
+    return true;
   }
 
   resumeAll(): void {
-    for (const turn of this.#turns) turn.resume(turn.paused.length);
+    for (const turn of this.#turns) turn.resume(Number.POSITIVE_INFINITY);
   }
 
   /** The turn of a caller, if it has something waiting. */
   find(caller: Caller): Turn | undefined {
-    const own = this.#turns.find((turn) => turn.caller === caller);
-    return own ?? (this.#isFurther(caller) ? this.find(FURTHER_CALLERS) : undefined);
+    const turnOf = (sought: Caller) => this.#turns.find((turn) => turn.caller === sought);
+    return turnOf(caller) ?? (this.#isFurther(caller) ? turnOf(FURTHER_CALLERS) : undefined);
   }
 
   /** The turn of a caller, with or without something waiting. */
@@ -119,25 +118,21 @@ export class Turns {
 
   /** The first turn with a queued request. It is the last one from now on. */
   #nextTurn(): Turn | undefined {
-    const index = this.#turns.findIndex(({ queued }) => queued.length > 0);
-    const [turn] = index < 0 ? [] : this.#turns.splice(index, 1);
-    if (turn) this.#turns.push(turn);
+    const turn = this.#turns.find(({ queued }) => queued.length > 0);
+    if (turn) this.#turns.push(...this.#turns.splice(this.#turns.indexOf(turn), 1));
     return turn;
   }
 
   /** The part of `limit` that each caller may use, times the weight of its turn. */
   #share(limit: number): number {
-    return limit / this.#turns.reduce((sum, { caller }) => sum + weightOf(caller), 0);
+    return limit / this.#turns.reduce((sum, { weight }) => sum + weight, 0);
   }
 
   /** Requests without a verified token never share a turn with callers that are known. */
   #isFurther(caller: Caller): boolean {
-    return caller !== undefined && caller !== FURTHER_CALLERS && this.#turns.length >= MAX_TURNS;
+    return caller !== undefined && this.#turns.length >= MAX_TURNS;
   }
 }
-
-/** Requests without a verified token have every second turn only. */
-const weightOf = (caller: Caller): number => (caller === undefined ? 1 / 2 : 1);
 
 /** While fewer requests of a caller are queued, its paused connections are resumed, the first one first. */
 const FEW_QUEUED = 16;
@@ -174,13 +169,9 @@ class Turn {
     this.caller = caller;
   }
 
-  /** Whether the connection of a response is paused. Call it once for each. */
-  isPauseDue(many: number): boolean {
-    if (this.queued.length >= many) return true;
-    const [first] = this.paused;
-    if (!first || performance.now() - first.since < MAX_PAUSE_MS) return false;
-    this.resume(1);
-    return true;
+  /** Its part of a share. Requests without a verified token have every second turn only. */
+  get weight(): number {
+    return this.caller === undefined ? 1 / 2 : 1;
   }
 
   /** Stops reading a connection whose last response was sent. */
@@ -193,7 +184,6 @@ class Turn {
 
   /** Reads so many connections, in the order in which they were paused. */
   resume(count: number): void {
-    if (count <= 0 || this.paused.length === 0) return;
     for (const { waiting } of this.paused.splice(0, count)) waiting.resume();
   }
 }
