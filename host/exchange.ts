@@ -4,7 +4,12 @@ import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
-import type { Admission, Admissions, OverloadResponse, QueuedRequest } from './admission/index.ts';
+import {
+  type Admission,
+  type Admissions,
+  createOverloadResponse,
+  type QueuedRequest,
+} from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
 import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
@@ -18,7 +23,6 @@ export type ExchangeParts = {
   readonly router: Router;
   readonly inFlight: RequestsInFlight;
   readonly admissions: Admissions;
-  readonly overloadResponse: OverloadResponse;
   readonly responses: UnflushedResponses;
 };
 
@@ -84,7 +88,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
 
   refuse(): void {
     this.#leave();
-    this.#write(this.#parts.overloadResponse.to(this));
+    this.#write(createOverloadResponse(this, this.#parts.service.settings.requestIdHeader));
   }
 
   waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {

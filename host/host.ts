@@ -6,7 +6,7 @@ import { startReporting } from '../lib/observability/reporting.ts';
 import { composeService } from '../lib/service.ts';
 import type { Settings } from '../lib/settings/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
-import { Admissions, OverloadResponse } from './admission/index.ts';
+import { Admissions } from './admission/index.ts';
 import { runCleanupLoop, runMigrationLoop } from './background-loops.ts';
 import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
@@ -40,11 +40,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     settings.environment === 'development'
       ? [...endpoints, ...documentation(endpoints, settings)]
       : endpoints;
-  const server = createHttpServer({
-    ...parts,
-    router: new Router(served, service),
-    overloadResponse: new OverloadResponse(settings),
-  });
+  const server = createHttpServer({ ...parts, router: new Router(served, service) });
   server.on('connection', () => admissions.onConnection());
   server.on('close', () => admissions.refusals.flush());
   await listen(server, settings);

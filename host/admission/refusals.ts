@@ -2,7 +2,6 @@ import type { GatewayEvent, GatewayResult } from '../../lib/http/gateway.ts';
 import { chooseRequestId } from '../../lib/http/middleware/request-id.ts';
 import { problemDocument, problemHeaders, unavailable } from '../../lib/http/problem.ts';
 import type { EventLog } from '../../lib/observability/event-log.ts';
-import type { Settings } from '../../lib/settings/settings.ts';
 import type { Caller } from '../sockets/connections.ts';
 
 /** Why a request was refused, as the metric names it. */
@@ -44,23 +43,18 @@ export class RefusalCounts {
   }
 }
 
+const OVERLOAD = unavailable('the instance is overloaded');
+const HEADERS = { ...problemHeaders(OVERLOAD), 'X-Content-Type-Options': 'nosniff' };
+
 /** The response of an overloaded instance: a complete problem document, with very little work. */
-export class OverloadResponse {
-  readonly #problem = unavailable('the instance is overloaded');
-  readonly #headers = { ...problemHeaders(this.#problem), 'X-Content-Type-Options': 'nosniff' };
-  readonly #requestIdHeader: string;
-
-  constructor({ requestIdHeader }: Pick<Settings, 'requestIdHeader'>) {
-    this.#requestIdHeader = requestIdHeader;
-  }
-
-  to({ rawPath, headers }: Pick<GatewayEvent, 'rawPath' | 'headers'>): GatewayResult {
-    const name = this.#requestIdHeader;
-    return {
-      statusCode: this.#problem.status,
-      headers: { ...this.#headers, [name]: chooseRequestId(headers[name.toLowerCase()]) },
-      body: JSON.stringify(problemDocument(this.#problem, rawPath)),
-      isBase64Encoded: false,
-    };
-  }
+export function createOverloadResponse(
+  { rawPath, headers }: GatewayEvent,
+  requestIdHeader: string,
+): GatewayResult {
+  return {
+    statusCode: OVERLOAD.status,
+    headers: { ...HEADERS, [requestIdHeader]: chooseRequestId(headers[requestIdHeader.toLowerCase()]) },
+    body: JSON.stringify(problemDocument(OVERLOAD, rawPath)),
+    isBase64Encoded: false,
+  };
 }
