@@ -14,7 +14,12 @@ import { findHostFault, RequestEvent } from './request-event.ts';
 import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
 import type { Router } from './router.ts';
-import type { Caller, Connection, ConnectionRequest } from './sockets/connections.ts';
+import {
+  type Caller,
+  type Connection,
+  type ConnectionRequest,
+  isDisconnected,
+} from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance that an exchange passes. */
@@ -95,14 +100,10 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     return this.#parts.inFlight.waitUncounted(this, milliseconds, wait);
   }
 
-  /**
-   * The server serves half-open connections, so a client that disconnects closes nothing by itself. Only the end of its
-   * data shows it.
-   */
   onceDisconnected(onDisconnected: () => void): () => void {
     const { response } = this;
     const { socket } = this.request;
-    if (socket.readableEnded || response.destroyed) queueMicrotask(onDisconnected);
+    if (isDisconnected(response)) queueMicrotask(onDisconnected);
     socket.on('end', onDisconnected);
     response.on('close', onDisconnected);
     return () => {

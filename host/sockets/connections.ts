@@ -35,6 +35,14 @@ export type ConnectionRequest = {
 };
 
 /**
+ * Whether the client has closed the connection, or says that it sends no more. The server serves half-open connections,
+ * so a client that disconnects closes nothing by itself. Such a client hardly waits for a response.
+ */
+export function isDisconnected({ destroyed, req }: ServerResponse): boolean {
+  return destroyed || req.socket.readableEnded;
+}
+
+/**
  * The connections of a server, which are closed when they have been silent for a while. Node's own keepAliveTimeout
  * sets a timer after each response and clears it at the next request: from 2,000 connections a tenth less was answered.
  */

@@ -213,10 +213,9 @@ describe('admission', () => {
     };
     const admission = new Admission({
       inFlight,
-      database: { isCrowded: () => admitted.length >= INSIDE },
-      executor: { waitingCount: 0 },
+      isCrowded: () => admitted.length >= INSIDE,
       isMemoryIntensive: false,
-      counts: new RefusalCounts({ warning() {} }),
+      refusals: new RefusalCounts({ warning() {} }),
     });
     const answer = (response: ServerResponse) => {
       answered += 1;
