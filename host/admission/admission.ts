@@ -44,8 +44,7 @@ type AdmissionsOptions = {
 export class Admissions {
   readonly refusals: RefusalCounts;
   readonly #executors: Database['executors'];
-  readonly #byExecutor = new Map<Executor, Admission>();
-  readonly #memoryIntensive: Admission;
+  readonly #admissions = new Map<Executor | 'memory-intensive', Admission>();
 
   constructor({ database, inFlight, log }: AdmissionsOptions) {
     this.refusals = new RefusalCounts(log);
@@ -56,29 +55,23 @@ export class Admissions {
     };
     // Kinds of statements may share an executor.
     for (const executor of Object.values(this.#executors))
-      this.#byExecutor.set(executor, create(executor, false));
-    this.#memoryIntensive = create(this.#executors.single, true);
+      this.#admissions.set(executor, create(executor, false));
+    this.#admissions.set('memory-intensive', create(this.#executors.single, true));
   }
 
   /** The admission of requests whose first statement is of this kind. A memory-intensive request sends a `single` one. */
   for(kind: StatementKind, isMemoryIntensive: boolean): Admission {
-    return isMemoryIntensive
-      ? this.#memoryIntensive
-      : (this.#byExecutor.get(this.#executors[kind]) as Admission);
+    return this.#admissions.get(isMemoryIntensive ? 'memory-intensive' : this.#executors[kind]) as Admission;
   }
 
   /** Must be called for each new connection. */
   onConnection(): void {
-    for (const admission of this.#all()) admission.onConnection();
+    for (const admission of this.#admissions.values()) admission.onConnection();
   }
 
   /** Must be called when the drain begins, which must know all requests that were sent. */
   resumeAll(): void {
-    for (const admission of this.#all()) admission.resumeAll();
-  }
-
-  #all(): readonly Admission[] {
-    return [...this.#byExecutor.values(), this.#memoryIntensive];
+    for (const admission of this.#admissions.values()) admission.resumeAll();
   }
 }
 
