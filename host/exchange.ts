@@ -4,22 +4,12 @@ import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { VERIFIED_TOKEN } from '../lib/http/middleware/authenticate.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
-import {
-  type Admission,
-  type Admissions,
-  createOverloadResponse,
-  type QueuedRequest,
-} from './admission/index.ts';
+import { type Admission, type Admissions, createRefusal, type QueuedRequest } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
 import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
 import type { Router } from './router.ts';
-import {
-  type Caller,
-  type Connection,
-  type ConnectionRequest,
-  isDisconnected,
-} from './sockets/connections.ts';
+import { type Connection, type ConnectionRequest, isDisconnected } from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance that an exchange passes. */
@@ -36,7 +26,7 @@ export type ExchangeParts = {
  * its response. It is the event that the handler gets.
  */
 export class Exchange extends RequestEvent implements ConnectionRequest, CountedRequest, QueuedRequest {
-  caller: Caller;
+  caller: QueuedRequest['caller'];
   readonly #connection: Connection;
   readonly #parts: ExchangeParts;
   readonly #handler: Handler;
@@ -93,7 +83,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
 
   refuse(): void {
     this.#leave();
-    this.#write(createOverloadResponse(this, this.#parts.service.settings.requestIdHeader));
+    this.#write(createRefusal(this, this.#parts.service.settings.requestIdHeader));
   }
 
   waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {

@@ -47,10 +47,7 @@ const OVERLOAD = unavailable('the instance is overloaded');
 const HEADERS = { ...problemHeaders(OVERLOAD), 'X-Content-Type-Options': 'nosniff' };
 
 /** The response of an overloaded instance: a complete problem document, with very little work. */
-export function createOverloadResponse(
-  { rawPath, headers }: GatewayEvent,
-  requestIdHeader: string,
-): GatewayResult {
+export function createRefusal({ rawPath, headers }: GatewayEvent, requestIdHeader: string): GatewayResult {
   return {
     statusCode: OVERLOAD.status,
     headers: { ...HEADERS, [requestIdHeader]: chooseRequestId(headers[requestIdHeader.toLowerCase()]) },
