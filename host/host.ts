@@ -34,13 +34,11 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const inFlight = new RequestsInFlight();
   const admissions = new Admissions({ database: service.database, inFlight, log });
   const responses = new UnflushedResponses();
-  const parts = { service, inFlight, admissions, responses, telemetry, lines };
+  const documents = settings.environment === 'development' ? documentation(endpoints, settings) : [];
+  const router = new Router([...endpoints, ...documents], service);
+  const parts = { service, router, inFlight, admissions, responses, telemetry, lines };
   if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
-  const served =
-    settings.environment === 'development'
-      ? [...endpoints, ...documentation(endpoints, settings)]
-      : endpoints;
-  const server = createHttpServer({ ...parts, router: new Router(served, service) });
+  const server = createHttpServer(parts);
   server.on('connection', () => admissions.onConnection());
   server.on('close', () => admissions.refusals.flush());
   await listen(server, settings);

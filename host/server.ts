@@ -17,9 +17,6 @@ const LIMITS = {
   optimizeEmptyRequests: true,
 };
 
-/** A client that has sent everything, and says so, still gets its response. */
-const HALF_OPEN = { httpAllowHalfOpen: true };
-
 /** Creates the HTTP server. Each request becomes an event for its endpoint, and the result becomes the response. */
 export function createHttpServer(parts: ExchangeParts): Server {
   const connections = new Connections();
@@ -28,11 +25,15 @@ export function createHttpServer(parts: ExchangeParts): Server {
     if (!connection.isClosing) new Exchange(request, response, connection, parts).begin();
   };
 
-  const server = Object.assign(createServer(LIMITS, receive), HALF_OPEN);
+  const server = createServer(LIMITS, receive);
   // A caller that waits for 100 Continue gets it when its token has been accepted. Other expectations are ignored.
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   answerClientErrors(server, { ...parts, connections });
   connections.watch(server);
-  return Object.assign(server, { closeAllConnections: () => connections.destroyAll() });
+  return Object.assign(server, {
+    // A client that has sent everything, and says so, still gets its response.
+    httpAllowHalfOpen: true,
+    closeAllConnections: () => connections.destroyAll(),
+  });
 }

@@ -4,19 +4,12 @@ import { Server as NetServer } from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
-import type { Service } from '../lib/service.ts';
-import type { Admissions } from './admission/index.ts';
-import type { RequestsInFlight } from './requests-in-flight.ts';
-import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
+import type { ExchangeParts } from './exchange.ts';
 
 /** The parts of an instance, which are released at its end. */
-type ReleasedParts = {
-  readonly service: Service;
+type ReleasedParts = ExchangeParts & {
   readonly loops: AbortController;
-  readonly admissions: Pick<Admissions, 'resumeAll'>;
-  readonly inFlight: RequestsInFlight;
   readonly server: Server;
-  readonly responses: UnflushedResponses;
   readonly telemetry: Telemetry | undefined;
   readonly lines: LineWriter;
 };
@@ -29,14 +22,14 @@ export const LAST_LINES = 0.3;
 
 /** Ends an instance: not ready, drain, and only then the connections to the database. Resolves when nothing is left. */
 export async function shutDown(parts: ReleasedParts): Promise<void> {
-  const { service, loops, server, responses, telemetry, lines } = parts;
+  const { service, loops, telemetry, lines } = parts;
   service.readiness.beginShutdown();
   loops.abort();
   await sleep(service.settings.shutdown.readinessDelay * 1000);
   await drainRequests(parts);
   service.keySet.stop();
   service.readiness.close();
-  await Promise.all([close(server, responses), service.database.close(LAST_STEP)]);
+  await Promise.all([close(parts), service.database.close(LAST_STEP)]);
   await telemetry?.shutDown();
   await lines.end(LAST_LINES);
 }
@@ -65,7 +58,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 }
 
 /** Responses that are being sent have half a second (`LAST_STEP`). Connections without one are closed at once. */
-async function close(server: Server, responses: UnflushedResponses): Promise<void> {
+async function close({ server, responses }: ReleasedParts): Promise<void> {
   const closed = once(server, 'close');
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);

@@ -4,8 +4,7 @@ import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gatewa
 import { refuseWith } from '../../lib/http/middleware-stack.ts';
 import type { Problem } from '../../lib/http/problem.ts';
 import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
-import type { Service } from '../../lib/service.ts';
-import type { Router } from '../router.ts';
+import type { ExchangeParts } from '../exchange.ts';
 import type { Connection, ConnectionRequest, Connections } from './connections.ts';
 import { parseRawHead, type RawHead, UNREADABLE } from './raw-head.ts';
 
@@ -14,11 +13,7 @@ const LINGER = 1000;
 
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
-type Parts = {
-  readonly service: Pick<Service, 'settings' | 'log'>;
-  readonly router: Router;
-  readonly connections: Connections;
-};
+type Parts = Pick<ExchangeParts, 'service' | 'router'> & { readonly connections: Connections };
 
 /** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
 export function answerClientErrors(server: Server, { service, router, connections }: Parts): void {

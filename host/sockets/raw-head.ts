@@ -26,11 +26,11 @@ export function parseRawHead(packet: Buffer): RawHead | undefined {
   if (!method || !target || !httpVersion || target.length > maxHeaderSize) return undefined;
   const [path, query] = splitTarget(target);
   return {
+    ...UNREADABLE,
     rawPath: encodePath(path),
     rawQueryString: query,
     headers: singleFields(lines),
     requestContext: { http: { method } },
-    isBase64Encoded: false,
     httpVersion,
   };
 }
