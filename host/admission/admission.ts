@@ -141,19 +141,17 @@ export class Admission {
   #scheduleTurn(): void {
     if (this.#isTurnScheduled || this.#turns.isEmpty) return;
     this.#isTurnScheduled = true;
-    setImmediate(() => {
-      this.#isTurnScheduled = false;
-      if (this.#isTurnToAccept()) this.#scheduleTurn();
-      else this.#admitInTurns();
-    });
+    setImmediate(() => this.#beginTurn());
   }
 
-  /** Whether this turn of the event loop is left to new connections. Call it once for each. */
-  #isTurnToAccept(): boolean {
-    this.#turnsToAccept =
-      this.#hasAccepted && this.#turnsToAccept < MAX_TURNS_TO_ACCEPT ? this.#turnsToAccept + 1 : 0;
+  /** A turn of the event loop is left to new connections, or admits requests. */
+  #beginTurn(): void {
+    const isLeft = this.#hasAccepted && this.#turnsToAccept < MAX_TURNS_TO_ACCEPT;
+    this.#turnsToAccept = isLeft ? this.#turnsToAccept + 1 : 0;
     this.#hasAccepted = false;
-    return this.#turnsToAccept > 0;
+    this.#isTurnScheduled = false;
+    if (isLeft) this.#scheduleTurn();
+    else this.#admitInTurns();
   }
 
   /**
@@ -166,20 +164,16 @@ export class Admission {
     for (; admitted < limit && !this.#isFull; admitted += 1) {
       const request = this.#turns.takeNext();
       if (!request) break;
-      this.#serve(request);
+      if (isDisconnected(request.response)) this.#refuse(request, 'caller_left');
+      else {
+        this.#limit?.begin(request.response);
+        request.serve();
+      }
     }
     this.#pace.count(admitted);
     const isReading = this.#turns.readAhead(this.#pace.servableInTime);
     // Otherwise the next response, or the timer, continues.
     if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#scheduleTurn();
-  }
-
-  #serve(request: QueuedRequest): void {
-    if (isDisconnected(request.response)) this.#refuse(request, 'caller_left');
-    else {
-      this.#limit?.begin(request.response);
-      request.serve();
-    }
   }
 
   /**

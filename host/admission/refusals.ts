@@ -17,7 +17,7 @@ export class RefusalCounts {
   /** Number of refusals by caller and reason. */
   readonly byCaller = { known: zeros(), unverified: zeros() };
   readonly #log: Pick<EventLog, 'warning'>;
-  readonly #unreported = { known: 0, unverified: 0 };
+  #unreported = { known: 0, unverified: 0 };
   #timer: NodeJS.Timeout | undefined;
 
   constructor(log: Pick<EventLog, 'warning'>) {
@@ -35,11 +35,9 @@ export class RefusalCounts {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const caller of ['known', 'unverified'] as const) {
-      const count = this.#unreported[caller];
+    for (const [caller, count] of Object.entries(this.#unreported))
       if (count > 0) this.#log.warning('requests_refused', { count, caller });
-      this.#unreported[caller] = 0;
-    }
+    this.#unreported = { known: 0, unverified: 0 };
   }
 }
 

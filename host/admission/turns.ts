@@ -83,10 +83,7 @@ export class Turns {
       for (const socket of takeBefore(performance.now() - LATE_MS, paused)) this.#late.add(socket.resume());
   }
 
-  /**
-   * Whether the connection of a response to this caller is paused, because others of the caller come first. Call it once
-   * for each.
-   */
+  /** Whether the connection of a response to this caller must be paused. Call it once for each. */
   isPauseDue(caller: Caller): boolean {
     const turn = this.find(caller);
     if (!turn) return false;
@@ -134,13 +131,10 @@ export class Turns {
   }
 }
 
-/** While fewer requests of a caller are queued, its paused connections are resumed, the first one first. */
+/** While fewer requests of a caller are queued, its paused connections are resumed. */
 const FEW_QUEUED = 16;
 
-/**
- * While a caller has its share of so many queued requests, its connections whose request was answered are paused, so that
- * queued requests do not survive collections of the young generation. README.md has figures for other numbers.
- */
+/** While a caller has its share of so many queued requests, its answered connections are paused: see README.md. */
 const MANY_QUEUED = 96;
 
 /** A connection that was paused for longer is read, and an answered one is paused instead. */
@@ -161,17 +155,15 @@ function takeBefore<Thing>(time: number, entries: Waiting<Thing>[]): Thing[] {
 /** What one caller has waiting, in the order in which it came. */
 class Turn {
   readonly caller: Caller;
+  /** Its part of a share. Requests without a verified token have every second turn only. */
+  readonly weight: number;
   readonly queued: Waiting<QueuedRequest>[] = [];
   /** Connections whose next request stays in the kernel, where it costs the process nothing. */
   readonly paused: Waiting<Socket>[] = [];
 
   constructor(caller: Caller) {
     this.caller = caller;
-  }
-
-  /** Its part of a share. Requests without a verified token have every second turn only. */
-  get weight(): number {
-    return this.caller === undefined ? 1 / 2 : 1;
+    this.weight = caller === undefined ? 1 / 2 : 1;
   }
 
   /** Stops reading a connection whose last response was sent. */
