@@ -9,13 +9,19 @@ import { findHostFault, RequestEvent } from './request-event.ts';
 import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
 import type { Router } from './router.ts';
-import { type Connection, type ConnectionRequest, isDisconnected } from './sockets/connections.ts';
+import {
+  type Connection,
+  type ConnectionRequest,
+  type Connections,
+  isDisconnected,
+} from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance that an exchange passes. */
 export type ExchangeParts = {
   readonly service: Service;
   readonly router: Router;
+  readonly connections: Connections;
   readonly inFlight: RequestsInFlight;
   readonly admissions: Admissions;
   readonly responses: UnflushedResponses;
@@ -30,17 +36,11 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   readonly #connection: Connection;
   readonly #parts: ExchangeParts;
   readonly #handler: Handler;
-  readonly #admission: Admission;
-  /** Probes are not counted as requests in flight, and are never queued or refused. */
-  readonly #isProbe: boolean;
+  /** Undefined for a probe, which is not counted as a request in flight, and never queued or refused. */
+  readonly #admission: Admission | undefined;
 
   /** Finds the handler. `begin` does the rest. */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    connection: Connection,
-    parts: ExchangeParts,
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse, parts: ExchangeParts) {
     super(request, response);
     const { handler, route, params } = parts.router.find(this.requestContext.http.method, this.rawPath);
     this.pathParameters = params;
@@ -48,18 +48,19 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     // A request that needs no statement is admitted as a list is.
     const first = route?.firstStatement ?? 'list';
     const kind = typeof first === 'function' ? first(this) : first;
-    this.#connection = connection;
+    this.#connection = parts.connections.of(request.socket);
     this.#parts = parts;
     this.#handler = fault ? refuseWith(parts.service, fault) : handler;
-    this.#admission = parts.admissions.for(kind, route?.isMemoryIntensive === true);
-    this.#isProbe = route?.kind === 'probe';
+    this.#admission =
+      route?.kind === 'probe' ? undefined : parts.admissions.for(kind, route?.isMemoryIntensive === true);
   }
 
-  /** Counts the request, and lets it wait for the earlier ones of its connection. */
+  /** Counts the request, and lets it wait for the earlier ones of its connection. After the last one it is ignored. */
   begin(): void {
+    if (this.#connection.isClosing) return;
     const { inFlight } = this.#parts;
     const isNext = this.#connection.add(this);
-    if (!this.#isProbe) {
+    if (this.#admission) {
       inFlight.enter(this);
       if (!isNext) inFlight.wait(this);
       this.#identifyCaller();
@@ -73,7 +74,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   drop(): void {
-    this.#leave();
+    this.#parts.inFlight.leave(this);
   }
 
   serve(): void {
@@ -82,7 +83,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   refuse(): void {
-    this.#leave();
+    this.#parts.inFlight.leave(this);
     this.#write(createRefusal(this, this.#parts.service.settings.requestIdHeader));
   }
 
@@ -112,7 +113,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   #admit(): void {
-    if (this.#isProbe || this.#admission.admits(this)) void this.#respond();
+    if (!this.#admission || this.#admission.admits(this)) void this.#respond();
     else {
       this.#parts.inFlight.wait(this);
       this.#admission.queue(this);
@@ -120,25 +121,22 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   async #respond(): Promise<void> {
+    const { inFlight } = this.#parts;
     try {
       const result = await this.#handler(this);
-      this.#leave();
+      inFlight.leave(this);
       // The body is not needed while the response is sent.
       this.body = undefined;
       this.#write(result);
-      if (this.#isProbe) return;
+      if (!this.#admission) return;
       // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
       if (this.caller === undefined) this.#identifyCaller();
       this.#admission.onAnswered(this);
     } catch {
-      this.#leave();
+      inFlight.leave(this);
       // A handler never rejects. A failure here means that the connection cannot be written to.
       this.response.destroy();
     }
-  }
-
-  #leave(): void {
-    this.#parts.inFlight.leave(this);
   }
 
   #write(result: GatewayResult): void {

@@ -15,6 +15,7 @@ import { RequestsInFlight } from './requests-in-flight.ts';
 import { Router } from './router.ts';
 import { createHttpServer } from './server.ts';
 import { LAST_LINES, shutDown } from './shutdown.ts';
+import { Connections } from './sockets/connections.ts';
 import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** A running instance. */
@@ -33,10 +34,11 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();
   const admissions = new Admissions({ database: service.database, inFlight, log });
+  const connections = new Connections();
   const responses = new UnflushedResponses();
   const documents = settings.environment === 'development' ? documentation(endpoints, settings) : [];
   const router = new Router([...endpoints, ...documents], service);
-  const parts = { service, router, inFlight, admissions, responses, telemetry, lines };
+  const parts = { service, router, connections, inFlight, admissions, responses, telemetry, lines };
   if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
   const server = createHttpServer(parts);
   server.on('connection', () => admissions.onConnection());

@@ -58,11 +58,11 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 }
 
 /** Responses that are being sent have half a second (`LAST_STEP`). Connections without one are closed at once. */
-async function close({ server, responses }: ReleasedParts): Promise<void> {
+async function close({ server, connections, responses }: ReleasedParts): Promise<void> {
   const closed = once(server, 'close');
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);
-  const cut = setTimeout(() => server.closeAllConnections(), LAST_STEP * 1000);
+  const cut = setTimeout(() => connections.destroyAll(), LAST_STEP * 1000);
   await responses.untilSent();
   server.closeIdleConnections();
   await closed;

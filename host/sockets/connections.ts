@@ -3,10 +3,7 @@ import type { Socket } from 'node:net';
 import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { ChurningSet } from '../../lib/churning-set.ts';
 
-/**
- * In seconds: how long a connection may be silent, before its first request and between two. `Keep-Alive` announces
- * this time.
- */
+/** In seconds: how long a connection may be silent, before its first request and between two, as `Keep-Alive` says. */
 export const SILENCE = 75;
 
 /** In milliseconds: the connection is closed later than announced, so that no request meets its end. */
@@ -42,10 +39,7 @@ export function isDisconnected({ destroyed, req }: ServerResponse): boolean {
   return destroyed || req.socket.readableEnded;
 }
 
-/**
- * The connections of a server, which are closed when they have been silent for a while. Node's own keepAliveTimeout
- * sets a timer after each response and clears it at the next request: from 2,000 connections a tenth less was answered.
- */
+/** The connections of a server, which are closed when they have been silent for a while: see README.md. */
 export class Connections {
   readonly #connections = new ChurningSet<Connection>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
@@ -81,10 +75,8 @@ export class Connections {
 
 /**
  * A connection, whose requests are served one after the other (RFC 9112 section 9.3.2). A client that sends forty
- * requests at once and reads no response therefore costs one response, and does not act as forty callers.
- *
- * A connection refers only to requests in progress. With 2,000 connections that kept their last request, each request
- * lived until the next one, and collections of the young generation took a quarter of the time, 10 ms each.
+ * requests at once and reads no response therefore costs one response. A connection refers only to requests in progress:
+ * see README.md.
  */
 export class Connection {
   readonly socket: Socket;
@@ -151,7 +143,7 @@ export class Connection {
     return this.#unanswered.length - 1;
   }
 
-  /** Responses are closed in the order of the requests. One listener for all, because closures would cost memory. */
+  /** Responses are closed in the order of the requests. A closure for each of them would cost memory. */
   readonly #onAnswered = (): void => {
     const answered = this.#unanswered.shift();
     // The rest of a request that was answered early is still received.
