@@ -26,7 +26,7 @@ export class Turns {
 
   /** Number of queued requests of all callers. */
   get queued(): number {
-    return this.#turns.reduce((sum, { queued }) => sum + queued.length, 0);
+    return this.#turns.reduce(addQueued, 0);
   }
 
   get isEmpty(): boolean {
@@ -100,8 +100,8 @@ export class Turns {
 
   /** The turn of a caller, if it has something waiting. */
   find(caller: Caller): Turn | undefined {
-    const turnOf = (sought: Caller) => this.#turns.find((turn) => turn.caller === sought);
-    return turnOf(caller) ?? (this.#isFurther(caller) ? turnOf(FURTHER_CALLERS) : undefined);
+    const own = this.#turns.find((turn) => turn.caller === caller);
+    return own ?? (this.#isFurther(caller) ? this.find(FURTHER_CALLERS) : undefined);
   }
 
   /** The turn of a caller, with or without something waiting. */
@@ -127,9 +127,12 @@ export class Turns {
 
   /** Requests without a verified token never share a turn with callers that are known. */
   #isFurther(caller: Caller): boolean {
-    return caller !== undefined && this.#turns.length >= MAX_TURNS;
+    return caller !== undefined && caller !== FURTHER_CALLERS && this.#turns.length >= MAX_TURNS;
   }
 }
+
+/** Not a closure, because it is called for each request. */
+const addQueued = (sum: number, { queued }: Turn): number => sum + queued.length;
 
 /** While fewer requests of a caller are queued, its paused connections are resumed. */
 const FEW_QUEUED = 16;
