@@ -55,7 +55,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
       route?.kind === 'probe' ? undefined : parts.admissions.for(kind, route?.isMemoryIntensive === true);
   }
 
-  /** Counts the request, and lets it wait for the earlier ones of its connection. After the last one it is ignored. */
+  /** Counts the request, and lets it wait for the earlier ones. Ignores it if the connection is closing. */
   begin(): void {
     if (this.#connection.isClosing) return;
     const { inFlight } = this.#parts;

@@ -70,7 +70,6 @@ export class RequestEvent implements RecalledEvent {
     this.#onRefusal?.(reason);
   }
 
-  /** Called by a shutdown that waits no longer. */
   cancel(): void {
     this.refuseBody(unavailable('the request was cancelled by the shutdown'));
   }

@@ -23,10 +23,7 @@ export function answerClientErrors(server: Server, { service, router, connection
     // Further data of a refused client is not HTTP to the parser, either.
     if (connection.isRefused && error.code?.startsWith('HPE_')) return;
     connection.isRefused = true;
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy(error);
-      return;
-    }
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy(error);
     // A later packet may begin anywhere in a request.
     const { rawPacket } = error;
     const isFirst = rawPacket?.length === socket.bytesRead && !connection.current;
@@ -44,11 +41,7 @@ export function answerClientErrors(server: Server, { service, router, connection
     refuseNext(refuseInvalidHttp('CONNECT is not served'), connections.of(socket), event);
   });
 
-  function refuseNext(
-    problem: Problem,
-    { socket, current }: Connection,
-    event: GatewayEvent = UNREADABLE,
-  ): void {
+  function refuseNext(problem: Problem, { socket, current }: Connection, event = UNREADABLE): void {
     const refuse = refuseWith(service, problem);
     if (!current) answer(refuse, event, socket);
     // The fault is in the data after a complete request. That request is answered first.

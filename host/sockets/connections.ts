@@ -107,10 +107,7 @@ export class Connection {
     return this.#waitingCount === 0;
   }
 
-  /**
-   * The caller whose turn a request takes. A caller that renews its token keeps its turn: after each request with a
-   * verified token, one token that is not verified yet counts as the caller of its connection.
-   */
+  /** The caller whose turn a request takes. One that renews its token keeps its turn: see ../admission/README.md. */
   identify(token: string | undefined, verified: VerifiedToken | undefined): Caller {
     if (token === undefined) return undefined;
     const subject = verified?.principal.subject;
