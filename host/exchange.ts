@@ -3,151 +3,145 @@ import { findBearerToken, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
-import type { Admission, Admissions, Caller, OverloadResponse, QueuedRequest } from './admission/index.ts';
+import { type Admission, type Admissions, createRefusal, type QueuedRequest } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
-import type { RequestsInFlight } from './requests-in-flight.ts';
+import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
 import { writeResponse } from './response-writer.ts';
-import type { Match, Router } from './router.ts';
-import type { Shutdown } from './shutdown.ts';
-import type { Connection, ConnectionRequest } from './sockets/connections.ts';
+import type { Router } from './router.ts';
+import {
+  type Connection,
+  type ConnectionRequest,
+  type Connections,
+  isDisconnected,
+} from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** The parts of an instance that an exchange passes. */
 export type ExchangeParts = {
   readonly service: Service;
   readonly router: Router;
+  readonly connections: Connections;
   readonly inFlight: RequestsInFlight;
   readonly admissions: Admissions;
-  readonly overloadResponse: OverloadResponse;
   readonly responses: UnflushedResponses;
-  readonly shutdown: Pick<Shutdown, 'isDraining'>;
 };
 
 /**
  * A request and its response, from the parser to the socket: its turn on the connection, its admission, its handler and
- * its response. It is one object with methods, because closures for each step would cost memory.
+ * its response. It is the event that the handler gets.
  */
-export class Exchange implements ConnectionRequest, QueuedRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  caller: Caller;
+export class Exchange extends RequestEvent implements ConnectionRequest, CountedRequest, QueuedRequest {
+  caller: QueuedRequest['caller'];
   readonly #connection: Connection;
-  readonly #event: RequestEvent;
-  readonly #match: Match;
-  readonly #handler: Handler;
-  readonly #admission: Admission;
   readonly #parts: ExchangeParts;
+  readonly #handler: Handler;
+  /** Undefined for a probe, which is not counted as a request in flight, and never queued or refused. */
+  readonly #admission: Admission | undefined;
 
   /** Finds the handler. `begin` does the rest. */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    connection: Connection,
-    parts: ExchangeParts,
-  ) {
-    const event = new RequestEvent(request, response, parts.inFlight);
-    const match = parts.router.find(event.requestContext.http.method, event.rawPath);
-    event.pathParameters = match.params;
-    const fault = findHostFault(request, event);
+  constructor(request: IncomingMessage, response: ServerResponse, parts: ExchangeParts) {
+    super(request, response);
+    const { handler, route, params } = parts.router.find(this.requestContext.http.method, this.rawPath);
+    this.pathParameters = params;
+    const fault = findHostFault(this);
     // A request that needs no statement is admitted as a list is.
-    const first = match.route?.firstStatement ?? 'list';
-    const kind = typeof first === 'function' ? first(event) : first;
-    this.request = request;
-    this.response = response;
-    this.#connection = connection;
-    this.#event = event;
-    this.#match = match;
-    this.#handler = fault ? refuseWith(parts.service, fault) : match.handler;
-    this.#admission = parts.admissions.for(kind, match.route?.isMemoryIntensive === true);
+    const first = route?.firstStatement ?? 'list';
+    const kind = typeof first === 'function' ? first(this) : first;
+    this.#connection = parts.connections.of(request.socket);
     this.#parts = parts;
+    this.#handler = fault ? refuseWith(parts.service, fault) : handler;
+    this.#admission =
+      route?.kind === 'probe' ? undefined : parts.admissions.for(kind, route?.isMemoryIntensive === true);
   }
 
-  /** Probes are not counted as requests in flight, and are never queued or refused. */
-  get #isProbe(): boolean {
-    return this.#match.route?.kind === 'probe';
-  }
-
-  /** Counts the request, and lets it wait for the earlier ones of its connection. */
+  /** Counts the request, and lets it wait for the earlier ones. Ignores it if the connection is closing. */
   begin(): void {
+    if (this.#connection.isClosing) return;
     const { inFlight } = this.#parts;
     const isNext = this.#connection.add(this);
-    if (!this.#isProbe) {
-      inFlight.enter(this.#event);
-      if (!isNext) inFlight.wait(this.#event);
+    if (this.#admission) {
+      inFlight.enter(this);
+      if (!isNext) inFlight.wait(this);
       this.#identifyCaller();
     }
     if (isNext) this.#admit();
   }
 
   proceed(): void {
-    this.#parts.inFlight.proceed(this.#event);
+    this.#parts.inFlight.proceed(this);
     this.#admit();
   }
 
   drop(): void {
-    this.#leave();
+    this.#parts.inFlight.leave(this);
   }
 
   serve(): void {
-    this.#parts.inFlight.proceed(this.#event);
+    this.#parts.inFlight.proceed(this);
     void this.#respond();
   }
 
   refuse(): void {
-    this.#leave();
-    this.#write(this.#parts.overloadResponse.to(this.#event));
+    this.#parts.inFlight.leave(this);
+    this.#write(createRefusal(this, this.#parts.service.settings.requestIdHeader));
   }
 
-  refuseBody(reason: Error): void {
-    this.#event.refuseBody(reason);
+  waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
+    return this.#parts.inFlight.waitUncounted(this, milliseconds, wait);
+  }
+
+  onceDisconnected(onDisconnected: () => void): () => void {
+    const { response } = this;
+    const { socket } = this.request;
+    if (isDisconnected(response)) queueMicrotask(onDisconnected);
+    socket.on('end', onDisconnected);
+    response.on('close', onDisconnected);
+    return () => {
+      socket.off('end', onDisconnected);
+      response.off('close', onDisconnected);
+    };
   }
 
   /** Looks into the cache of verified tokens. The authentication rule uses what was found, and does not look again. */
   #identifyCaller(): void {
-    const { service } = this.#parts;
-    const { authorization } = this.#event.headers;
+    const { authorization } = this.headers;
     const token = authorization === undefined ? undefined : findBearerToken(authorization);
-    const verified = token === undefined ? undefined : service.tokenVerifier.recall(token);
-    this.#event[VERIFIED_TOKEN] = verified;
-    this.caller = this.#connection.caller.identify(token, verified);
+    const verified = token === undefined ? undefined : this.#parts.service.tokenVerifier.recall(token);
+    this[VERIFIED_TOKEN] = verified;
+    this.caller = this.#connection.identify(token, verified);
   }
 
   #admit(): void {
-    if (this.#isProbe || this.#admission.admits(this)) void this.#respond();
+    if (!this.#admission || this.#admission.admits(this)) void this.#respond();
     else {
-      this.#parts.inFlight.wait(this.#event);
+      this.#parts.inFlight.wait(this);
       this.#admission.queue(this);
     }
   }
 
   async #respond(): Promise<void> {
-    const event = this.#event;
+    const { inFlight } = this.#parts;
     try {
-      const result = await this.#handler(event);
-      this.#leave();
+      const result = await this.#handler(this);
+      inFlight.leave(this);
       // The body is not needed while the response is sent.
-      event.body = undefined;
+      this.body = undefined;
       this.#write(result);
-      if (!this.#isProbe) {
-        // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
-        if (this.caller === undefined) this.#identifyCaller();
-        this.#admission.onAnswered(this);
-      }
+      if (!this.#admission) return;
+      // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
+      if (this.caller === undefined) this.#identifyCaller();
+      this.#admission.onAnswered(this);
     } catch {
-      this.#leave();
+      inFlight.leave(this);
       // A handler never rejects. A failure here means that the connection cannot be written to.
       this.response.destroy();
     }
   }
 
-  #leave(): void {
-    this.#parts.inFlight.leave(this.#event);
-  }
-
   #write(result: GatewayResult): void {
-    const { responses, shutdown } = this.#parts;
+    const { inFlight, responses } = this.#parts;
     if (this.response.destroyed) return;
-    if (shutdown.isDraining) this.#connection.closeAfter(this.response);
-    writeResponse(this.response, result, this.#event.isBodyToCome, responses);
+    if (inFlight.isDraining) this.#connection.closeAfter(this.response);
+    writeResponse(this.response, result, this.isBodyToCome, responses);
   }
 }

@@ -6,7 +6,7 @@ import { startReporting } from '../lib/observability/reporting.ts';
 import { composeService } from '../lib/service.ts';
 import type { Settings } from '../lib/settings/settings.ts';
 import { BUILD_VERSION } from '../lib/version.ts';
-import { Admissions, OverloadResponse } from './admission/index.ts';
+import { Admissions } from './admission/index.ts';
 import { runCleanupLoop, runMigrationLoop } from './background-loops.ts';
 import { documentation } from './docs/docs.ts';
 import { listen, urlOf } from './listen.ts';
@@ -14,7 +14,8 @@ import { observe } from './metrics.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
 import { Router } from './router.ts';
 import { createHttpServer } from './server.ts';
-import { LAST_LINES, Shutdown } from './shutdown.ts';
+import { LAST_LINES, shutDown } from './shutdown.ts';
+import { Connections } from './sockets/connections.ts';
 import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** A running instance. */
@@ -33,19 +34,13 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();
   const admissions = new Admissions({ database: service.database, inFlight, log });
-  const shutdown = new Shutdown();
+  const connections = new Connections();
   const responses = new UnflushedResponses();
-  const parts = { service, inFlight, admissions, shutdown, responses, telemetry, lines };
+  const documents = settings.environment === 'development' ? documentation(endpoints, settings) : [];
+  const router = new Router([...endpoints, ...documents], service);
+  const parts = { service, router, connections, inFlight, admissions, responses, telemetry, lines };
   if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
-  const served =
-    settings.environment === 'development'
-      ? [...endpoints, ...documentation(endpoints, settings)]
-      : endpoints;
-  const server = createHttpServer({
-    ...parts,
-    router: new Router(served, service),
-    overloadResponse: new OverloadResponse(settings),
-  });
+  const server = createHttpServer(parts);
   server.on('connection', () => admissions.onConnection());
   server.on('close', () => admissions.refusals.flush());
   await listen(server, settings);
@@ -57,6 +52,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   void runCleanupLoop(service, loops.signal);
   const { port } = server.address() as AddressInfo;
   log.info('listening', { version: BUILD_VERSION, host: settings.host, port });
+  let ending: Promise<void> | undefined;
 
   return {
     port,
@@ -64,7 +60,10 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     /** The check of /ready, without a request. @throws {Problem} service_unavailable_error, within a second */
     checkReadiness: () => service.readiness.check(),
     /** Drains and releases everything, once. Resolves when nothing is left. */
-    shutDown: () => shutdown.run({ ...parts, loops, server }),
+    shutDown(): Promise<void> {
+      ending ??= shutDown({ ...parts, loops, server });
+      return ending;
+    },
     /** Logs why the process ends without a drain. Resolves when the lines are written. */
     logCrash(error: Error): Promise<void> {
       log.error('process_crashed', { cause: redactedCause(error) });

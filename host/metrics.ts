@@ -7,14 +7,12 @@ import { type RequestHead, requestAttributes } from '../lib/observability/reques
 import type { Service } from '../lib/service.ts';
 import type { Admissions } from './admission/index.ts';
 import type { RequestsInFlight } from './requests-in-flight.ts';
-import type { Shutdown } from './shutdown.ts';
 
 /** The parts of an instance that its metrics are read from. */
 type ObservedParts = {
   readonly service: Service;
-  readonly inFlight: Pick<RequestsInFlight, 'requests'>;
+  readonly inFlight: Pick<RequestsInFlight, 'requests' | 'drainAge'>;
   readonly admissions: Pick<Admissions, 'refusals'>;
-  readonly shutdown: Pick<Shutdown, 'drainAge'>;
   readonly lines: Pick<LineWriter, 'dropped'>;
 };
 
@@ -39,10 +37,7 @@ type UnnumberedMetric = 'changes.unnumbered' | 'changes.unnumbered.age';
 const NANOSECONDS = 1e9;
 
 /** Registers all metrics of an instance except the durations of requests. They are read at each export. */
-export function observe(
-  meter: Meter,
-  { service, inFlight, admissions, shutdown, lines }: ObservedParts,
-): void {
+export function observe(meter: Meter, { service, inFlight, admissions, lines }: ObservedParts): void {
   const { database, tokenVerifier, keySet, changes, idempotency } = service;
   const requestCounts = new RequestCounts();
   const eventLoop = monitorEventLoopDelay({ resolution: 10 });
@@ -74,7 +69,7 @@ export function observe(
       Object.entries(admissions.refusals.byCaller).flatMap(([caller, counts]) =>
         listCounts('reason', counts, { caller }),
       ),
-    'drain.age': () => [[shutdown.drainAge]],
+    'drain.age': () => [[inFlight.drainAge]],
     'log.lines.dropped': () => [[lines.dropped]],
     'changes.waiting': () => [[changes.waiting]],
   };

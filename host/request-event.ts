@@ -1,18 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
+import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
+import { refuseLargeBody } from '../lib/http/middleware/receive-body.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
-import { refuseHostHeader } from '../lib/http/refusals.ts';
-import { BodyReader } from './body-reader.ts';
-import type { CountedRequest, RequestsInFlight } from './requests-in-flight.ts';
+import { refuseHostHeader, refuseIncompleteBody } from '../lib/http/refusals.ts';
 
 /**
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
  * object with methods. A closure for each method would be most of the memory that the host allocates for a request.
  */
-export class RequestEvent implements RecalledEvent, CountedRequest {
+export class RequestEvent implements RecalledEvent {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
   readonly rawPath: string;
   readonly rawQueryString: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -21,71 +23,96 @@ export class RequestEvent implements RecalledEvent, CountedRequest {
   body: string | undefined;
   isBase64Encoded = false;
   [VERIFIED_TOKEN]: VerifiedToken | undefined;
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #inFlight: RequestsInFlight;
-  readonly #body: BodyReader;
+  /** Why the body will not arrive, once that is known, and the function that ends the wait for it. */
+  #refusal: Error | undefined;
+  #onRefusal: ((reason: Error) => void) | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse, inFlight: RequestsInFlight) {
+  constructor(request: IncomingMessage, response: ServerResponse) {
     const [path, query] = splitTarget(request.url ?? '/');
+    this.request = request;
+    this.response = response;
     this.rawPath = encodePath(path);
     this.rawQueryString = query;
     this.headers = joinHeaders(request.rawHeaders);
     this.requestContext = { http: { method: request.method ?? 'GET' } };
-    this.#request = request;
-    this.#response = response;
-    this.#inFlight = inFlight;
-    this.#body = new BodyReader(request, response);
   }
 
-  receiveBody(limit: number): Promise<Buffer> {
-    return this.#body.read(limit);
+  /**
+   * Reads the body, and not a byte beyond `limit`.
+   *
+   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends before the body
+   */
+  async receiveBody(limit: number): Promise<Buffer> {
+    if (this.#refusal) throw this.#refusal;
+    const { headers, httpVersion, destroyed, readableEnded } = this.request;
+    // The client disconnected before the body was requested, so no event is to come. A request without a body has
+    // ended, too.
+    if (destroyed && !readableEnded) throw refuseIncompleteBody();
+    if (Number(headers['content-length'] ?? 0) > limit) throw refuseLargeBody(limit);
+    // HTTP/1.0 does not have 100, and without a body there is nothing to continue (RFC 9110 section 10.1.1).
+    if (headers.expect?.toLowerCase() === '100-continue' && httpVersion !== '1.0' && !readableEnded)
+      this.response.writeContinue();
+    const chunks: Buffer[] = [];
+    await this.#flowInto(chunks, limit);
+    // The connection keeps the request until the next one arrives, and with it the listeners and the values that they
+    // resolved.
+    return joinChunks(chunks.splice(0));
   }
 
   /** Whether the client may still be sending the body. */
   get isBodyToCome(): boolean {
-    return this.#body.isToCome;
+    return !this.request.complete && this.#refusal === undefined;
   }
 
-  /** Ends the wait for a body that will not arrive. */
+  /** Ends the wait for a body that will not arrive, now or when it begins. The wait rejects with `reason`. */
   refuseBody(reason: Error): void {
-    this.#body.refuse(reason);
+    this.#refusal = reason;
+    this.#onRefusal?.(reason);
   }
 
   cancel(): void {
     this.refuseBody(unavailable('the request was cancelled by the shutdown'));
   }
 
-  /**
-   * The server serves half-open connections, so a client that disconnects closes nothing by itself. Only the end of its
-   * data shows it.
-   */
-  onceDisconnected(onDisconnected: () => void): () => void {
-    const response = this.#response;
-    const { socket } = this.#request;
-    if (socket.readableEnded || response.destroyed) queueMicrotask(onDisconnected);
-    socket.on('end', onDisconnected);
-    response.on('close', onDisconnected);
-    return () => {
-      socket.off('end', onDisconnected);
-      response.off('close', onDisconnected);
-    };
-  }
-
-  waitUncounted<Result>(milliseconds: number, wait: (over: AbortSignal) => Promise<Result>): Promise<Result> {
-    return this.#inFlight.waitUncounted(this, milliseconds, wait);
+  #flowInto(chunks: Buffer[], limit: number): Promise<void> {
+    const { request } = this;
+    let size = 0;
+    return new Promise<void>((resolve, reject) => {
+      // A request without a body emits no further events (optimizeEmptyRequests).
+      if (request.readableEnded) return resolve();
+      this.#onRefusal = reject;
+      request.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        chunks.push(chunk);
+        if (size <= limit) return;
+        chunks.length = 0;
+        // The rest of the body is received and discarded, so that the client can read the refusal.
+        request.removeAllListeners('data').resume();
+        reject(refuseLargeBody(limit));
+      });
+      request.on('end', () => resolve());
+      // Every request closes. An error costs its stack, so none is created if the body is complete.
+      request.on('close', () => request.readableEnded || reject(refuseIncompleteBody()));
+      request.on('error', () => reject(refuseIncompleteBody()));
+    });
   }
 }
 
+/** Joining a single chunk would copy it. */
+function joinChunks(chunks: readonly Buffer[]): Buffer {
+  const [first] = chunks;
+  if (first && chunks.length === 1) return first;
+  const all = Buffer.concat(chunks);
+  chunks.forEach(freeBytes);
+  return all;
+}
+
 /** The refusal of a request without exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 needs none. */
-export function findHostFault(
-  { httpVersion, rawHeaders }: IncomingMessage,
-  { headers }: GatewayEvent,
-): Problem | undefined {
-  if (headers.host === undefined) return httpVersion === '1.0' ? undefined : refuseHostHeader();
-  if (!headers.host.includes(',')) return undefined;
-  const names = rawHeaders.filter((_header, index) => index % 2 === 0);
-  return names.filter((name) => name.toLowerCase() === 'host').length > 1 ? refuseHostHeader() : undefined;
+export function findHostFault({ request, headers: { host } }: RequestEvent): Problem | undefined {
+  if (host === undefined) return request.httpVersion === '1.0' ? undefined : refuseHostHeader();
+  // One value may contain a comma.
+  const isRepeated = host.includes(',') && request.headersDistinct.host?.length !== 1;
+  return isRepeated ? refuseHostHeader() : undefined;
 }
 
 /** Path and query of a target, also in the absolute form, which a server must accept (RFC 9112 section 3.2.2). */

@@ -9,13 +9,16 @@ export type CountedRequest = Pick<GatewayEvent, 'headers' | 'requestContext'> & 
   onceDisconnected(onDisconnected: () => void): () => void;
 };
 
-/** The requests in flight of one instance. They are counted here, and nowhere else. Probes are not counted. */
+/**
+ * The requests in flight of one instance, and the drain, which waits until there is none. They are counted here, and
+ * nowhere else. Probes are not counted.
+ */
 export class RequestsInFlight {
   readonly #requests = new ChurningSet<CountedRequest>();
   readonly #waiting = new ChurningSet<CountedRequest>();
   readonly #waits = new ChurningSet<() => void>();
   #onIdle: (() => void) | undefined;
-  #isEndingWaits = false;
+  #drainSince: number | undefined;
 
   get count(): number {
     return this.#requests.size;
@@ -24,6 +27,15 @@ export class RequestsInFlight {
   /** Number of requests in flight that are served: they do not wait for another one or for admission. */
   get servedCount(): number {
     return this.#requests.size - this.#waiting.size;
+  }
+
+  get isDraining(): boolean {
+    return this.#drainSince !== undefined;
+  }
+
+  /** Seconds since the drain began; 0 before. */
+  get drainAge(): number {
+    return this.#drainSince === undefined ? 0 : (performance.now() - this.#drainSince) / 1000;
   }
 
   /** All requests in flight. */
@@ -51,7 +63,7 @@ export class RequestsInFlight {
     this.#waiting.delete(request);
   }
 
-  /** Lets a request wait without being counted: see `WaitUncounted`. */
+  /** Lets a request wait without being counted, unless the drain has begun: see `WaitUncounted`. */
   async waitUncounted<Result>(
     request: CountedRequest,
     milliseconds: number,
@@ -65,7 +77,7 @@ export class RequestsInFlight {
     const timer = setTimeout(end, milliseconds);
     const unwatch = request.onceDisconnected(end);
     this.#waits.add(end);
-    if (this.#isEndingWaits) end();
+    if (this.isDraining) end();
     else this.leave(request);
     try {
       return await wait(over.signal);
@@ -77,23 +89,25 @@ export class RequestsInFlight {
     }
   }
 
-  /** Ends all waits for changes, now and from now on. The waiting requests are in flight again, and are answered. */
+  beginDrain(): void {
+    this.#drainSince = performance.now();
+  }
+
+  /** Ends all waits for changes. The waiting requests are in flight again, and are answered. */
   endWaits(): void {
-    this.#isEndingWaits = true;
     for (const end of this.#waits) end();
   }
 
-  /** Resolves with true when no request is in flight, or with false after `seconds`. */
-  untilIdle(seconds: number): Promise<boolean> {
-    if (this.#requests.size === 0) return Promise.resolve(true);
-    if (seconds <= 0) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), seconds * 1000);
-      this.#onIdle = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
+  /** Resolves when no request is in flight, or after `seconds`, with whether none is. */
+  async untilIdle(seconds: number): Promise<boolean> {
+    if (this.#requests.size > 0 && seconds > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, seconds * 1000);
+      this.#onIdle = resolve;
+      await promise;
+      clearTimeout(timer);
+    }
+    return this.#requests.size === 0;
   }
 
   /** Cancels all requests in flight. Each is counted until it has ended. */

@@ -23,40 +23,23 @@ export function writeResponse(
   const body =
     typeof content === 'string' && content.length > MAX_TEXT_LENGTH ? Buffer.from(content) : content;
   const length = Buffer.byteLength(body);
-  const isLast = isLastOfConnection(response);
-  const fields = flat(statusCode, headers, length);
-  // Node announces only its own timer.
-  if (!isLast) fields.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${SILENCE}`);
-  response.writeHead(statusCode, fields);
-  if (isBodyToCome && isLast) endAfterRequest(response, body);
-  else response.end(body, encodingOf(body, length));
-  if (typeof body !== 'string') response.once('close', () => freeBytes(body));
-  if (response.writableLength > 0) unflushed.add(response, length);
-}
-
-/**
- * A text with as many bytes as characters is ASCII, which is equal in Latin-1, and Node copies Latin-1 unchanged. With
- * UTF-8, a list of 100 took the server a tenth longer.
- */
-function encodingOf(body: string | Buffer, length: number): 'latin1' | 'utf8' {
-  return typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
-}
-
-/**
- * The header fields in one flat array, which Node copies to the socket. `setHeader` for each field, or an object, would
- * cost a quarter of Node's time for a request.
- */
-function flat(statusCode: number, headers: Readonly<Record<string, string>>, length: number): string[] {
+  const isLast = !response.shouldKeepAlive || response.getHeader('Connection') === 'close';
+  // The header fields are one flat array, which Node copies to the socket. `setHeader` for each field, or an object,
+  // would cost a quarter of Node's time for a request.
   const fields: string[] = [];
   // These statuses have no content, and therefore no length (RFC 9110 section 8.6). HEAD has the length of GET.
   if (statusCode !== 204 && statusCode !== 304 && headers['Content-Length'] === undefined)
     fields.push('Content-Length', String(length));
   for (const name in headers) fields.push(name, headers[name] as string);
-  return fields;
-}
-
-function isLastOfConnection(response: ServerResponse): boolean {
-  return !response.shouldKeepAlive || response.getHeader('Connection') === 'close';
+  // Node announces only its own timer.
+  if (!isLast) fields.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${SILENCE}`);
+  response.writeHead(statusCode, fields);
+  if (isBodyToCome && isLast) endAfterRequest(response, body);
+  // A text with as many bytes as characters is ASCII, which is equal in Latin-1, and Node copies Latin-1 unchanged. With
+  // UTF-8, a list of 100 took the server a tenth longer.
+  else response.end(body, body.length === length ? 'latin1' : 'utf8');
+  if (typeof body !== 'string') response.once('close', () => freeBytes(body));
+  if (response.writableLength > 0) unflushed.add(response, length);
 }
 
 /** Closing a connection whose client is still sending resets it, and the response is lost (RFC 9112 section 9.6). */

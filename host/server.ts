@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { answerClientErrors } from './sockets/client-errors.ts';
-import { Connections } from './sockets/connections.ts';
 
 /** Node's own limits. Slow clients are disconnected within 12 seconds. */
 const LIMITS = {
@@ -12,27 +11,20 @@ const LIMITS = {
   keepAliveTimeout: 0,
   // The service answers this case with a problem document.
   requireHostHeader: false,
-  // A request without a body gets no readable stream, which would cost as much as everything else that Node does for
-  // it.
+  // A request without a body gets no readable stream, which would double Node's time for it.
   optimizeEmptyRequests: true,
 };
 
-/** A client that has sent everything, and says so, still gets its response. */
-const HALF_OPEN = { httpAllowHalfOpen: true };
-
 /** Creates the HTTP server. Each request becomes an event for its endpoint, and the result becomes the response. */
 export function createHttpServer(parts: ExchangeParts): Server {
-  const connections = new Connections();
-  const receive = (request: IncomingMessage, response: ServerResponse) => {
-    const connection = connections.of(request.socket);
-    if (!connection.isClosing) new Exchange(request, response, connection, parts).begin();
-  };
-
-  const server = Object.assign(createServer(LIMITS, receive), HALF_OPEN);
+  const receive = (request: IncomingMessage, response: ServerResponse) =>
+    new Exchange(request, response, parts).begin();
+  const server = createServer(LIMITS, receive);
   // A caller that waits for 100 Continue gets it when its token has been accepted. Other expectations are ignored.
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
-  answerClientErrors(server, { ...parts, connections });
-  connections.watch(server);
-  return Object.assign(server, { closeAllConnections: () => connections.destroyAll() });
+  answerClientErrors(server, parts);
+  parts.connections.watch(server);
+  // A client that has sent everything, and says so, still gets its response.
+  return Object.assign(server, { httpAllowHalfOpen: true });
 }

@@ -4,19 +4,12 @@ import { Server as NetServer } from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
-import type { Service } from '../lib/service.ts';
-import type { Admissions } from './admission/index.ts';
-import type { RequestsInFlight } from './requests-in-flight.ts';
-import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
+import type { ExchangeParts } from './exchange.ts';
 
 /** The parts of an instance, which are released at its end. */
-type ReleasedParts = {
-  readonly service: Service;
+type ReleasedParts = ExchangeParts & {
   readonly loops: AbortController;
-  readonly admissions: Pick<Admissions, 'resumeAll'>;
-  readonly inFlight: RequestsInFlight;
   readonly server: Server;
-  readonly responses: UnflushedResponses;
   readonly telemetry: Telemetry | undefined;
   readonly lines: LineWriter;
 };
@@ -27,40 +20,18 @@ const LAST_STEP = 0.5;
 /** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES = 0.3;
 
-/** The shutdown of one instance: not ready, drain, and only then the connections to the database. */
-export class Shutdown {
-  #running: Promise<void> | undefined;
-  #drainSince: number | undefined;
-
-  /** Whether the drain has begun. */
-  get isDraining(): boolean {
-    return this.#drainSince !== undefined;
-  }
-
-  /** Seconds since the drain began; 0 before. */
-  get drainAge(): number {
-    return this.#drainSince === undefined ? 0 : (performance.now() - this.#drainSince) / 1000;
-  }
-
-  /** Drains and releases everything, once. Resolves when nothing is left. */
-  run(parts: ReleasedParts): Promise<void> {
-    this.#running ??= this.#begin(parts);
-    return this.#running;
-  }
-
-  async #begin(parts: ReleasedParts): Promise<void> {
-    const { service, loops, server, responses, telemetry, lines } = parts;
-    service.readiness.beginShutdown();
-    loops.abort();
-    await sleep(service.settings.shutdown.readinessDelay * 1000);
-    this.#drainSince = performance.now();
-    await drainRequests(parts);
-    service.keySet.stop();
-    service.readiness.close();
-    await Promise.all([close(server, responses), service.database.close(LAST_STEP)]);
-    await telemetry?.shutDown();
-    await lines.end(LAST_LINES);
-  }
+/** Ends an instance: not ready, drain, and only then the connections to the database. Resolves when nothing is left. */
+export async function shutDown(parts: ReleasedParts): Promise<void> {
+  const { service, loops, telemetry, lines } = parts;
+  service.readiness.beginShutdown();
+  loops.abort();
+  await sleep(service.settings.shutdown.readinessDelay * 1000);
+  await drainRequests(parts);
+  service.keySet.stop();
+  service.readiness.close();
+  await Promise.all([close(parts), service.database.close(LAST_STEP)]);
+  await telemetry?.shutDown();
+  await lines.end(LAST_LINES);
 }
 
 /** The drain ends when no request is in flight: answered, cancelled at the server's own limit, or timed out. */
@@ -74,6 +45,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
   };
   const isServerFirst = serverTimeout !== undefined && serverTimeout < drainTimeout;
   const serverLimit = isServerFirst ? setTimeout(cancel, serverTimeout * 1000) : undefined;
+  inFlight.beginDrain();
   admissions.resumeAll();
   // The requests that were in the kernel are in flight now.
   await setImmediate();
@@ -86,11 +58,11 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 }
 
 /** Responses that are being sent have half a second (`LAST_STEP`). Connections without one are closed at once. */
-async function close(server: Server, responses: UnflushedResponses): Promise<void> {
+async function close({ server, connections, responses }: ReleasedParts): Promise<void> {
   const closed = once(server, 'close');
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);
-  const cut = setTimeout(() => server.closeAllConnections(), LAST_STEP * 1000);
+  const cut = setTimeout(() => connections.destroyAll(), LAST_STEP * 1000);
   await responses.untilSent();
   server.closeIdleConnections();
   await closed;

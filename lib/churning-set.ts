@@ -27,9 +27,7 @@ export class ChurningSet<Member> {
     this.#members.add(member);
   }
 
-  /**
-   * @returns whether it was a member
-   */
+  /** Returns whether it was a member. */
   delete(member: Member): boolean {
     return this.#members.delete(member);
   }

@@ -1,8 +1,7 @@
-import type { ServerResponse } from 'node:http';
 import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Database, StatementKind } from '../../lib/postgres/index.ts';
 import type { RequestsInFlight } from '../requests-in-flight.ts';
-import type { Caller } from './callers.ts';
+import { isDisconnected } from '../sockets/connections.ts';
 import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';
@@ -29,12 +28,11 @@ const MAX_WAIT_MS = 850;
 /** Interval at which waits are checked and the pace is measured. */
 const PERIOD_MS = 100;
 
-type Executor = Pick<Database['executors'][StatementKind], 'waitingCount'>;
+type Executor = Database['executors'][StatementKind];
 
 type AdmissionsOptions = {
-  /** Kinds of statements may share an executor. For a crowded one, further statements would only queue. */
   readonly database: Pick<Database, 'executors' | 'isCrowded'>;
-  readonly inFlight: Pick<RequestsInFlight, 'servedCount'>;
+  readonly inFlight: AdmissionOptions['inFlight'];
   readonly log: Pick<EventLog, 'warning'>;
 };
 
@@ -44,79 +42,69 @@ type AdmissionsOptions = {
  * key that waited for a lock left a thirtieth of the reads beside them.
  */
 export class Admissions {
-  readonly #executors: Database['executors'];
-  readonly #byExecutor = new Map<Executor, Admission>();
-  readonly #memoryIntensive: Admission;
-  /** Counts and log. */
   readonly refusals: RefusalCounts;
+  readonly #executors: Database['executors'];
+  readonly #admissions = new Map<Executor | 'memory-intensive', Admission>();
 
   constructor({ database, inFlight, log }: AdmissionsOptions) {
-    const { executors } = database;
-    this.#executors = executors;
     this.refusals = new RefusalCounts(log);
-    const parts = { database, inFlight, counts: this.refusals };
-    for (const executor of new Set(Object.values(executors)))
-      this.#byExecutor.set(executor, new Admission({ ...parts, executor, isMemoryIntensive: false }));
-    this.#memoryIntensive = new Admission({ ...parts, executor: executors.single, isMemoryIntensive: true });
+    this.#executors = database.executors;
+    const create = (executor: Executor, isMemoryIntensive: boolean) => {
+      const isCrowded = () => database.isCrowded(executor);
+      return new Admission({ isCrowded, isMemoryIntensive, inFlight, refusals: this.refusals });
+    };
+    // Kinds of statements may share an executor.
+    for (const executor of Object.values(this.#executors))
+      this.#admissions.set(executor, create(executor, false));
+    this.#admissions.set('memory-intensive', create(this.#executors.single, true));
   }
 
   /** The admission of requests whose first statement is of this kind. A memory-intensive request sends a `single` one. */
   for(kind: StatementKind, isMemoryIntensive: boolean): Admission {
-    return isMemoryIntensive
-      ? this.#memoryIntensive
-      : (this.#byExecutor.get(this.#executors[kind]) as Admission);
+    return this.#admissions.get(isMemoryIntensive ? 'memory-intensive' : this.#executors[kind]) as Admission;
   }
 
   /** Must be called for each new connection. */
   onConnection(): void {
-    for (const admission of this.#all()) admission.onConnection();
+    for (const admission of this.#admissions.values()) admission.onConnection();
   }
 
-  /** Reads every connection, now and from now on, because a drain must know all requests that were sent. */
+  /** Must be called when the drain begins, which must know all requests that were sent. */
   resumeAll(): void {
-    for (const admission of this.#all()) admission.resumeAll();
-  }
-
-  #all(): readonly Admission[] {
-    return [...this.#byExecutor.values(), this.#memoryIntensive];
+    for (const admission of this.#admissions.values()) admission.resumeAll();
   }
 }
 
 type AdmissionOptions = {
-  readonly database: Pick<Database, 'isCrowded'>;
-  readonly executor: Executor;
-  readonly inFlight: AdmissionsOptions['inFlight'];
-  readonly counts: RefusalCounts;
+  /** Whether further statements for its executor would only queue. */
+  readonly isCrowded: () => boolean;
   /** Whether its requests need many times the memory of their bodies. */
   readonly isMemoryIntensive: boolean;
+  readonly inFlight: Pick<RequestsInFlight, 'servedCount' | 'isDraining'>;
+  readonly refusals: RefusalCounts;
 };
 
 /** Decides which requests for one executor, or which memory-intensive requests, are served, and when. */
 export class Admission {
-  readonly #database: AdmissionOptions['database'];
-  readonly #executor: Executor;
-  readonly #inFlight: AdmissionOptions['inFlight'];
-  readonly #counts: RefusalCounts;
+  readonly #options: AdmissionOptions;
   readonly #turns = new Turns();
   readonly #pace = new AdmissionPace();
   readonly #limit: MemoryIntensiveLimit | undefined;
   #isTurnScheduled = false;
   #hasAccepted = false;
   #turnsToAccept = 0;
-  #isReadingAll = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ database, executor, inFlight, counts, isMemoryIntensive }: AdmissionOptions) {
-    this.#database = database;
-    this.#executor = executor;
-    this.#inFlight = inFlight;
-    this.#counts = counts;
-    this.#limit = isMemoryIntensive ? new MemoryIntensiveLimit(() => this.#wake()) : undefined;
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    this.#limit = options.isMemoryIntensive
+      ? new MemoryIntensiveLimit(() => this.#scheduleTurn())
+      : undefined;
   }
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */
   admits({ response }: QueuedRequest): boolean {
-    const isQueued = this.#turns.queued > 0 || this.#inFlight.servedCount >= MAX_SERVED;
+    const isQueued = this.#turns.queued > 0 || this.#options.inFlight.servedCount >= MAX_SERVED;
     if (isQueued || this.#isFull) return false;
     this.#limit?.begin(response);
     return true;
@@ -131,9 +119,9 @@ export class Admission {
   }
 
   /** Must be called after each response: its connection is not read at once while its caller has others queued. */
-  onAnswered({ response, caller }: QueuedRequest): void {
-    if (this.#turns.isPauseDue(caller)) this.#pauseAfter(response, caller);
-    this.#wake();
+  onAnswered(request: QueuedRequest): void {
+    if (this.#turns.isPauseDue(request.caller)) this.#pauseAfter(request);
+    this.#scheduleTurn();
   }
 
   /** Must be called for each new connection. */
@@ -141,63 +129,51 @@ export class Admission {
     this.#hasAccepted = true;
   }
 
-  /** Reads every connection, now and from now on. */
+  /** Reads every connection. In a drain none is paused again. */
   resumeAll(): void {
-    this.#isReadingAll = true;
     this.#turns.resumeAll();
   }
 
   get #isFull(): boolean {
-    return this.#database.isCrowded(this.#executor) || this.#limit?.isFree === false;
-  }
-
-  #wake(): void {
-    if (!this.#turns.isEmpty) this.#scheduleTurn();
+    return this.#options.isCrowded() || this.#limit?.isFree === false;
   }
 
   #scheduleTurn(): void {
-    if (this.#isTurnScheduled) return;
+    if (this.#isTurnScheduled || this.#turns.isEmpty) return;
     this.#isTurnScheduled = true;
-    setImmediate(() => this.#admitInTurns());
+    setImmediate(() => this.#beginTurn());
   }
 
-  #admitInTurns(): void {
-    this.#isTurnScheduled = false;
-    if (this.#isTurnToAccept()) this.#scheduleTurn();
-    else this.#admit();
-  }
-
-  /** Whether this turn of the event loop is left to new connections. Call it once for each. */
-  #isTurnToAccept(): boolean {
-    this.#turnsToAccept =
-      this.#hasAccepted && this.#turnsToAccept < MAX_TURNS_TO_ACCEPT ? this.#turnsToAccept + 1 : 0;
+  /** A turn of the event loop is left to new connections, or admits requests. */
+  #beginTurn(): void {
+    const isLeft = this.#hasAccepted && this.#turnsToAccept < MAX_TURNS_TO_ACCEPT;
+    this.#turnsToAccept = isLeft ? this.#turnsToAccept + 1 : 0;
     this.#hasAccepted = false;
-    return this.#turnsToAccept > 0;
+    this.#isTurnScheduled = false;
+    if (isLeft) this.#scheduleTurn();
+    else this.#admitInTurns();
   }
 
-  #admit(): void {
-    const limit = Math.max(MIN_PER_TURN, MAX_SERVED - this.#inFlight.servedCount);
+  /**
+   * Admits requests, each of the next caller, first in, first out. Newest first would refuse the older requests, or let
+   * their callers give up, after a long wait.
+   */
+  #admitInTurns(): void {
+    const limit = Math.max(MIN_PER_TURN, MAX_SERVED - this.#options.inFlight.servedCount);
     let admitted = 0;
-    while (admitted < limit && !this.#isFull && this.#admitNext()) admitted += 1;
+    for (; admitted < limit && !this.#isFull; admitted += 1) {
+      const request = this.#turns.takeNext();
+      if (!request) break;
+      if (isDisconnected(request.response)) this.#refuse(request, 'caller_left');
+      else {
+        this.#limit?.begin(request.response);
+        request.serve();
+      }
+    }
     this.#pace.count(admitted);
     const isReading = this.#turns.readAhead(this.#pace.servableInTime);
     // Otherwise the next response, or the timer, continues.
     if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#scheduleTurn();
-  }
-
-  /**
-   * One request of the next caller, first in, first out. Newest first would refuse the older requests, or let their
-   * callers give up, after a long wait.
-   */
-  #admitNext(): boolean {
-    const request = this.#turns.takeNext();
-    if (!request) return false;
-    if (isDisconnected(request)) this.#refuse(request, 'caller_left');
-    else {
-      this.#limit?.begin(request.response);
-      request.serve();
-    }
-    return true;
   }
 
   /**
@@ -206,15 +182,15 @@ export class Admission {
    */
   #refuse(request: QueuedRequest, reason: RefusalReason): void {
     request.refuse();
-    this.#counts.add(reason, request.caller);
-    if (reason === 'no_room') this.#pauseAfter(request.response, request.caller);
+    this.#options.refusals.add(reason, request.caller);
+    if (reason === 'no_room') this.#pauseAfter(request);
   }
 
   /** Until the response is sent, Node itself continues to read the rest of the request. */
-  #pauseAfter(response: ServerResponse, caller: Caller): void {
+  #pauseAfter({ response, caller }: QueuedRequest): void {
     response.once('close', () => {
       // Without the timer nothing would read the connection again.
-      if (!this.#timer || this.#isReadingAll) return;
+      if (!this.#timer || this.#options.inFlight.isDraining) return;
       this.#turns.for(caller).pause(response.req.socket);
       this.#scheduleTurn();
     });
@@ -224,24 +200,13 @@ export class Admission {
     const now = performance.now();
     this.#pace.measure(now);
     for (const late of this.#turns.takeAllBefore(now - MAX_WAIT_MS))
-      this.#refuse(late, isDisconnected(late) ? 'caller_left' : 'waited_too_long');
+      this.#refuse(late, isDisconnected(late.response) ? 'caller_left' : 'waited_too_long');
     this.#turns.resumeLate();
-    if (this.#turns.isEmpty) this.#stopTimer();
-    else this.#scheduleTurn();
-  }
-
-  /** Nothing is left to do until a request is queued again. */
-  #stopTimer(): void {
+    this.#scheduleTurn();
+    if (!this.#turns.isEmpty) return;
+    // Nothing is left to do until a request is queued again.
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#pace.reset();
   }
-}
-
-/**
- * Whether the client has closed the connection, or says that it sends no more. Such a client hardly waits for a
- * response.
- */
-function isDisconnected({ response }: QueuedRequest): boolean {
-  return response.destroyed || response.req.socket.readableEnded;
 }

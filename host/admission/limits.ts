@@ -3,10 +3,7 @@ import type { ServerResponse } from 'node:http';
 /** Responses then come within a second, also if the pace falls by a third meanwhile. */
 const MAX_EXPECTED_WAIT_MS = 600;
 
-/**
- * Requests admitted per millisecond before the first measurement. It is rather too large, because a request that waits
- * too long is refused anyway.
- */
+/** Requests admitted per millisecond before the first measurement: rather too many, because late ones are refused. */
 const FIRST_PACE = 8;
 
 /** Minimum size of the queue at any pace. */

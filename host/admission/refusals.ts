@@ -2,8 +2,7 @@ import type { GatewayEvent, GatewayResult } from '../../lib/http/gateway.ts';
 import { problemDocument, problemHeaders, unavailable } from '../../lib/http/problem.ts';
 import { chooseRequestId } from '../../lib/http/request-scope.ts';
 import type { EventLog } from '../../lib/observability/event-log.ts';
-import type { Settings } from '../../lib/settings/settings.ts';
-import type { Caller } from './callers.ts';
+import type { Caller } from '../sockets/connections.ts';
 
 /** Why a request was refused, as the metric names it. */
 export type RefusalReason = keyof ReturnType<typeof zeros>;
@@ -18,7 +17,7 @@ export class RefusalCounts {
   /** Number of refusals by caller and reason. */
   readonly byCaller = { known: zeros(), unverified: zeros() };
   readonly #log: Pick<EventLog, 'warning'>;
-  readonly #unreported = { known: 0, unverified: 0 };
+  #unreported = { known: 0, unverified: 0 };
   #timer: NodeJS.Timeout | undefined;
 
   constructor(log: Pick<EventLog, 'warning'>) {
@@ -36,31 +35,21 @@ export class RefusalCounts {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const caller of ['known', 'unverified'] as const) {
-      const count = this.#unreported[caller];
+    for (const [caller, count] of Object.entries(this.#unreported))
       if (count > 0) this.#log.warning('requests_refused', { count, caller });
-      this.#unreported[caller] = 0;
-    }
+    this.#unreported = { known: 0, unverified: 0 };
   }
 }
 
+const OVERLOAD = unavailable('the instance is overloaded');
+const HEADERS = { ...problemHeaders(OVERLOAD), 'X-Content-Type-Options': 'nosniff' };
+
 /** The response of an overloaded instance: a complete problem document, with very little work. */
-export class OverloadResponse {
-  readonly #problem = unavailable('the instance is overloaded');
-  readonly #headers = { ...problemHeaders(this.#problem), 'X-Content-Type-Options': 'nosniff' };
-  readonly #requestIdHeader: string;
-
-  constructor({ requestIdHeader }: Pick<Settings, 'requestIdHeader'>) {
-    this.#requestIdHeader = requestIdHeader;
-  }
-
-  to({ rawPath, headers }: Pick<GatewayEvent, 'rawPath' | 'headers'>): GatewayResult {
-    const name = this.#requestIdHeader;
-    return {
-      statusCode: this.#problem.status,
-      headers: { ...this.#headers, [name]: chooseRequestId(headers[name.toLowerCase()]) },
-      body: JSON.stringify(problemDocument(this.#problem, rawPath)),
-      isBase64Encoded: false,
-    };
-  }
+export function createRefusal({ rawPath, headers }: GatewayEvent, requestIdHeader: string): GatewayResult {
+  return {
+    statusCode: OVERLOAD.status,
+    headers: { ...HEADERS, [requestIdHeader]: chooseRequestId(headers[requestIdHeader.toLowerCase()]) },
+    body: JSON.stringify(problemDocument(OVERLOAD, rawPath)),
+    isBase64Encoded: false,
+  };
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Caller } from './callers.ts';
+import type { Caller } from '../sockets/connections.ts';
 
 /** A request that is not admitted at once. */
 export type QueuedRequest = {
@@ -20,14 +20,13 @@ const FURTHER_CALLERS = '';
 /** The callers that have something waiting, each with its turn. The first turn is next. */
 export class Turns {
   #turns: Turn[] = [];
-  #queued = 0;
   #passesUnverified = false;
   /** Connections that were resumed in this period because they were late. */
   readonly #late = new Set<Socket>();
 
   /** Number of queued requests of all callers. */
   get queued(): number {
-    return this.#queued;
+    return this.#turns.reduce(addQueued, 0);
   }
 
   get isEmpty(): boolean {
@@ -40,13 +39,13 @@ export class Turns {
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    if (this.#queued < Math.min(limit, MANY_QUEUED)) return true;
-    return this.for(caller).queued.length < this.#share(limit) * weightOf(caller);
+    if (this.queued < Math.min(limit, MANY_QUEUED)) return true;
+    const { queued, weight } = this.for(caller);
+    return queued.length < this.#share(limit) * weight;
   }
 
   add(request: QueuedRequest): void {
     this.for(request.caller).queued.push({ waiting: request, since: performance.now() });
-    this.#queued += 1;
   }
 
   /** Removes the first request of the next caller. Requests without a verified token have every second turn only. */
@@ -56,16 +55,12 @@ export class Turns {
       this.#passesUnverified = !this.#passesUnverified;
       if (this.#passesUnverified) turn = this.#nextTurn();
     }
-    if (!turn) return undefined;
-    this.#queued -= 1;
-    return turn.queued.shift()?.waiting;
+    return turn?.queued.shift()?.waiting;
   }
 
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
-    const taken = this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
-    this.#queued -= taken.length;
-    return taken;
+    return this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
   }
 
   /**
@@ -74,8 +69,8 @@ export class Turns {
    */
   readAhead(limit: number): boolean {
     const share = this.#share(limit);
-    const lacking = ({ caller, queued }: Turn) =>
-      Math.min(FEW_QUEUED, Math.ceil(share * weightOf(caller))) - queued.length;
+    const lacking = ({ queued, weight }: Turn) =>
+      Math.min(FEW_QUEUED, Math.ceil(share * weight)) - queued.length;
     for (const turn of this.#turns) turn.resume(lacking(turn));
     this.#turns = this.#turns.filter(({ queued, paused }) => queued.length + paused.length > 0);
     return this.#turns.some((turn) => turn.paused.length > 0 && lacking(turn) > 0);
@@ -83,23 +78,24 @@ export class Turns {
 
   /** Reads the connections that were paused for so long that a request on them cannot be served in time. */
   resumeLate(): void {
-    const before = performance.now() - LATE_MS;
     this.#late.clear();
     for (const { paused } of this.#turns)
-      for (const socket of takeBefore(before, paused)) this.#late.add(socket.resume());
+      for (const socket of takeBefore(performance.now() - LATE_MS, paused)) this.#late.add(socket.resume());
   }
 
-  /**
-   * Whether the connection of a response to this caller is paused, because others of the caller come first. Call it once
-   * for each.
-   */
+  /** Whether the connection of a response to this caller must be paused. Call it once for each. */
   isPauseDue(caller: Caller): boolean {
     const turn = this.find(caller);
-    return turn?.isPauseDue(Math.max(this.#share(MANY_QUEUED) * weightOf(caller), FEW_QUEUED)) ?? false;
+    if (!turn) return false;
+    if (turn.queued.length >= Math.max(this.#share(MANY_QUEUED) * turn.weight, FEW_QUEUED)) return true;
+    const [first] = turn.paused;
+    if (!first || performance.now() - first.since < MAX_PAUSE_MS) return false;
+    turn.resume(1);
+    return true;
   }
 
   resumeAll(): void {
-    for (const turn of this.#turns) turn.resume(turn.paused.length);
+    for (const turn of this.#turns) turn.resume(Number.POSITIVE_INFINITY);
   }
 
   /** The turn of a caller, if it has something waiting. */
@@ -119,15 +115,14 @@ export class Turns {
 
   /** The first turn with a queued request. It is the last one from now on. */
   #nextTurn(): Turn | undefined {
-    const index = this.#turns.findIndex(({ queued }) => queued.length > 0);
-    const [turn] = index < 0 ? [] : this.#turns.splice(index, 1);
-    if (turn) this.#turns.push(turn);
+    const turn = this.#turns.find(({ queued }) => queued.length > 0);
+    if (turn) this.#turns.push(...this.#turns.splice(this.#turns.indexOf(turn), 1));
     return turn;
   }
 
   /** The part of `limit` that each caller may use, times the weight of its turn. */
   #share(limit: number): number {
-    return limit / this.#turns.reduce((sum, { caller }) => sum + weightOf(caller), 0);
+    return limit / this.#turns.reduce((sum, { weight }) => sum + weight, 0);
   }
 
   /** Requests without a verified token never share a turn with callers that are known. */
@@ -136,16 +131,13 @@ export class Turns {
   }
 }
 
-/** Requests without a verified token have every second turn only. */
-const weightOf = (caller: Caller): number => (caller === undefined ? 1 / 2 : 1);
+/** Not a closure, because it is called for each request. */
+const addQueued = (sum: number, { queued }: Turn): number => sum + queued.length;
 
-/** While fewer requests of a caller are queued, its paused connections are resumed, the first one first. */
+/** While fewer requests of a caller are queued, its paused connections are resumed. */
 const FEW_QUEUED = 16;
 
-/**
- * While a caller has its share of so many queued requests, its connections whose request was answered are paused, so that
- * queued requests do not survive collections of the young generation. README.md has figures for other numbers.
- */
+/** While a caller has its share of so many queued requests, its answered connections are paused: see README.md. */
 const MANY_QUEUED = 96;
 
 /** A connection that was paused for longer is read, and an answered one is paused instead. */
@@ -166,21 +158,15 @@ function takeBefore<Thing>(time: number, entries: Waiting<Thing>[]): Thing[] {
 /** What one caller has waiting, in the order in which it came. */
 class Turn {
   readonly caller: Caller;
+  /** Its part of a share. Requests without a verified token have every second turn only. */
+  readonly weight: number;
   readonly queued: Waiting<QueuedRequest>[] = [];
   /** Connections whose next request stays in the kernel, where it costs the process nothing. */
   readonly paused: Waiting<Socket>[] = [];
 
   constructor(caller: Caller) {
     this.caller = caller;
-  }
-
-  /** Whether the connection of a response is paused. Call it once for each. */
-  isPauseDue(many: number): boolean {
-    if (this.queued.length >= many) return true;
-    const [first] = this.paused;
-    if (!first || performance.now() - first.since < MAX_PAUSE_MS) return false;
-    this.resume(1);
-    return true;
+    this.weight = caller === undefined ? 1 / 2 : 1;
   }
 
   /** Stops reading a connection whose last response was sent. */
@@ -193,7 +179,6 @@ class Turn {
 
   /** Reads so many connections, in the order in which they were paused. */
   resume(count: number): void {
-    if (count <= 0 || this.paused.length === 0) return;
     for (const { waiting } of this.paused.splice(0, count)) waiting.resume();
   }
 }

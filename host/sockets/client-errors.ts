@@ -4,9 +4,8 @@ import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gatewa
 import { refuseWith } from '../../lib/http/middleware-stack.ts';
 import type { Problem } from '../../lib/http/problem.ts';
 import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
-import type { Service } from '../../lib/service.ts';
-import type { Router } from '../router.ts';
-import type { Connection, ConnectionRequest, Connections } from './connections.ts';
+import type { ExchangeParts } from '../exchange.ts';
+import type { Connection, ConnectionRequest } from './connections.ts';
 import { parseRawHead, type RawHead, UNREADABLE } from './raw-head.ts';
 
 /** In milliseconds: how long a refused client may continue to send before its connection is cut. */
@@ -14,14 +13,8 @@ const LINGER = 1000;
 
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
-type Parts = {
-  readonly service: Pick<Service, 'settings' | 'log'>;
-  readonly router: Router;
-  readonly connections: Connections;
-};
-
 /** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
-export function answerClientErrors(server: Server, { service, router, connections }: Parts): void {
+export function answerClientErrors(server: Server, { service, router, connections }: ExchangeParts): void {
   server.on('clientError', (error: ClientError, socket: Socket) => {
     // A connection that was opened ahead of need. Its client would take a 408 for the response to a request that it has
     // just sent.
@@ -30,10 +23,7 @@ export function answerClientErrors(server: Server, { service, router, connection
     // Further data of a refused client is not HTTP to the parser, either.
     if (connection.isRefused && error.code?.startsWith('HPE_')) return;
     connection.isRefused = true;
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy(error);
-      return;
-    }
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy(error);
     // A later packet may begin anywhere in a request.
     const { rawPacket } = error;
     const isFirst = rawPacket?.length === socket.bytesRead && !connection.current;
@@ -51,11 +41,7 @@ export function answerClientErrors(server: Server, { service, router, connection
     refuseNext(refuseInvalidHttp('CONNECT is not served'), connections.of(socket), event);
   });
 
-  function refuseNext(
-    problem: Problem,
-    { socket, current }: Connection,
-    event: GatewayEvent = UNREADABLE,
-  ): void {
+  function refuseNext(problem: Problem, { socket, current }: Connection, event = UNREADABLE): void {
     const refuse = refuseWith(service, problem);
     if (!current) answer(refuse, event, socket);
     // The fault is in the data after a complete request. That request is answered first.

@@ -26,11 +26,11 @@ export function parseRawHead(packet: Buffer): RawHead | undefined {
   if (!method || !target || !httpVersion || target.length > maxHeaderSize) return undefined;
   const [path, query] = splitTarget(target);
   return {
+    ...UNREADABLE,
     rawPath: encodePath(path),
     rawQueryString: query,
     headers: singleFields(lines),
     requestContext: { http: { method } },
-    isBase64Encoded: false,
     httpVersion,
   };
 }
@@ -38,14 +38,12 @@ export function parseRawHead(packet: Buffer): RawHead | undefined {
 /** The fields that occur once. A repeated field is left out, because it is unknown which value was meant. */
 function singleFields(lines: readonly string[]): Record<string, string> {
   const end = lines.indexOf('');
-  const byName = Map.groupBy(end < 0 ? lines : lines.slice(0, end), parseName);
+  const byName = Map.groupBy(end < 0 ? lines : lines.slice(0, end), (line) =>
+    line.split(':', 1).join().toLowerCase(),
+  );
   return Object.fromEntries(
     [...byName].flatMap(([name, [line = '', ...more]]) =>
       more.length === 0 ? [[name, line.slice(name.length + 1).trim()]] : [],
     ),
   );
-}
-
-function parseName(line: string): string {
-  return line.split(':', 1).join().toLowerCase();
 }

@@ -3,10 +3,10 @@ import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
-import { CallerOfConnection } from '../../host/admission/callers.ts';
 import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
+import { Connections } from '../../host/sockets/connections.ts';
 import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { connectTo } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
@@ -158,14 +158,14 @@ describe('the caller of a request', () => {
   });
 
   test('is the sub of its token, or unverified', () => {
-    const newCaller = () => new CallerOfConnection();
+    const newCaller = () => new Connections().of(new Socket());
     expect(newCaller().identify('token', verified('a'))).toBe('a');
     expect(newCaller().identify('token', undefined)).toBeUndefined();
     expect(newCaller().identify(undefined, undefined)).toBeUndefined();
   });
 
   test('with a token that is not verified yet is once the caller last verified on the connection', () => {
-    const caller = new CallerOfConnection();
+    const caller = new Connections().of(new Socket());
     const identify = (token: string | undefined, known?: VerifiedToken) => caller.identify(token, known);
     expect([identify('first', verified('a')), identify('second'), identify('second')]).toEqual([
       'a',
@@ -205,16 +205,17 @@ describe('admission', () => {
     const admitted: QueuedRequest[] = [];
     const received: string[] = [];
     let answered = 0;
-    const admission = new Admission({
-      inFlight: {
-        get servedCount() {
-          return admitted.length;
-        },
+    const inFlight = {
+      isDraining: false,
+      get servedCount() {
+        return admitted.length;
       },
-      database: { isCrowded: () => admitted.length >= INSIDE },
-      executor: { waitingCount: 0 },
+    };
+    const admission = new Admission({
+      inFlight,
+      isCrowded: () => admitted.length >= INSIDE,
       isMemoryIntensive: false,
-      counts: new RefusalCounts({ warning() {} }),
+      refusals: new RefusalCounts({ warning() {} }),
     });
     const answer = (response: ServerResponse) => {
       answered += 1;
@@ -258,6 +259,7 @@ describe('admission', () => {
 
     return {
       admission,
+      inFlight,
       received,
       answerAll,
       /** Resolves when both requests of each caller have their responses. */
@@ -294,11 +296,12 @@ describe('admission', () => {
   });
 
   test('reads all connections in a drain', BY_TIME, async (context) => {
-    const { admission, received, answerAll, untilAllAnswered } = await start(context);
+    const { admission, inFlight, received, answerAll, untilAllAnswered } = await start(context);
     await answerAll();
     await answerAll();
     expect(received).toHaveLength(CALLERS);
 
+    inFlight.isDraining = true;
     admission.resumeAll();
     await answerAll();
     expect(received).toHaveLength(CALLERS + 3 * INSIDE);

@@ -45,7 +45,7 @@ describe('the limit of memory-intensive requests', () => {
 async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
   const admitted = new Map<string, QueuedRequest>();
   const refused: string[] = [];
-  const inFlight = { servedCount: 0 };
+  const inFlight = { servedCount: 0, isDraining: false };
   const one = { waitingCount: 0, send: () => Promise.resolve([]) };
   const kinds = { 'batched-read': one, 'batched-write': one, list: one, single: one, 'lock-waiters': one };
   const admissions = new Admissions({

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { BodyReader } from './body-reader.ts';
+import { RequestEvent } from './request-event.ts';
 
 test.each([
   ['a part of its body', 'Content-Length: 100\r\n\r\n{"email"'],
@@ -17,7 +17,7 @@ test.each([
   client.resetAndDestroy();
   await closed;
 
-  await expect(new BodyReader(request, response).read(1000)).rejects.toMatchObject({
+  await expect(new RequestEvent(request, response).receiveBody(1000)).rejects.toMatchObject({
     code: 'bad_request_error',
   });
   server.close();
