@@ -16,10 +16,9 @@ import { DatabaseSpans, type Server } from './database-span.ts';
 import { logDiagnostics } from './diagnostics.ts';
 import { type ActiveSpan, createEventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
-import { createSpanExporter } from './otlp/span-exporter.ts';
 import { redactedPath } from './redaction.ts';
 import { ServerSpans } from './server-span.ts';
-import { spanLines } from './span-lines.ts';
+import { createSpanExporter, spanLines } from './span-exporters.ts';
 import { describeAtOnce, describeWithinLimits, SCOPE } from './tracer.ts';
 
 /** The running OpenTelemetry SDK. */
