@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Attributes,
+  type DiagLogger,
+  DiagLogLevel,
+  diag,
   isSpanContextValid,
   metrics,
   type ProxyTracerProvider,
@@ -13,10 +16,9 @@ import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
 import { DatabaseSpans, type Server } from './database-span.ts';
-import { logDiagnostics } from './diagnostics.ts';
-import { type ActiveSpan, createEventLog } from './event-log.ts';
+import { type ActiveSpan, createEventLog, type EventLog, type Level } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
-import { redactedPath } from './redaction.ts';
+import { redactedCause, redactedMessage, redactedPath } from './redaction.ts';
 import { ServerSpans } from './server-span.ts';
 import { createSpanExporter, spanLines } from './span-exporters.ts';
 import { describeAtOnce, describeWithinLimits, SCOPE } from './tracer.ts';
@@ -76,6 +78,34 @@ const activeSpan: ActiveSpan = () => {
   const span = trace.getActiveSpan()?.spanContext();
   return span && isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : undefined;
 };
+
+/**
+ * Logs OpenTelemetry's own diagnostics as far as OTEL_LOG_LEVEL allows. By itself OpenTelemetry would print them to the
+ * console. A taken port of the Prometheus exporter is always logged, because nothing else shows that there are no
+ * metrics.
+ */
+function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): void {
+  // The further arguments may be anything, also the headers of an exporter.
+  const at = (level: Level) => (message: unknown) =>
+    log[level]('otel_diagnostic', { message: redactedMessage(String(message)) });
+  const logger: DiagLogger = {
+    error(message: unknown) {
+      if (isListenError(message)) log.error('metrics_not_served', { cause: redactedCause(message) });
+      else if (logLevel !== 'none') at('error')(message);
+    },
+    warn: at('warning'),
+    info: at('info'),
+    debug: at('debug'),
+    verbose: at('debug'),
+  };
+  const given = DiagLogLevel[logLevel.toUpperCase() as Uppercase<typeof logLevel>];
+  const minimum = Math.max(given, DiagLogLevel.ERROR);
+  diag.setLogger(logger, { logLevel: minimum, suppressOverrideMessage: true });
+}
+
+function isListenError(message: unknown): boolean {
+  return message instanceof Error && 'syscall' in message && message.syscall === 'listen';
+}
 
 /** The URL of a key server may contain a secret in its query. */
 function redactedUrl({ origin, path }: { readonly origin: string; readonly path: string }): Attributes {
