@@ -32,10 +32,7 @@ export type Tracing = Telemetry['tracing'];
 /** In milliseconds. An unavailable collector must not delay the exit. */
 const LAST_EXPORT = 1000;
 
-/**
- * Starts the SDK. Without this module nothing of the SDK is loaded. The standard OTEL_* variables apply. Without an
- * endpoint spans are printed, and without OTEL_METRICS_EXPORTER there are no metrics.
- */
+/** Starts the SDK, to which the standard OTEL_* variables apply. */
 export function startTelemetry(settings: Settings, write: WriteLine) {
   const { otel } = settings;
   logDiagnostics(createEventLog(settings, write, activeSpan), otel);
@@ -90,7 +87,8 @@ function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): void {
     log[level]('otel_diagnostic', { message: redactedMessage(String(message)) });
   const logger: DiagLogger = {
     error(message: unknown) {
-      if (isListenError(message)) log.error('metrics_not_served', { cause: redactedCause(message) });
+      const isOfListen = (message as NodeJS.ErrnoException | undefined)?.syscall === 'listen';
+      if (isOfListen) log.error('metrics_not_served', { cause: redactedCause(message) });
       else if (logLevel !== 'none') at('error')(message);
     },
     warn: at('warning'),
@@ -101,10 +99,6 @@ function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): void {
   const given = DiagLogLevel[logLevel.toUpperCase() as Uppercase<typeof logLevel>];
   const minimum = Math.max(given, DiagLogLevel.ERROR);
   diag.setLogger(logger, { logLevel: minimum, suppressOverrideMessage: true });
-}
-
-function isListenError(message: unknown): boolean {
-  return message instanceof Error && 'syscall' in message && message.syscall === 'listen';
 }
 
 /** The URL of a key server may contain a secret in its query. */
