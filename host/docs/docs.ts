@@ -22,7 +22,7 @@ export function documentation(endpoints: readonly Endpoint[], settings: Settings
   const findTokenUrl = tokenUrlOf(settings.oauth.issuer);
 
   return [
-    served('/openapi.json', 'openapi.json', async () => ({
+    served('/openapi.json', async () => ({
       text: JSON.stringify(openApiDocument(routes, settings, await findTokenUrl()), null, 2),
     })),
     page('/docs', 'swagger-ui.html', async () => policy([], originOf(await findTokenUrl()))),
@@ -57,8 +57,8 @@ function policy(styles: readonly string[], origin = ''): string {
 /** A text, and its Content-Security-Policy if it is a page. */
 type Served = { readonly text: string; readonly policy?: string };
 
+/** By the extension of the path; a page has none. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
@@ -67,21 +67,16 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 /** Serves an asset below `folder`. Clients may cache it for an hour, because an update of the package changes it. */
 function asset(folder: `/${string}`, name: AssetName): Endpoint {
-  return served(`${folder}/${name}`, name, async () => ({ text: await readAsset(name) }), 'max-age=3600');
+  return served(`${folder}/${name}`, async () => ({ text: await readAsset(name) }), 'max-age=3600');
 }
 
 /** Serves a page with a Content-Security-Policy. */
 function page(path: `/${string}`, name: AssetName, policy: () => string | Promise<string>): Endpoint {
-  return served(path, name, async () => ({ text: await readAsset(name), policy: await policy() }));
+  return served(path, async () => ({ text: await readAsset(name), policy: await policy() }));
 }
 
-/** Serves the text that `read` returns, to every caller, with its digest as `ETag`. The extension of `name` determines its media type. */
-function served(
-  path: `/${string}`,
-  name: string,
-  read: () => Promise<Served>,
-  caching = 'no-cache',
-): Endpoint {
+/** Serves the text that `read` returns, to every caller, with its digest as `ETag`. */
+function served(path: `/${string}`, read: () => Promise<Served>, caching = 'no-cache'): Endpoint {
   return endpoint(
     {
       operationId: path.slice(1),
@@ -94,7 +89,7 @@ function served(
       conditional: 'reading',
       success: 200,
       reply: {
-        mediaType: MEDIA_TYPES[extname(name)] ?? 'text/plain; charset=utf-8',
+        mediaType: MEDIA_TYPES[extname(path)] ?? 'text/html; charset=utf-8',
         write: ({ text }: Served) => text,
         headers: {
           ...cacheControl(caching),
