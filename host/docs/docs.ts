@@ -4,7 +4,7 @@ import { type Endpoint, endpoint } from '../../lib/http/endpoint.ts';
 import { cacheControl, JSON_TYPE } from '../../lib/http/reply.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
-import { type AssetName, readAsset } from './assets.ts';
+import { ASSETS, type AssetPath, readAsset } from './assets.ts';
 import { originOf, tokenUrlOf } from './token-url.ts';
 
 /**
@@ -25,15 +25,9 @@ export function documentation(endpoints: readonly Endpoint[], settings: Settings
     served('/openapi.json', async () => ({
       text: JSON.stringify(openApiDocument(routes, settings, await findTokenUrl()), null, 2),
     })),
-    page('/docs', 'swagger-ui.html', async () => policy([], originOf(await findTokenUrl()))),
-    asset('/docs', 'swagger-ui.css'),
-    asset('/docs', 'swagger-ui-bundle.js'),
-    asset('/docs', 'swagger-ui-start.js'),
-    asset('/docs', 'page.css'),
-    asset('/docs', 'favicon.svg'),
-    page('/redoc', 'redoc.html', () => policy(REDOC_STYLES)),
-    asset('/redoc', 'redoc.standalone.js'),
-    asset('/redoc', 'redoc-start.js'),
+    page('/docs', async () => policy([], originOf(await findTokenUrl()))),
+    page('/redoc', () => policy(REDOC_STYLES)),
+    ...ASSETS.filter((path) => extname(path) !== '').map(asset),
   ];
 }
 
@@ -65,14 +59,14 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.json': JSON_TYPE,
 };
 
-/** Serves an asset below `folder`. Clients may cache it for an hour, because an update of the package changes it. */
-function asset(folder: `/${string}`, name: AssetName): Endpoint {
-  return served(`${folder}/${name}`, async () => ({ text: await readAsset(name) }), 'max-age=3600');
+/** Serves an asset. Clients may cache it for an hour, because an update of the package changes it. */
+function asset(path: AssetPath): Endpoint {
+  return served(path, async () => ({ text: await readAsset(path) }), 'max-age=3600');
 }
 
 /** Serves a page with a Content-Security-Policy. */
-function page(path: `/${string}`, name: AssetName, policy: () => string | Promise<string>): Endpoint {
-  return served(path, async () => ({ text: await readAsset(name), policy: await policy() }));
+function page(path: AssetPath, policy: () => string | Promise<string>): Endpoint {
+  return served(path, async () => ({ text: await readAsset(path), policy: await policy() }));
 }
 
 /** Serves the text that `read` returns, to every caller, with its digest as `ETag`. */
