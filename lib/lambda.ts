@@ -62,20 +62,16 @@ async function withinSubsegment(name: string, handler: Handler, log: EventLog): 
   const warn = (message: unknown) =>
     log.warning('xray_diagnostic', { message: redactedMessage(String(message)) });
   tracer.provider.setLogger({ error: warn, warn, info: () => {}, debug: () => {} });
-  return async (event, context) => {
-    const segment = tracer.getSegment();
-    const subsegment = segment?.addNewSubsegment(`## ${name}`);
-    if (!segment || !subsegment) return handler(event, context);
-    tracer.setSegment(subsegment);
-    tracer.annotateColdStart();
-    tracer.addServiceNameAnnotation();
-    try {
-      const result = await handler(event, context);
-      if (result.statusCode >= 500) subsegment.addFaultFlag();
-      return result;
-    } finally {
-      subsegment.close();
-      tracer.setSegment(segment);
-    }
-  };
+  return (event, context) =>
+    tracer.provider.captureAsyncFunc(`## ${name}`, async (subsegment) => {
+      tracer.annotateColdStart();
+      tracer.addServiceNameAnnotation();
+      try {
+        const result = await handler(event, context);
+        if (result.statusCode >= 500) subsegment?.addFaultFlag();
+        return result;
+      } finally {
+        subsegment?.close();
+      }
+    }) as Promise<GatewayResult>;
 }
