@@ -75,18 +75,17 @@ export class LineWriter {
 
   /** Writes the queued lines, as far as the reader accepts them at this moment. Returns whether it accepted any byte. */
   flush(): boolean {
-    const before = this.#queuedBytes;
-    this.#writeRest();
-    if (this.#rest.length === 0 && this.#queue.length > 0) {
-      this.#rest = Buffer.from(`${this.#queue.join('\n')}\n`);
+    if (this.#queue.length > 0) {
+      this.#rest = Buffer.concat([this.#rest, Buffer.from(`${this.#queue.join('\n')}\n`)]);
       this.#queue = [];
-      this.#writeRest();
     }
-    const isAccepted = this.#queuedBytes < before;
-    if (isAccepted) this.#pause = PAUSE.shortest;
+    const size = written(this.#descriptor, this.#rest);
+    this.#rest = this.#rest.subarray(size);
+    this.#queuedBytes -= size;
+    if (size > 0) this.#pause = PAUSE.shortest;
     if (this.#queuedBytes > 0) this.#retryLater();
     else this.#reportDropped();
-    return isAccepted;
+    return size > 0;
   }
 
   /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
@@ -98,12 +97,6 @@ export class LineWriter {
       await sleep(END.pause);
       stalled = this.flush() ? 0 : stalled + END.pause;
     }
-  }
-
-  #writeRest(): void {
-    const size = written(this.#descriptor, this.#rest);
-    this.#rest = this.#rest.subarray(size);
-    this.#queuedBytes -= size;
   }
 
   #reportDropped(): void {
