@@ -21,7 +21,7 @@ import type { WriteLine } from './line-writer.ts';
 import { redactedCause, redactedMessage, redactedPath } from './redaction.ts';
 import { ServerSpans } from './server-span.ts';
 import { createSpanExporter, spanLines } from './span-exporters.ts';
-import { describeAtOnce, describeWithinLimits, SCOPE } from './tracer.ts';
+import { type Describe, describeAtOnce, SCOPE } from './tracer.ts';
 
 /** The running OpenTelemetry SDK. */
 export type Telemetry = ReturnType<typeof startTelemetry>;
@@ -54,7 +54,8 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
     { OTEL_EXPORTER_PROMETHEUS_HOST: settings.host },
   );
   sdk.start();
-  const describe = otel.limitsAttributes ? describeWithinLimits : describeAtOnce;
+  // With limits the SDK must process each attribute.
+  const describe: Describe = otel.limitsAttributes ? (span, all) => span.setAttributes(all) : describeAtOnce;
   return {
     tracing: {
       serverSpans: new ServerSpans(describe, otel.exportsMetrics),
