@@ -1,8 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** Maximum growth of V8's old generation from one collection to the next, in percent. */
-const GROWTH = 60;
-
 /**
  * Adapts V8's heap to a server whose requests leave nothing behind. No object is allocated in the old generation from the
  * start. host/README.md gives the reason, and why the flags are not in the command line.
@@ -13,5 +10,6 @@ const GROWTH = 60;
  */
 export function setHeapFlags(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
-  setFlagsFromString(`--heap-growing-percent=${GROWTH}`);
+  // Maximum growth of the old generation from one collection to the next.
+  setFlagsFromString('--heap-growing-percent=60');
 }
