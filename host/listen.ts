@@ -4,10 +4,9 @@ import type { Settings } from '../lib/settings/settings.ts';
 
 /**
  * Maximum number of connections that wait to be accepted. With more, their clients have disconnected when they are accepted,
- * and have connected again behind the others. With 4,096, an overloaded instance that had stood still for 1.5 s served its
- * callers again after 4 s, or only when the load ended. With 1,024 it does so after 1 to 4 s, and in one of seven runs after
- * 10 s. After a short outage, a thousand callers connect again at once. A connection without a place is tried again a
- * second later. test/overload/README.md has the figures and the price. The system may set a lower limit.
+ * and have connected again behind the others. With fewer, not all of a thousand callers could connect again at once after a
+ * short outage. A connection without a place is tried again a second later. test/overload/README.md has the figures and the
+ * price. The system may set a lower limit.
  */
 const BACKLOG = 1024;
 

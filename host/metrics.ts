@@ -39,12 +39,12 @@ const NANOSECONDS = 1e9;
 /** Registers all metrics of an instance except the durations of requests. They are read at each export. */
 export function observe(meter: Meter, { service, inFlight, admissions, lines }: ObservedParts): void {
   const { database, tokenVerifier, keySet, changes, idempotency } = service;
-  const requestCounts = new RequestCounts();
+  const countRequests = createRequestCounts();
   const eventLoop = monitorEventLoopDelay({ resolution: 10 });
   eventLoop.enable();
 
   const readings: Readonly<Record<Exclude<ObservedMetric, UnnumberedMetric>, () => Iterable<Observation>>> = {
-    'http.server.active_requests': () => requestCounts.count(inFlight.requests()),
+    'http.server.active_requests': () => countRequests(inFlight.requests()),
     'db.client.connection.pending_requests': () => [[database.connections().waitedFor, POOL]],
     'db.client.connection.count': () =>
       (['idle', 'used'] as const).map((state) => [
@@ -114,24 +114,12 @@ function listCounts(
  * Counts requests by their attributes. Attributes that occurred once are reported from then on, so that they go back to
  * 0, and those of a GET from the start, so that an idle instance reports 0.
  */
-class RequestCounts {
-  readonly #counts = new Map<string, [count: number, attributes: Attributes]>();
-
-  constructor() {
-    this.#countFor({ headers: {}, requestContext: { http: { method: 'GET' } } });
-  }
-
-  count(requests: Iterable<RequestHead>): Iterable<Observation> {
-    for (const entry of this.#counts.values()) entry[0] = 0;
-    for (const request of requests) this.#countFor(request)[0] += 1;
-    return this.#counts.values();
-  }
-
-  #countFor(request: RequestHead): [count: number, attributes: Attributes] {
-    const attributes = requestAttributes(request);
-    const key = Object.values(attributes).join(' ');
-    const found = this.#counts.get(key) ?? [0, attributes];
-    this.#counts.set(key, found);
-    return found;
-  }
+function createRequestCounts(): (requests: Iterable<RequestHead>) => readonly Observation[] {
+  const keyOf = (request: RequestHead) => JSON.stringify(requestAttributes(request));
+  const keys = new Set([keyOf({ headers: {}, requestContext: { http: { method: 'GET' } } })]);
+  return (requests) => {
+    const byKey = Map.groupBy(requests, keyOf);
+    for (const key of byKey.keys()) keys.add(key);
+    return Array.from(keys, (key) => [byKey.get(key)?.length ?? 0, JSON.parse(key)]);
+  };
 }

@@ -1,10 +1,13 @@
 import { METRICS } from '../lib/observability/metric-list.ts';
 import { keepFile, table } from './generated-file.ts';
 
-const rows = Object.entries(METRICS).map(([name, metric]) => {
-  const attributes = 'attributes' in metric ? metric.attributes : '';
-  return [`\`${name}\``, metric.kind, metric.unit, attributes, metric.meaning];
-});
+const rows = Object.entries(METRICS).map(([name, { kind, unit, attributes, meaning }]) => [
+  `\`${name}\``,
+  kind,
+  unit,
+  attributes,
+  meaning,
+]);
 
 keepFile(
   'metrics.md',

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Environment } from '../lib/settings/settings.ts';
+import { SETTINGS } from '../lib/settings/settings.ts';
 import { keepFile, table } from './generated-file.ts';
 
 /** The sections of the page. A setting belongs to the first section whose pattern matches its name. */
@@ -75,7 +75,7 @@ ${table(['variable', 'meaning'], OTHER_VARIABLES)}
 );
 
 function section([heading]: (typeof SECTIONS)[number]): string {
-  const rows = Object.entries(Environment.shape)
+  const rows = Object.entries(SETTINGS)
     .filter(([name]) => SECTIONS.find(([, names]) => names.test(name))?.[0] === heading)
     .map(([name, schema]) => row(name, schema));
   return `## ${heading}\n\n${table(['setting', 'default', 'accepts', 'meaning'], rows)}`;

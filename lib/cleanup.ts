@@ -39,13 +39,10 @@ export class Cleanup {
 }
 
 /** Cleans up once, until `signal`, for deployments in which no instance does so by itself. */
-export async function maintain(
-  { postgres, changesRetention }: Pick<Settings, 'postgres' | 'changesRetention'>,
-  signal?: AbortSignal,
-): Promise<void> {
-  const database = new Database(postgres);
+export async function maintain(settings: Settings, signal?: AbortSignal): Promise<void> {
+  const database = new Database(settings.postgres);
   try {
-    await new Cleanup(database.statements, changesRetention).run(signal);
+    await new Cleanup(database.statements, settings.changesRetention).run(signal);
   } finally {
     await database.close(1);
   }

@@ -16,9 +16,6 @@ type Bindable<Needs> = {
 /** The output of a function. Its body is always a text, because AWS Lambda sends the result as JSON. */
 export type FunctionResult = GatewayResult & { readonly body: string };
 
-/** Composes the part of the service that an endpoint needs. */
-type Compose<Needs> = (base: BaseService) => Needs;
-
 /** Defaults of settings. A function instance serves one request at a time, often behind RDS Proxy or PgBouncer. */
 export const FUNCTION_DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
 
@@ -30,7 +27,7 @@ const RETURN = 100;
  *
  * @throws {SettingsError} at every call, if settings are missing or not valid
  */
-export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: Compose<Needs>) {
+export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: (base: BaseService) => Needs) {
   let composing: ReturnType<typeof compose> | undefined;
   return async (event?: InvocationEvent | null, context?: Invocation): Promise<FunctionResult> => {
     composing ??= compose(route.operationId, (base) => bind(composeNeeds(base)));
@@ -40,19 +37,14 @@ export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: Co
     });
     const result = await handler(toGatewayEvent(event, route.method), context);
     // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
-    await telemetry?.flush(remainingTime(context));
+    const remaining = context?.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
+    await telemetry?.flush(Math.max(remaining - RETURN, 0));
     lines.flush();
     return { ...result, body: result.body.toString() };
   };
 }
 
-/** Milliseconds until the result must be returned. */
-function remainingTime(context: Invocation | undefined): number {
-  if (typeof context?.getRemainingTimeInMillis !== 'function') return Number.POSITIVE_INFINITY;
-  return Math.max(context.getRemainingTimeInMillis() - RETURN, 0);
-}
-
-async function compose(operationId: string, bound: Compose<Handler>) {
+async function compose(operationId: string, bound: (base: BaseService) => Handler) {
   const settings = readSettings(undefined, FUNCTION_DEFAULTS);
   const lines = new LineWriter();
   const { log, telemetry } = await startReporting(settings, (line) => lines.write(line));
@@ -70,20 +62,16 @@ async function withinSubsegment(name: string, handler: Handler, log: EventLog): 
   const warn = (message: unknown) =>
     log.warning('xray_diagnostic', { message: redactedMessage(String(message)) });
   tracer.provider.setLogger({ error: warn, warn, info: () => {}, debug: () => {} });
-  return async (event, context) => {
-    const segment = tracer.getSegment();
-    const subsegment = segment?.addNewSubsegment(`## ${name}`);
-    if (!segment || !subsegment) return handler(event, context);
-    tracer.setSegment(subsegment);
-    tracer.annotateColdStart();
-    tracer.addServiceNameAnnotation();
-    try {
-      const result = await handler(event, context);
-      if (result.statusCode >= 500) subsegment.addFaultFlag();
-      return result;
-    } finally {
-      subsegment.close();
-      tracer.setSegment(segment);
-    }
-  };
+  return (event, context) =>
+    tracer.provider.captureAsyncFunc(`## ${name}`, async (subsegment) => {
+      tracer.annotateColdStart();
+      tracer.addServiceNameAnnotation();
+      try {
+        const result = await handler(event, context);
+        if (result.statusCode >= 500) subsegment?.addFaultFlag();
+        return result;
+      } finally {
+        subsegment?.close();
+      }
+    }) as Promise<GatewayResult>;
 }

@@ -1,8 +1,6 @@
 import packageJson from '../package.json' with { type: 'json' };
 
-type Description = { readonly version: string; readonly buildVersion?: string };
-
-const { version, buildVersion = version }: Description = packageJson;
+const { version, buildVersion = version }: { version: string; buildVersion?: string } = packageJson;
 
 /** The version of the service and of its API. */
 export const VERSION = version;

@@ -1,22 +1,25 @@
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
-/** The parts of the pages: name of a file to its source. */
+/** The files of the pages: the path at which each is served, and its source. */
 const SOURCES = {
-  'swagger-ui.html': './pages/swagger-ui.html',
-  'swagger-ui-start.js': './pages/swagger-ui-start.js',
-  'swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
-  'swagger-ui-bundle.js': 'swagger-ui-dist/swagger-ui-bundle.js',
-  'redoc.html': './pages/redoc.html',
-  'redoc-start.js': './pages/redoc-start.js',
-  'redoc.standalone.js': 'redoc/bundles/redoc.standalone.js',
-  'page.css': './pages/page.css',
-  'favicon.svg': './pages/favicon.svg',
+  '/docs': './pages/swagger-ui.html',
+  '/docs/swagger-ui-start.js': './pages/swagger-ui-start.js',
+  '/docs/swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
+  '/docs/swagger-ui-bundle.js': 'swagger-ui-dist/swagger-ui-bundle.js',
+  '/docs/page.css': './pages/page.css',
+  '/docs/favicon.svg': './pages/favicon.svg',
+  '/redoc': './pages/redoc.html',
+  '/redoc/redoc-start.js': './pages/redoc-start.js',
+  '/redoc/redoc.standalone.js': 'redoc/bundles/redoc.standalone.js',
 } as const;
 
-export type AssetName = keyof typeof SOURCES;
+export type AssetPath = keyof typeof SOURCES;
+
+/** The paths of all assets. */
+export const ASSETS = Object.keys(SOURCES) as AssetPath[];
 
 /** The folder with the assets in a build. This code is then in the bundle, beside that folder or one level below. */
 const BUILT = ['docs', '../docs'].map((folder) => join(import.meta.dirname, folder));
@@ -24,7 +27,8 @@ const BUILT = ['docs', '../docs'].map((folder) => join(import.meta.dirname, fold
 /** Copies all assets into `folder`. In a build this is `docs`, beside the bundle of the host. */
 export async function copyAssets(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  for (const name of Object.keys(SOURCES) as AssetName[]) await copyFile(sourceOf(name), join(folder, name));
+  const sources = ASSETS.map(sourceOf);
+  await Promise.all(sources.map((source) => copyFile(source, join(folder, basename(source)))));
 }
 
 /**
@@ -32,13 +36,13 @@ export async function copyAssets(folder: string): Promise<void> {
  *
  * @throws an error with code ENOENT or MODULE_NOT_FOUND if the asset is missing
  */
-export async function readAsset(name: AssetName): Promise<string> {
-  const built = BUILT.map((folder) => join(folder, name)).find((file) => existsSync(file));
-  return withoutOtherHosts(await readFile(built ?? sourceOf(name), 'utf8'));
+export async function readAsset(path: AssetPath): Promise<string> {
+  const built = BUILT.map((folder) => join(folder, basename(SOURCES[path]))).find((file) => existsSync(file));
+  return withoutOtherHosts(await readFile(built ?? sourceOf(path), 'utf8'));
 }
 
-function sourceOf(name: AssetName): string {
-  return createRequire(import.meta.url).resolve(SOURCES[name]);
+function sourceOf(path: AssetPath): string {
+  return createRequire(import.meta.url).resolve(SOURCES[path]);
 }
 
 /** Removes ReDoc's logo and link to its makers' site, and references to source maps, which are not served. */

@@ -1,7 +1,10 @@
-import type { Endpoint } from '../../lib/http/endpoint.ts';
+import { hash } from 'node:crypto';
+import { extname } from 'node:path';
+import { type Endpoint, endpoint } from '../../lib/http/endpoint.ts';
+import { cacheControl, JSON_TYPE } from '../../lib/http/reply.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
-import { asset, page, served } from './served.ts';
+import { ASSETS, type AssetPath, readAsset } from './assets.ts';
 import { originOf, tokenUrlOf } from './token-url.ts';
 
 /**
@@ -19,18 +22,12 @@ export function documentation(endpoints: readonly Endpoint[], settings: Settings
   const findTokenUrl = tokenUrlOf(settings.oauth.issuer);
 
   return [
-    served('/openapi.json', 'openapi.json', async () => ({
+    served('/openapi.json', async () => ({
       text: JSON.stringify(openApiDocument(routes, settings, await findTokenUrl()), null, 2),
     })),
-    page('/docs', 'swagger-ui.html', async () => policy([], originOf(await findTokenUrl()))),
-    asset('/docs', 'swagger-ui.css'),
-    asset('/docs', 'swagger-ui-bundle.js'),
-    asset('/docs', 'swagger-ui-start.js'),
-    asset('/docs', 'page.css'),
-    asset('/docs', 'favicon.svg'),
-    page('/redoc', 'redoc.html', () => policy(REDOC_STYLES)),
-    asset('/redoc', 'redoc.standalone.js'),
-    asset('/redoc', 'redoc-start.js'),
+    page('/docs', async () => policy([], originOf(await findTokenUrl()))),
+    page('/redoc', () => policy(REDOC_STYLES)),
+    ...ASSETS.filter((path) => extname(path) !== '').map(asset),
   ];
 }
 
@@ -49,4 +46,60 @@ function policy(styles: readonly string[], origin = ''): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
+}
+
+/** A text, and its Content-Security-Policy if it is a page. */
+type Served = { readonly text: string; readonly policy?: string };
+
+/** By the extension of the path; a page has none. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': JSON_TYPE,
+};
+
+/** Serves an asset. Clients may cache it for an hour, because an update of the package changes it. */
+function asset(path: AssetPath): Endpoint {
+  return served(path, async () => ({ text: await readAsset(path) }), 'max-age=3600');
+}
+
+/** Serves a page with a Content-Security-Policy. */
+function page(path: AssetPath, policy: () => string | Promise<string>): Endpoint {
+  return served(path, async () => ({ text: await readAsset(path), policy: await policy() }));
+}
+
+/** Serves the text that `read` returns, to every caller, with its digest as `ETag`. */
+function served(path: `/${string}`, read: () => Promise<Served>, caching = 'no-cache'): Endpoint {
+  return endpoint(
+    {
+      operationId: path.slice(1),
+      summary: 'Documentation',
+      kind: 'operation',
+      needs: 'nothing',
+      method: 'GET',
+      path,
+      role: 'public',
+      conditional: 'reading',
+      success: 200,
+      reply: {
+        mediaType: MEDIA_TYPES[extname(path)] ?? 'text/html; charset=utf-8',
+        write: ({ text }: Served) => text,
+        headers: {
+          ...cacheControl(caching),
+          ETag: {
+            description: 'The SHA-256 digest of the text.',
+            of: ({ text }: Served) => `"${hash('sha256', text, 'base64url')}"`,
+          },
+          'Referrer-Policy': { description: 'Always `no-referrer`.', of: () => 'no-referrer' },
+          'Content-Security-Policy': {
+            description: 'What a page may load and run.',
+            of: ({ policy = "default-src 'none'" }: Served) => policy,
+          },
+        },
+      },
+      problems: [],
+    },
+    read,
+  );
 }

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIPv6 } from 'node:net';
 import type { Settings } from '../settings/settings.ts';
 import { createEventLog, type EventLog } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
@@ -28,7 +28,6 @@ export function warnAboutSettings({ unknown, environment, postgres }: Settings, 
 /** Whether the traffic to a host stays on this machine: `localhost`, a loopback address or the path of a Unix socket. */
 function isLocal(host: string): boolean {
   const [address = ''] = host.split('%', 1);
-  const version = isIP(address);
-  if (version !== 0) return LOOPBACK.check(address, version === 4 ? 'ipv4' : 'ipv6');
-  return host.startsWith('/') || host.toLowerCase() === 'localhost';
+  const isLoopback = LOOPBACK.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+  return isLoopback || host.startsWith('/') || host.toLowerCase() === 'localhost';
 }

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Attributes,
+  type DiagLogger,
+  DiagLogLevel,
+  diag,
   isSpanContextValid,
   metrics,
   type ProxyTracerProvider,
@@ -13,14 +16,12 @@ import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { type Settings, withoutVariables } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
 import { DatabaseSpans, type Server } from './database-span.ts';
-import { logDiagnostics } from './diagnostics.ts';
-import { type ActiveSpan, createEventLog } from './event-log.ts';
+import { type ActiveSpan, createEventLog, type EventLog, type Level } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
-import { createSpanExporter } from './otlp/span-exporter.ts';
-import { redactedPath } from './redaction.ts';
+import { redactedCause, redactedMessage, redactedPath } from './redaction.ts';
 import { ServerSpans } from './server-span.ts';
-import { spanLines } from './span-lines.ts';
-import { describeAtOnce, describeWithinLimits, SCOPE } from './tracer.ts';
+import { createSpanExporter, spanLines } from './span-exporters.ts';
+import { type Describe, describeAtOnce, SCOPE } from './tracer.ts';
 
 /** The running OpenTelemetry SDK. */
 export type Telemetry = ReturnType<typeof startTelemetry>;
@@ -31,10 +32,7 @@ export type Tracing = Telemetry['tracing'];
 /** In milliseconds. An unavailable collector must not delay the exit. */
 const LAST_EXPORT = 1000;
 
-/**
- * Starts the SDK. Without this module nothing of the SDK is loaded. The standard OTEL_* variables apply. Without an
- * endpoint spans are printed, and without OTEL_METRICS_EXPORTER there are no metrics.
- */
+/** Starts the SDK, to which the standard OTEL_* variables apply. */
 export function startTelemetry(settings: Settings, write: WriteLine) {
   const { otel } = settings;
   logDiagnostics(createEventLog(settings, write, activeSpan), otel);
@@ -56,7 +54,8 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
     { OTEL_EXPORTER_PROMETHEUS_HOST: settings.host },
   );
   sdk.start();
-  const describe = otel.limitsAttributes ? describeWithinLimits : describeAtOnce;
+  // With limits the SDK must process each attribute.
+  const describe: Describe = otel.limitsAttributes ? (span, all) => span.setAttributes(all) : describeAtOnce;
   return {
     tracing: {
       serverSpans: new ServerSpans(describe, otel.exportsMetrics),
@@ -77,6 +76,31 @@ const activeSpan: ActiveSpan = () => {
   const span = trace.getActiveSpan()?.spanContext();
   return span && isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : undefined;
 };
+
+/**
+ * Logs OpenTelemetry's own diagnostics as far as OTEL_LOG_LEVEL allows. By itself OpenTelemetry would print them to the
+ * console. A taken port of the Prometheus exporter is always logged, because nothing else shows that there are no
+ * metrics.
+ */
+function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): void {
+  // The further arguments may be anything, also the headers of an exporter.
+  const at = (level: Level) => (message: unknown) =>
+    log[level]('otel_diagnostic', { message: redactedMessage(String(message)) });
+  const logger: DiagLogger = {
+    error(message: unknown) {
+      const isOfListen = (message as NodeJS.ErrnoException | undefined)?.syscall === 'listen';
+      if (isOfListen) log.error('metrics_not_served', { cause: redactedCause(message) });
+      else if (logLevel !== 'none') at('error')(message);
+    },
+    warn: at('warning'),
+    info: at('info'),
+    debug: at('debug'),
+    verbose: at('debug'),
+  };
+  const given = DiagLogLevel[logLevel.toUpperCase() as Uppercase<typeof logLevel>];
+  const minimum = Math.max(given, DiagLogLevel.ERROR);
+  diag.setLogger(logger, { logLevel: minimum, suppressOverrideMessage: true });
+}
 
 /** The URL of a key server may contain a secret in its query. */
 function redactedUrl({ origin, path }: { readonly origin: string; readonly path: string }): Attributes {

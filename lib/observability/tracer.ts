@@ -20,8 +20,3 @@ export type Describe = (span: Span, attributes: PlainAttributes) => void;
 export const describeAtOnce: Describe = (span, attributes) => {
   (span as { attributes?: PlainAttributes }).attributes = attributes;
 };
-
-/** Passes each attribute to the SDK, which applies the limits of the OTEL_* variables. */
-export const describeWithinLimits: Describe = (span, attributes) => {
-  span.setAttributes(attributes);
-};

@@ -1,11 +1,11 @@
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
 import { requiredRole } from '../auth/principal.ts';
+import { type Problem, statusOf, typeOf } from '../http/problem.ts';
 import type { Route } from '../http/route.ts';
 import type { Settings } from '../settings/settings.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
 import { VERSION } from '../version.ts';
-import { introduction } from './explanations.ts';
-import { allRefusals } from './refusals.ts';
+import { allRefusals, explanationOf } from './refusals.ts';
 import { oauth2, PRECONDITIONS, requestBodyOf } from './request.ts';
 import { responsesOf } from './responses.ts';
 
@@ -94,4 +94,33 @@ function operationOf(route: Route, routes: readonly Route[], settings: Documente
     ...(requestBody && { requestBody }),
     responses: responsesOf(route, routes, settings),
   };
+}
+
+/** The introduction of the document. `refusals` are all refusals of the service. */
+function introduction(requestIdHeader: string, refusals: readonly Problem[]): string {
+  const byCode = [...Map.groupBy(refusals, ({ code }) => code)];
+  const rows = byCode.map(
+    ([code, same]) => `| ${statusOf(code)} | \`${typeOf(code)}\` | ${explanationOf(same)} |`,
+  );
+  return `Stores user records for other services.
+
+## Authentication
+
+A caller gets a signed JSON Web Token from the authorization server with the OAuth 2.0 client credentials grant, and
+sends it as \`Authorization: Bearer <token>\`. Each operation names the role that it requires. The role
+\`api.superuser\` is accepted by all operations. It is for local tests and administrators' scripts. The probes need no token.
+
+## Every response
+
+The header \`${requestIdHeader}\` identifies the request in the response and in the log. \`HEAD\` works wherever \`GET\` does,
+\`OPTIONS\` lists the methods of a path. A trailing slash makes no difference.
+
+## Problems
+
+Every refusal is a problem document (RFC 9457).
+
+| status | type | when |
+| --- | --- | --- |
+${rows.join('\n')}
+`;
 }

@@ -76,3 +76,15 @@ function rulesOf(schema: z.ZodObject | undefined): readonly (readonly [name: str
     return [name, rule?.message ?? ''];
   });
 }
+
+/** When the service responds with these problems. Their details are less precise, or describe one resource. */
+const WHEN: Partial<Record<Problem['code'], string>> = {
+  unauthorized_error: 'There is no bearer token, or it is malformed, expired, or not signed by the issuer.',
+  forbidden_error: 'The token is valid, but its roles do not include the one that the operation needs.',
+  method_not_allowed_error: 'The path does not support this method. `Allow` lists its methods.',
+};
+
+/** When the service responds with one of these refusals, without repetitions. */
+export function explanationOf(refusals: readonly Problem[]): string {
+  return [...new Set(refusals.map(({ code, detail }) => WHEN[code] ?? detail))].join(' ');
+}

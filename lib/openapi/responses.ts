@@ -3,9 +3,8 @@ import { type Problem, problemDocument, problemHeaders } from '../http/problem.t
 import type { Route } from '../http/route.ts';
 import type { Settings } from '../settings/settings.ts';
 import { exampleOf, examplePath } from './example.ts';
-import { explanationOf } from './explanations.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
-import { refusalsOf } from './refusals.ts';
+import { explanationOf, refusalsOf } from './refusals.ts';
 
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'Problems must not be cached.',

@@ -38,6 +38,9 @@ const RESERVED_HEADER_NAMES = `
   .toLowerCase()
   .split(/\s+/);
 
+const WHOLE = /^\d{1,15}$/;
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
+
 const TRUE = ['true', '1', 'yes', 'on'];
 const FALSE = ['false', '0', 'no', 'off'];
 
@@ -83,14 +86,8 @@ export function flag() {
 
 /** An integer in decimal digits. */
 export function whole(min: number, max: number, unit = '') {
-  return setting(`a whole number from ${min} to ${max} ${unit}`.trim(), (given) =>
-    wholeWithin(given, min, max),
-  );
-}
-
-function wholeWithin(given: string, min: number, max: number): number | undefined {
-  const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
-  return value >= min && value <= max ? value : undefined;
+  const accepts = `a whole number from ${min} to ${max} ${unit}`.trim();
+  return setting(accepts, (given) => numberWithin(WHOLE, given, min, max));
 }
 
 /** One value or several, separated by commas, each read by `one`. `accepts` describes them. */
@@ -109,24 +106,25 @@ export function hosts() {
 /** Ports, separated by commas. */
 export function ports() {
   const accepts = 'a whole number from 1 to 65535, or one for each host, separated by commas';
-  return list(accepts, (given) => wholeWithin(given, 1, 65_535));
+  return list(accepts, (given) => numberWithin(WHOLE, given, 1, 65_535));
 }
 
 /** A duration in seconds, in any decimal form of a number. */
 export function seconds(min: number, max: number) {
   const range = min === Number.NEGATIVE_INFINITY ? `at most ${max}` : `${min} to ${max}`;
-  return setting(`seconds, ${range}`, (given) => {
-    const value = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(given) ? Number(given) : Number.NaN;
-    return value >= min && value <= max ? value : undefined;
-  });
+  return setting(`seconds, ${range}`, (given) => numberWithin(DECIMAL, given, min, max));
+}
+
+function numberWithin(pattern: RegExp, given: string, min: number, max: number): number | undefined {
+  const value = pattern.test(given) ? Number(given) : Number.NaN;
+  return value >= min && value <= max ? value : undefined;
 }
 
 /** An absolute http or https URL. */
 export function httpUrl() {
   return setting('an http(s) URL without credentials', (given) => {
-    const url = URL.canParse(given) ? new URL(given) : undefined;
-    const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
-    return isHttp && url.username === '' && url.password === '' ? given : undefined;
+    const { protocol = '', username, password } = URL.parse(given) ?? {};
+    return /^https?:$/.test(protocol) && username === '' && password === '' ? given : undefined;
   });
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { prettyLine } from '../../lib/observability/pretty-line.ts';
+import { prettyLine } from '../../lib/observability/event-log.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { TERMINAL } from '../stage/terminal.ts';

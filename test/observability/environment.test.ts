@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { Environment, type Variables } from '../../lib/settings/settings.ts';
+import { SETTINGS, type Variables } from '../../lib/settings/settings.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { eventOf } from '../stage/events.ts';
 import { startFunction } from '../stage/lambda-function.ts';
@@ -23,7 +23,7 @@ const OF_LOGGER = named('{@aws-lambda-powertools/{logger,commons}/lib/esm,@aws/l
 const OF_TELEMETRY = named('@opentelemetry/*/dist/**/*.mjs');
 
 /** Variables that are also settings of the service refuse other values. */
-const ours = (name: string) => name in Environment.shape;
+const ours = (name: string) => name in SETTINGS;
 
 const allOf = (names: readonly string[], value: string): Variables =>
   Object.fromEntries(names.filter((name) => !ours(name)).map((name) => [name, value]));

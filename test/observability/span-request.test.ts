@@ -17,7 +17,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { beforeEach, expect, test } from 'vitest';
-import { spanRequest } from '../../lib/observability/otlp/span-exporter.ts';
+import { spanRequest } from '../../lib/observability/span-exporters.ts';
 import { describeAtOnce, type PlainAttributes, SCOPE } from '../../lib/observability/tracer.ts';
 import { decodeProtobuf, TRACE_REQUEST } from '../stage/otlp-protobuf.ts';
 
