@@ -1,7 +1,6 @@
 import { join, resolve } from 'node:path';
 import { freePort } from './free-port.ts';
-import { accountFor, runAs } from './postgres/account.ts';
-import { createWhole, homeFor, runnablePostgres } from './postgres/place.ts';
+import { accountFor, createWhole, homeFor, runAs, runnablePostgres } from './postgres/place.ts';
 import { runServer, type ServerSettings, takeOver } from './postgres/server.ts';
 
 /** The folder of the server's files, its port (a free one if absent), and its settings. */

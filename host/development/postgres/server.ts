@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Account, canRun } from './account.ts';
+import { type Account, canRun } from './place.ts';
 
 /** The place of one server: its programs, its files, and the account that it runs under. */
 export interface ServerPlace {
