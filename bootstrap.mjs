@@ -20,19 +20,11 @@ const hasSources = existsSync('host/main.ts');
 const say = (line) => process.stderr.write(`${line}\n`);
 
 try {
-  if (!isReady()) await alone(makeReady);
+  await make(install, hasPackages);
+  if (isToBeBuilt) await make(build, isBuilt);
 } catch (error) {
   say(`\n${error.message}`);
   process.exitCode = 1;
-}
-
-function isReady() {
-  return hasPackages() && (!isToBeBuilt || isBuilt());
-}
-
-async function makeReady() {
-  if (!hasPackages()) await install();
-  if (isToBeBuilt && !isBuilt()) build();
 }
 
 /** Whether the packages are there. A folder with a build and no sources needs the runtime only. */
@@ -124,15 +116,16 @@ function build() {
   if (status !== 0) throw new Error('The build failed: see its words above.');
 }
 
-/** Prevents two npm scripts that start at once from installing at the same time. */
-async function alone(work) {
+/** Does `work` unless it is done. A lock prevents two npm scripts that start at once from doing it at the same time. */
+async function make(work, isDone) {
+  if (isDone()) return;
   mkdirSync('.data', { recursive: true });
   for (let hasSaid = false; !takeLock(); hasSaid = true) {
     if (!hasSaid) say(`Waiting for another npm script to install (if there is none, delete ${lock})`);
     await pause(200);
   }
   try {
-    await work();
+    if (!isDone()) await work();
   } finally {
     rmSync(lock, { force: true });
   }
