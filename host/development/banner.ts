@@ -1,33 +1,41 @@
 import { styleText } from 'node:util';
+import type { Settings } from '../../lib/settings/settings.ts';
+import type { Host } from '../host.ts';
+import type { Postgres } from './postgres.ts';
+import type { TokenIssuer } from './token-issuer.ts';
 
-/** The addresses for a newcomer. Without a token endpoint, tokens come from another issuer. */
-export interface Addresses {
-  readonly service: string;
-  readonly hasDocumentation: boolean;
-  readonly tokenEndpoint: string | undefined;
+/** What `npm run dev` has started. Without an issuer and its token, tokens come from another issuer. */
+export interface Development {
+  readonly settings: Settings;
+  readonly service: Host;
+  readonly database: Postgres | undefined;
+  readonly issuer: TokenIssuer | undefined;
   readonly token: string | undefined;
-  readonly database: string | undefined;
-  /** The settings of another service with the same database and issuer. */
-  readonly settings: Readonly<Record<string, string | number>>;
 }
 
-/** The addresses, the settings, and `curl` lines that work as they stand. */
-export function banner({ service, hasDocumentation, database, settings, ...tokens }: Addresses): string {
+/** The addresses, the settings of another service with the same servers, and `curl` lines that work as they stand. */
+export function banner({ settings, service: { url, port }, database, issuer, token }: Development): string {
+  const { environment, oauth } = settings;
   const lines = [
     '',
-    headline(`The service is ready on ${service}`),
-    ...(hasDocumentation ? [`  ${service}/docs`, `  ${service}/redoc`, `  ${service}/openapi.json`] : []),
-    ...(database ? [`  ${database}`] : []),
+    headline(`The service is ready on ${url}`),
+    ...(environment === 'development' ? [`  ${url}/docs`, `  ${url}/redoc`, `  ${url}/openapi.json`] : []),
+    ...(database ? [`  ${database.url}`] : []),
     '',
     headline('Settings of another service beside it, such as the one of npm start (see .env.example)'),
-    ...Object.entries(settings).map(([name, value]) => `  ${name}=${value}`),
+    `  SVC_PORT=${port + 1}`,
+    ...(database ? [`  SVC_POSTGRES_HOST=${database.host}`, `  SVC_POSTGRES_PORT=${database.port}`] : []),
+    `  SVC_OAUTH_ISSUER=${oauth.issuer}`,
+    `  SVC_OAUTH_JWKS_URI=${oauth.jwksUri}`,
+    `  SVC_OAUTH_AUDIENCE=${oauth.audience}`,
+    `  SVC_OAUTH_ROLES_CLAIM=${oauth.rolesClaim}`,
     '',
     headline(
       'In a second terminal (sh, bash or zsh), as a whole or line by line: get a token; create a user; read it,',
     ),
     headline('list all, change it, delete it'),
     '',
-    ...commands(`${service}/api/v1/users/`, tokens),
+    ...commands(`${url}/api/v1/users/`, issuer?.tokenEndpoint, token),
     '',
     headline('Ctrl-C stops everything; the data stays in .data/ for the next start.'),
     '',
@@ -39,10 +47,7 @@ export function banner({ service, hasDocumentation, database, settings, ...token
  * The lines have no comments, which zsh does not accept on its command line. Every address is quoted, because its
  * brackets are patterns in zsh.
  */
-function commands(
-  users: string,
-  { tokenEndpoint, token }: Pick<Addresses, 'tokenEndpoint' | 'token'>,
-): string[] {
+function commands(users: string, tokenEndpoint: string | undefined, token: string | undefined): string[] {
   const authorization = '-H "Authorization: Bearer $TOKEN"';
   const json = "-H 'Content-Type: application/json'";
   // A new address each time, so that the line can be pasted again without a conflict.

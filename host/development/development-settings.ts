@@ -1,4 +1,4 @@
-import { readSettings } from '../../lib/settings/settings.ts';
+import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { freePort } from './free-port.ts';
 
 // The same ports at every start if possible: tokens name their issuer, and database tools are configured once.
@@ -12,31 +12,27 @@ const issuerPorts = [9000, 9001, 9002, 9003, 9004];
  *
  * @throws {SettingsError} names every setting that is not valid
  */
-export async function readDevelopmentSettings(environment: NodeJS.ProcessEnv) {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const ownPostgres = given.SVC_POSTGRES_HOST === undefined;
-  const ownIssuer = given.SVC_OAUTH_JWKS_URI === undefined;
-  const issuerPort = await freePort(issuerPorts);
+export async function readDevelopmentSettings(environment: Variables) {
+  const issuerPort = environment.SVC_OAUTH_JWKS_URI ? undefined : await freePort(issuerPorts);
   const issuer = `http://127.0.0.1:${issuerPort}`;
-
-  const settings = readSettings({
-    SVC_ENV: 'development',
-    SVC_OAUTH_AUDIENCE: 'user-management-service',
-    SVC_OAUTH_ROLES_CLAIM: 'aud',
-    ...(ownIssuer && { SVC_OAUTH_ISSUER: issuer, SVC_OAUTH_JWKS_URI: `${issuer}/jwks` }),
-    ...(ownPostgres && { SVC_POSTGRES_PORT: String(await freePort(postgresPorts)) }),
-    ...given,
-    // The embedded server has only this user and this database, and no encryption.
-    ...(ownPostgres && {
-      SVC_POSTGRES_HOST: '127.0.0.1',
-      SVC_POSTGRES_USER: 'postgres',
-      SVC_POSTGRES_DB: 'postgres',
-      SVC_POSTGRES_SSLMODE: 'disable',
-    }),
-  });
-  return {
-    settings,
-    postgresPort: ownPostgres ? settings.postgres.servers[0].port : undefined,
-    issuerPort: ownIssuer ? issuerPort : undefined,
-  };
+  // The embedded server has only this user and this database, and no encryption.
+  const embedded = environment.SVC_POSTGRES_HOST
+    ? undefined
+    : {
+        SVC_POSTGRES_HOST: '127.0.0.1',
+        SVC_POSTGRES_USER: 'postgres',
+        SVC_POSTGRES_DB: 'postgres',
+        SVC_POSTGRES_SSLMODE: 'disable',
+      };
+  const settings = readSettings(
+    { ...environment, ...embedded },
+    {
+      SVC_ENV: 'development',
+      SVC_OAUTH_AUDIENCE: 'user-management-service',
+      SVC_OAUTH_ROLES_CLAIM: 'aud',
+      ...(issuerPort && { SVC_OAUTH_ISSUER: issuer, SVC_OAUTH_JWKS_URI: `${issuer}/jwks` }),
+      ...(embedded && { SVC_POSTGRES_PORT: String(await freePort(postgresPorts)) }),
+    },
+  );
+  return { settings, issuerPort, postgresPort: embedded && settings.postgres.servers[0].port };
 }

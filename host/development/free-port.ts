@@ -8,13 +8,10 @@ import { createServer } from 'node:net';
  * it.
  */
 export async function freePort(wished: readonly number[] = []): Promise<number> {
-  for (const port of wished) {
+  for (const port of [...wished, randomInt(20_000, 32_000)]) {
     if (!(await isTaken(port))) return port;
   }
-  for (;;) {
-    const port = randomInt(20_000, 32_000);
-    if (!(await isTaken(port))) return port;
-  }
+  return freePort();
 }
 
 /** Whether something listens on `port` of `host` already. */

@@ -6,7 +6,7 @@ import { runMigrations } from '../../lib/migrations/index.ts';
 import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
 import { listenFault } from '../listen.ts';
-import { type Addresses, banner } from './banner.ts';
+import { banner, type Development } from './banner.ts';
 import { readDevelopmentSettings } from './development-settings.ts';
 import { freePort, isTaken } from './free-port.ts';
 import { startPostgres } from './postgres.ts';
@@ -40,10 +40,19 @@ try {
     exitCode = 1;
   }
 }
-await stopEverything();
+if (parts.length > 0) process.stdout.write('\nStopping\n');
+for (const { name, part } of parts) {
+  try {
+    await part.stop();
+    process.stdout.write(`  ${name} stopped\n`);
+  } catch (error) {
+    process.stderr.write(`  ${name} did not stop: ${messageOf(error)}\n`);
+    exitCode = 1;
+  }
+}
 process.exit(exitCode);
 
-async function startEverything(): Promise<Addresses> {
+async function startEverything(): Promise<Development> {
   const { settings, postgresPort, issuerPort } = await readDevelopmentSettings(process.env);
   await refuseTakenPort(settings);
   process.stdout.write('Starting the service for development\n');
@@ -70,14 +79,7 @@ async function startEverything(): Promise<Addresses> {
   await untilReady(service, settings);
   const token = await issuer?.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds });
   if (token) writeConnection({ url: service.url, token });
-  return {
-    service: service.url,
-    hasDocumentation: settings.environment === 'development',
-    database: database?.url,
-    tokenEndpoint: issuer?.tokenEndpoint,
-    token,
-    settings: settingsBeside(settings, service.port, database !== undefined),
-  };
+  return { settings, service, database, issuer, token };
 }
 
 /** Writes the file from which `npm run users` takes the address of the service and a token. */
@@ -129,35 +131,6 @@ async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Pro
 function reasonOf({ message, cause }: Error): string {
   // A connection attempt to several addresses has no message of its own.
   return cause instanceof AggregateError ? `not ready: ${cause.errors.map(messageOf).join(', ')}` : message;
-}
-
-/**
- * The settings that another service needs for the same database and issuer. A database of the user's own is known
- * already.
- */
-function settingsBeside({ oauth, postgres }: Settings, port: number, isEmbedded: boolean) {
-  const [server] = postgres.servers;
-  return {
-    SVC_PORT: port + 1,
-    ...(isEmbedded && { SVC_POSTGRES_HOST: server.host, SVC_POSTGRES_PORT: server.port }),
-    SVC_OAUTH_ISSUER: oauth.issuer,
-    SVC_OAUTH_JWKS_URI: oauth.jwksUri,
-    SVC_OAUTH_AUDIENCE: oauth.audience,
-    SVC_OAUTH_ROLES_CLAIM: oauth.rolesClaim,
-  };
-}
-
-async function stopEverything(): Promise<void> {
-  if (parts.length > 0) process.stdout.write('\nStopping\n');
-  for (const { name, part } of parts) {
-    await part.stop().then(
-      () => process.stdout.write(`  ${name} stopped\n`),
-      (error) => {
-        process.stderr.write(`  ${name} did not stop: ${messageOf(error)}\n`);
-        exitCode = 1;
-      },
-    );
-  }
 }
 
 // Expected errors explain themselves in their message. The stack matters only for a defect.

@@ -1,15 +1,7 @@
 import { join, resolve } from 'node:path';
 import { freePort } from './free-port.ts';
-import { accountFor, runAs } from './postgres/account.ts';
-import { createWhole, homeFor, runnablePostgres } from './postgres/place.ts';
+import { accountFor, createWhole, homeFor, runAs, runnablePostgres } from './postgres/place.ts';
 import { runServer, type ServerSettings, takeOver } from './postgres/server.ts';
-
-/** The folder of the server's files, its port (a free one if absent), and its settings. */
-interface PostgresOptions {
-  readonly dataFolder: string;
-  readonly port?: number;
-  readonly settings?: ServerSettings;
-}
 
 /** A running server: how to connect to it, its main process, and how to stop it. */
 export type Postgres = Awaited<ReturnType<typeof startPostgres>>;
@@ -19,13 +11,18 @@ const user = 'postgres';
 
 /**
  * Starts the embedded PostgreSQL 18 on 127.0.0.1, where it trusts every client: it is for development and tests. It
- * ends with `stop()`, and also when this process dies in any way. Its files stay for the next start.
+ * ends with `stop()`, and also when this process dies in any way. Its files stay in `dataFolder` for the next start.
+ * Without `port` it has a free one.
  *
  * @throws with the end of the server's log if it cannot start
  */
-export async function startPostgres({ dataFolder, port: wished, settings = {} }: PostgresOptions) {
-  const account = await accountFor(dataFolder);
-  const home = await homeFor(resolve(dataFolder), account);
+export async function startPostgres(options: {
+  readonly dataFolder: string;
+  readonly port?: number;
+  readonly settings?: ServerSettings;
+}) {
+  const account = await accountFor(options.dataFolder);
+  const home = await homeFor(resolve(options.dataFolder), account);
   const programs = await runnablePostgres(home, account);
   const place = { programs, home, cluster: join(home, 'cluster'), account };
   await takeOver(place);
@@ -38,13 +35,12 @@ export async function startPostgres({ dataFolder, port: wished, settings = {} }:
       '--locale=C',
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
-      '--no-instructions',
-      ...(settings.fsync === 'off' ? ['--no-sync'] : []),
+      ...(options.settings?.fsync === 'off' ? ['--no-sync'] : []),
     ]),
   );
 
-  const port = wished ?? (await freePort());
-  const server = await runServer(place, { ...settings, listen_addresses: host, port });
+  const port = options.port ?? (await freePort());
+  const server = await runServer(place, { ...options.settings, listen_addresses: host, port });
   const url = `postgres://${user}@${host}:${port}/postgres`;
   return { host, port, user, password: '', database: 'postgres', url, ...server };
 }

@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
-import { exportJWK, generateKeyPair, type JWK } from 'jose';
-import { Events, type MutableResponse, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
+import { JWKStore, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
 import { urlOf } from '../listen.ts';
 import { answerTokenRequest, defaultRoles, knownRoles, type TokenOrder } from './token-endpoint.ts';
 
@@ -31,51 +29,41 @@ export async function startTokenIssuer(options: TokenIssuerOptions) {
   const { audience, host = '127.0.0.1', keyFile } = options;
   const oauth = new OAuth2Issuer();
   await oauth.keys.add({ ...(await keepSigningKey(keyFile)) });
-  const issueToken = ({ clientId, roles = defaultRoles, expiresIn }: TokenOrder) =>
-    oauth.buildToken({
-      expiresIn,
-      scopesOrTransform: (_header, payload) => {
-        Object.assign(payload, { sub: clientId, client_id: clientId, aud: [audience, ...roles] });
-      },
+  const issueToken = ({ clientId, roles = defaultRoles, expiresIn }: TokenOrder) => {
+    const claims = { sub: clientId, client_id: clientId, aud: [audience, ...roles] };
+    return oauth.buildToken({ expiresIn, scopesOrTransform: (_, payload) => Object.assign(payload, claims) });
+  };
+
+  // The package's own token endpoint accepts every grant and refuses with problem documents. This project replaces it,
+  // and the metadata that describe it.
+  const service = new OAuth2Service(oauth, { token: '/unused', wellKnownDocument: '/unused-metadata' });
+  service.addRoute('POST', '/token', answerTokenRequest(issueToken));
+  // OAuth 2.0 (RFC 8414) and OpenID Connect expect the same document in two places.
+  for (const name of ['oauth-authorization-server', 'openid-configuration'])
+    service.addRoute('GET', `/.well-known/${name}`, (_, response) => {
+      response
+        .writeHead(200, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify(metadata(oauth.url)));
     });
 
-  const server = createServer(routes(oauth, issueToken));
+  const server = createServer(service.requestHandler);
   server.listen(options.port, host);
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const address = urlOf(host, port);
-  const issuer = options.issuer ?? address;
-  oauth.url = issuer;
+  const address = urlOf(host, (server.address() as AddressInfo).port);
+  oauth.url = options.issuer ?? address;
   return {
-    issuer,
+    issuer: oauth.url,
     jwksUri: `${address}/jwks`,
     tokenEndpoint: `${address}/token`,
     issueToken,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    async stop(): Promise<void> {
+      server.closeAllConnections();
+      await server[Symbol.asyncDispose]();
+    },
   };
 }
 
-function routes(oauth: OAuth2Issuer, issueToken: (order: TokenOrder) => Promise<string>): RequestListener {
-  // The package's own token endpoint accepts every grant and refuses with problem documents. The endpoint of this
-  // project replaces it.
-  const service = new OAuth2Service(oauth, { token: '/unused', jwks: '/jwks' });
-  service.addRoute('POST', '/token', answerTokenRequest(issueToken));
-  service.on(Events.BeforeWellKnownOpenIdConfiguration, (answer: MutableResponse) => {
-    answer.body = metadata(oauth.url);
-  });
-  return (request, response) => {
-    // OAuth 2.0 (RFC 8414) and OpenID Connect expect the same document in two places.
-    if (request.url === '/.well-known/oauth-authorization-server')
-      request.url = '/.well-known/openid-configuration';
-    service.requestHandler(request, response);
-  };
-}
-
-function metadata(issuer: string | undefined): Record<string, unknown> {
+function metadata(issuer: string | undefined) {
   return {
     issuer,
     token_endpoint: `${issuer}/token`,
@@ -91,12 +79,11 @@ function metadata(issuer: string | undefined): Record<string, unknown> {
 }
 
 /** Returns the RS256 private key in `file`, and creates it at the first time; without a file a new one. */
-async function keepSigningKey(file: string | undefined): Promise<JWK> {
+async function keepSigningKey(file: string | undefined): Promise<object> {
   const kept = file && (await readFile(file, 'utf8').catch(() => undefined));
-  if (kept) return JSON.parse(kept) as JWK;
+  if (kept) return JSON.parse(kept);
 
-  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
-  const key = { ...(await exportJWK(privateKey)), kid: randomUUID(), alg: 'RS256', use: 'sig' };
+  const key = { ...(await new JWKStore().generate('RS256')), use: 'sig' };
   if (file) {
     // A start that is cut off must not leave half a key.
     const draft = `${file}.${process.pid}`;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../../host/development/free-port.ts';
-import { accountFor } from '../../host/development/postgres/account.ts';
+import { accountFor } from '../../host/development/postgres/place.ts';
 import { startFront } from '../lab/stage/front.ts';
 import { isListening } from '../stage/listening.ts';
 import { until } from '../stage/until.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Account } from '../../host/development/postgres/account.ts';
+import type { Account } from '../../host/development/postgres/place.ts';
 import type { Programs } from './programs.ts';
 
 /** Whether a commit waits for a standby. */

@@ -3,8 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../host/development/free-port.ts';
-import { accountFor, runAs } from '../../host/development/postgres/account.ts';
-import { homeFor } from '../../host/development/postgres/place.ts';
+import { accountFor, homeFor, runAs } from '../../host/development/postgres/place.ts';
 import { runServer } from '../../host/development/postgres/server.ts';
 
 const INSTALLED = '/usr/lib/postgresql';

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { accountFor, runAs } from '../../host/development/postgres/account.ts';
+import { accountFor, runAs } from '../../host/development/postgres/place.ts';
 import { type DisposablePostgres, startDisposablePostgres } from './disposable-postgres.ts';
 
 /**

