@@ -21,7 +21,7 @@ export function userJson(user: User): string {
   for (const { name, sqlType, begin, ifNull } of members) {
     const value = user[name];
     if (value === null) json += ifNull;
-    else if (sqlType === 'timestamptz') json += `${begin}"${isoTime(value as number)}"`;
+    else if (sqlType === 'timestamptz') json += `${begin}"${isoTime(Number(value))}"`;
     else json += begin + JSON.stringify(value);
   }
   return `${json}}`;

@@ -4,7 +4,7 @@ import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import type { UserListQuery } from './list-query.ts';
 import type { User } from './user.ts';
-import { type UserRow, userColumns, userIn } from './user-row.ts';
+import { userColumns } from './user-row.ts';
 
 /** A value that at most one user has. */
 type UniqueFilter = { readonly name: UniqueName; readonly value: string };
@@ -31,7 +31,7 @@ export function isLookup(query: string): boolean {
  * thirds of the CPU time that it takes as a page of the list.
  */
 export class UserLookup {
-  readonly #selectBy: Record<UniqueName, BatchedStatement<{ readonly key: string }, UserRow>>;
+  readonly #selectBy: Record<UniqueName, BatchedStatement<{ readonly key: string }, User>>;
 
   constructor(statements: Statements) {
     this.#selectBy = {
@@ -41,15 +41,14 @@ export class UserLookup {
   }
 
   /** The user with this value. */
-  async find({ name, value }: UniqueFilter): Promise<User | undefined> {
-    const row = await this.#selectBy[name].run({ key: value });
-    return row && userIn(row);
+  find({ name, value }: UniqueFilter): Promise<User | undefined> {
+    return this.#selectBy[name].run({ key: value });
   }
 }
 
 /** With `limit`, PostgreSQL looks up each value in the index. It would read the whole of a table that it takes for small. */
 function selectBy(statements: Statements, isFound: RawBuilder<unknown>) {
-  return statements.batchedRead<UserRow>(
+  return statements.batchedRead<User>(
     'SELECT users',
     'text',
     (keys) => sql`select given.key, ${userColumns} from unnest(${keys}) as given (key)

@@ -1,27 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import { createdFields, type Field, type FieldName, fields, sqlTypesOf } from './fields.ts';
-import type { StoredUser, User } from './user.ts';
-
-/** A user as PostgreSQL returns it: numbers of type bigint arrive as texts. */
-export type UserRow = StoredUser<{ uuid: string; text: string; boolean: boolean; timestamptz: string }>;
+import type { User } from './user.ts';
 
 /** The names of a user's columns. */
 const userColumnNames = sql.join([...fields.map(({ name }) => sql.ref(name)), sql.ref('version')]);
 
 /** The columns of a user. */
 export const userColumns = sql.join([...fields.map(columnOf), sql.ref('users.version')]);
-
-const times = fields.filter(({ sqlType }) => sqlType === 'timestamptz').map(({ name }) => name);
-
-/** The user in a row. */
-export function userIn(row: UserRow): User {
-  const user: Record<string, unknown> = { ...row };
-  for (let index = 0; index < times.length; index += 1) {
-    const name = times[index] as FieldName;
-    user[name] = Number(row[name]);
-  }
-  return user as User;
-}
 
 /**
  * A time is in milliseconds since 1970: the text of a timestamp depends on DateStyle and TimeZone, which roles,
@@ -74,7 +59,7 @@ type CteParts = {
 export function writeReturning(
   write: RawBuilder<unknown>,
   { before = [], record, isKeyed = false }: CteParts,
-): RawBuilder<UserRow> {
+): RawBuilder<User> {
   const written = sql`written as (
     ${write} returning ${userColumns}, users.changed, users.updated_at as moment
   )`;

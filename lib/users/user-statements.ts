@@ -10,7 +10,6 @@ import {
   insertedNames,
   insertedValues,
   insertUsers,
-  type UserRow,
   userColumns,
   writeReturning,
 } from './user-row.ts';
@@ -33,7 +32,7 @@ export type UserStatements = ReturnType<typeof userStatements>;
 /** Prepares the statements about one user. Each carries out the requests of several callers, except for `insertOnce`. */
 export function userStatements(statements: Statements) {
   return {
-    read: statements.batchedRead<UserRow>(
+    read: statements.batchedRead<User>(
       'SELECT users',
       'uuid',
       (ids) => sql`select ${userColumns} from users where id = any(${ids})`,
@@ -45,7 +44,7 @@ export function userStatements(statements: Statements) {
      * the first one wins. `on conflict` names no index, because CockroachDB accepts no expression there, and generated
      * ids do not collide.
      */
-    insert: statements.batchedWrite<UserInsert, UserRow>(
+    insert: statements.batchedWrite<UserInsert, User>(
       'INSERT users',
       { ...INSERTED_TYPES, ...AUTHOR_TYPES },
       (given) =>
@@ -56,7 +55,7 @@ export function userStatements(statements: Statements) {
     ),
 
     /** Claims a key, too. With the statement of a batch, this took 40 % longer in PostgreSQL. */
-    insertOnce: statements.single<UserInsert & Fingerprint, UserRow>('INSERT users', (given) =>
+    insertOnce: statements.single<UserInsert & Fingerprint, User>('INSERT users', (given) =>
       writeReturning(
         insertUsers('item', sql`claimed, (values (${insertedValues(given)})) as item (${insertedNames})`),
         {
@@ -71,7 +70,7 @@ export function userStatements(statements: Statements) {
      * Serves every combination of fields: it sets an absent field to the row's current value. Two writers of different
      * fields therefore do not undo each other's changes.
      */
-    update: statements.batchedWrite<UserUpdateParameters, UserRow>(
+    update: statements.batchedWrite<UserUpdateParameters, User>(
       'UPDATE users',
       { id: 'uuid', ...sqlTypesOf(updatedFields), sets: 'smallint', ...VERSION_TYPES, ...AUTHOR_TYPES },
       (given) =>

@@ -4,7 +4,6 @@ import type { Outcome } from '../../idempotency/replay.ts';
 import type { Statements } from '../../postgres/index.ts';
 import type { CreatedItem, KeyedCreates } from '../keyed-creates.ts';
 import { isTaken, type TakenValues } from '../taken-values.ts';
-import { userIn } from '../user-row.ts';
 import { type BatchInsert, batchInserts, itemsIn, withoutNullLists } from './insert-items.ts';
 import { keyedValuesOf, type UserBatch } from './user-batch.ts';
 
@@ -56,7 +55,7 @@ export class UserBatches {
       try {
         const rows = await this.#insert(mode, given);
         if (rows.length === 0 && given.key) return undefined;
-        const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, userIn(row)]])));
+        const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, row]])));
         const results: Results = given.id.map((id) => stored.get(id) ?? 'refused');
         return await this.#nameTaken(given, results);
       } catch (fault) {

@@ -5,9 +5,9 @@ import { claimed } from '../../idempotency/key-table.ts';
 import type { Statements } from '../../postgres/index.ts';
 import { foldedEmail } from '../email.ts';
 import { type CreatedName, createdFields } from '../fields.ts';
-import type { UserCreate } from '../user.ts';
+import type { User, UserCreate } from '../user.ts';
 import { newUserId } from '../user-id.ts';
-import { insertedNames, insertedValues, insertUsers, type UserRow, writeReturning } from '../user-row.ts';
+import { insertedNames, insertedValues, insertUsers, writeReturning } from '../user-row.ts';
 
 /** The items of a batch, one list per member. An item with refused values has no email. */
 type Items = { readonly id: readonly string[] } & {
@@ -57,7 +57,7 @@ const idsOfFree = sql`(select array_agg(free.id order by item.position) from ite
  */
 export function batchInserts(statements: Statements, isKeyed: boolean) {
   const prepare = (free?: RawBuilder<unknown>) =>
-    statements.single<KeyedInsert, UserRow | { readonly id: null }>('INSERT users', (given) => {
+    statements.single<KeyedInsert, User | { readonly id: null }>('INSERT users', (given) => {
       const before = [itemsOf(given)];
       if (free) before.push(sql`free as materialized (${free})`);
       if (isKeyed) before.push(claimed(given, free ? idsOfFree : sql`${given.id}::uuid[]`, statements));
