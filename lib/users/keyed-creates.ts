@@ -4,7 +4,7 @@ import { KeyedRequests } from '../idempotency/replay.ts';
 import type { PreparedStatement, Statements } from '../postgres/index.ts';
 import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
-import { userColumns } from './user-row.ts';
+import { userColumns } from './user-statements.ts';
 
 /**
  * What became of an item of a create: its user; in a replay `gone` if it has since been deleted; `refused` or, if that

@@ -4,7 +4,7 @@ import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import type { UserListQuery } from './list-query.ts';
 import type { User } from './user.ts';
-import { userColumns } from './user-row.ts';
+import { userColumns } from './user-statements.ts';
 
 /** A value that at most one user has. */
 type UniqueFilter = { readonly name: UniqueName; readonly value: string };

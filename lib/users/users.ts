@@ -12,7 +12,7 @@ import { noSuchUser } from './refusals.ts';
 import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
 import { newUserId } from './user-id.ts';
-import { type UserInsert, type UserStatements, userStatements, type ValuesToSet } from './user-statements.ts';
+import { type UserInsert, userStatements, type ValuesToSet } from './user-statements.ts';
 import { versionTexts } from './write-preconditions.ts';
 
 /**
@@ -20,7 +20,7 @@ import { versionTexts } from './write-preconditions.ts';
  * racing writers, never an earlier read. Further statements only find why nothing was written, or what a key has created.
  */
 export class Users {
-  readonly #statements: UserStatements;
+  readonly #statements: ReturnType<typeof userStatements>;
   readonly #takenValues: TakenValues;
   readonly #keyedCreates: KeyedCreates;
 

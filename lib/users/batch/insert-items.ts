@@ -7,7 +7,7 @@ import { foldedEmail } from '../email.ts';
 import { type CreatedName, createdFields } from '../fields.ts';
 import type { User, UserCreate } from '../user.ts';
 import { newUserId } from '../user-id.ts';
-import { insertedNames, insertedValues, insertUsers, writeReturning } from '../user-row.ts';
+import { insertedNames, insertedValues, insertUsers, writeReturning } from '../user-statements.ts';
 
 /** The items of a batch, one list per member. An item with refused values has no email. */
 type Items = { readonly id: readonly string[] } & {
