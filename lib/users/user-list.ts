@@ -3,13 +3,11 @@ import type { ListRow, PreparedStatement, Statements } from '../postgres/index.t
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
+import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SKIP, type UserListQuery } from './list-query.ts';
 import { timestampRange } from './rfc3339.ts';
-import { pageColumns, positionOf, userJson, usersJson } from './user-json.ts';
 import { soleUniqueFilter, UserLookup } from './user-lookup.ts';
-
-/** A page of the list in JSON, and the query of the next one; undefined at the end. */
-export type UserPage = { readonly json: string | Buffer; readonly next: string | undefined };
+import { type UserPage, userJson } from './user-reply.ts';
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type PageParameters = ReturnType<typeof valuesOf>;

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ListRow } from '../../lib/postgres/index.ts';
 import { fields } from '../../lib/users/fields.ts';
-import { positionOf, usersJson } from '../../lib/users/user-json.ts';
+import { positionOf, usersJson } from '../../lib/users/list-json.ts';
 import { type AnyUser, anyUser, nullFields, representation } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
 
