@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { literalOfTimestamp, pieceOf } from '../json/json-literal.ts';
-import { JsonPage } from '../json/json-writer.ts';
+import { pieceOfTime } from '../json/iso-time.ts';
+import { JsonPage, pieceOf } from '../json/json-writer.ts';
 import type { ListRow } from '../postgres/index.ts';
 import { type FieldName, fields } from './fields.ts';
 import type { Position } from './list-cursor.ts';
@@ -73,7 +73,7 @@ function writeUser({ bytes, at }: ListRow): void {
         break;
       case 'timestamptz':
         page.piece(member.begin);
-        page.piece(literalOfTimestamp(timestampIn(bytes, begin)));
+        page.piece(pieceOfTime(timestampIn(bytes, begin)));
         break;
     }
     begin += length;
