@@ -4,7 +4,7 @@ import type { Outcome } from '../../idempotency/replay.ts';
 import type { Statements } from '../../postgres/index.ts';
 import type { CreatedItem, KeyedCreates } from '../keyed-creates.ts';
 import { isTaken, type TakenValues } from '../taken-values.ts';
-import { type BatchInsert, batchInserts, itemsIn, withoutNullLists } from './insert-items.ts';
+import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';
 import { keyedValuesOf, type UserBatch } from './user-batch.ts';
 
 type Inserts = ReturnType<typeof batchInserts>;
@@ -67,16 +67,14 @@ export class UserBatches {
 
   #insert(mode: UserBatch['mode'], given: BatchInsert) {
     const inserts = given.key ? this.#keyedInserts : this.#inserts;
-    const values = withoutNullLists(given);
-    if (mode === 'atomic') return inserts.all.run(values);
-    const hasExternalIds = given.external_id.some((value) => value !== null);
-    return (hasExternalIds ? inserts.freeByAllValues : inserts.freeByEmail).run(values);
+    if (mode === 'atomic') return inserts.all.run(given);
+    return (given.external_id ? inserts.freeByAllValues : inserts.freeByEmail).run(given);
   }
 
   /** Finds what was taken of refused items. Without an external id, it was the email. */
   async #nameTaken(given: BatchInsert, results: Results): Promise<Results> {
     const isUnnamed = (result: CreatedItem, index: number) =>
-      result === 'refused' && given.external_id[index] !== null;
+      result === 'refused' && typeof given.external_id?.[index] === 'string';
     if (!results.some(isUnnamed)) return results;
     const found = await this.#takenValues.find(given);
     return results.map((result, index) => {
