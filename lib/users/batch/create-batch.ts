@@ -2,10 +2,10 @@ import type { Author } from '../../changes/recording.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import type { Outcome } from '../../idempotency/replay.ts';
 import type { Statements } from '../../postgres/index.ts';
-import type { CreatedItem, KeyedCreates } from '../keyed-creates.ts';
+import { type CreatedItem, type KeyedCreates, keyedValues } from '../keyed-creates.ts';
 import { isTaken, type TakenValues } from '../taken-values.ts';
 import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';
-import { keyedValuesOf, type UserBatch } from './user-batch.ts';
+import type { UserBatch } from './user-batch.ts';
 
 type Inserts = ReturnType<typeof batchInserts>;
 type Results = readonly CreatedItem[];
@@ -38,7 +38,8 @@ export class UserBatches {
     if (key === undefined) return { created: (await this.#store(mode, given)) ?? [], isReplay: false };
     const outcome = await this.#keyedCreates.carryOutOnce(
       { operation: 'createUsers', subject: author.actor, key },
-      keyedValuesOf(batch),
+      // The values of a refused item are those that were sent.
+      [mode, ...items.map(({ user, sent }) => keyedValues(user ?? sent))],
       (fingerprint) => this.#store(mode, { ...given, ...fingerprint }),
     );
     if (mode === 'atomic' && outcome.created.includes('gone')) throw createdAndGone();
