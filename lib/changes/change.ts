@@ -19,7 +19,7 @@ export type ChangeRow = {
   readonly time: string;
 };
 
-/** The columns of a change. Its time is a number, as in `user-row.ts`. */
+/** The columns of a change. Its time is a number, as in `user-statements.ts`. */
 export const changeColumns = sql.raw(`position, user_id, version, type, changed, actor, request_id,
     coalesce(identity, 0) as identity, (date_part('epoch', time) * 1000)::bigint as time`);
 

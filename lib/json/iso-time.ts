@@ -1,40 +1,50 @@
-/** In milliseconds. */
-export const MINUTE = 60_000;
+import { type Piece, pieceOf } from './json-writer.ts';
 
-/** Number of minutes whose result is cached. */
-const KEPT = 256;
+/** In milliseconds. */
+const MINUTE = 60_000;
 
 /**
- * A function that returns `make(begin)` for the number of a minute since 1970. `begin` is the beginning of that minute
- * as Date's `toISOString`. The results of the latest minutes are cached. The users and changes of a page belong to few
- * minutes, or to those of the page before. With one cached minute instead of many, a list of 100 took the server 1.8
- * times as long, because an update and a creation alternate.
- *
- * @throws {RangeError} for a minute beyond the range of Date
+ * Number of minutes whose text is cached. The users and changes of a page belong to few minutes, or to those of the page
+ * before. With one cached minute a list of 100 took the server 1.8 times as long, because an update and a creation
+ * alternate.
  */
-export function createMinuteCache<Made>(make: (begin: string) => Made): (minute: number) => Made {
-  const kept: { readonly minute: number; readonly made: Made }[] = [];
+const KEPT = 256;
 
-  return (minute) => {
-    const place = minute & (KEPT - 1);
-    const known = kept[place];
-    if (known?.minute === minute) return known.made;
-    const made = make(new Date(minute * MINUTE).toISOString());
-    kept[place] = { minute, made };
-    return made;
-  };
+const ZERO = 0x30;
+/** The places of the milliseconds and seconds in the JSON of a time: from its end, the last digit first. */
+const DIGITS = [3, 4, 5, 7, 8] as const;
+
+const kept: { readonly minute: number; readonly piece: Piece }[] = [];
+
+/** A time in milliseconds since 1970 as the text of Date's `toISOString`, at a quarter of its cost. */
+export function isoTime(milliseconds: number): string {
+  const { bytes, length } = pieceOfTime(milliseconds);
+  return bytes.toString('latin1', 1, length - 1);
 }
 
-/** The seconds and milliseconds at the end of a time, as texts. */
-const SECONDS = Array.from({ length: 60 }, (_, number) => `${String(number).padStart(2, '0')}.`);
-const MILLISECONDS = Array.from({ length: 1000 }, (_, number) => `${String(number).padStart(3, '0')}Z`);
-
-const beginOf = createMinuteCache((begin) => begin.slice(0, -'00.000Z'.length));
-
-/** A time as Date's `toISOString`. With only the text of the day cached, the JSON of 100 users cost a tenth more. */
-export function isoTime(milliseconds: number): string {
+/**
+ * A time as a JSON string. The piece is valid until the next call. Within a cached minute only the digits of seconds and
+ * milliseconds are written again.
+ *
+ * @throws {RangeError} beyond the range of Date
+ */
+export function pieceOfTime(milliseconds: number): Piece {
   const minute = Math.floor(milliseconds / MINUTE);
-  const rest = milliseconds - minute * MINUTE;
-  const seconds = Math.floor(rest / 1000);
-  return `${beginOf(minute)}${SECONDS[seconds]}${MILLISECONDS[rest - seconds * 1000]}`;
+  const piece = pieceOfMinute(minute);
+  let rest = (milliseconds - minute * MINUTE) | 0;
+  for (const place of DIGITS) {
+    const tenth = (rest / 10) | 0;
+    piece.bytes[piece.length - place] = ZERO + rest - tenth * 10;
+    rest = tenth;
+  }
+  return piece;
+}
+
+function pieceOfMinute(minute: number): Piece {
+  const place = minute & (KEPT - 1);
+  const known = kept[place];
+  if (known?.minute === minute) return known.piece;
+  const piece = pieceOf(`"${new Date(minute * MINUTE).toISOString()}"`);
+  kept[place] = { minute, piece };
+  return piece;
 }

@@ -1,5 +1,19 @@
 import { freeBytes } from '../free-bytes.ts';
-import { type Piece, WORD } from './json-literal.ts';
+
+/**
+ * Number of bytes that are copied at once. Copying byte by byte made the writing of a page of 100 users a fifth slower.
+ */
+const WORD = 4;
+
+/** A constant piece of a page: its bytes, filled up to whole words, and the number of bytes that count. */
+export type Piece = { readonly bytes: Buffer; readonly words: DataView; readonly length: number };
+
+/** A text in ASCII. */
+export function pieceOf(text: string): Piece {
+  const bytes = Buffer.alloc(Math.ceil(text.length / WORD) * WORD);
+  bytes.write(text);
+  return { bytes, words: new DataView(bytes.buffer), length: text.length };
+}
 
 /** A larger page enlarges its memory. */
 const FIRST_BYTES = 32 * 1024;

@@ -4,7 +4,7 @@ import { KeyedRequests } from '../idempotency/replay.ts';
 import type { PreparedStatement, Statements } from '../postgres/index.ts';
 import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
-import { type UserRow, userColumns, userIn } from './user-row.ts';
+import { userColumns } from './user-statements.ts';
 
 /**
  * What became of an item of a create: its user; in a replay `gone` if it has since been deleted; `refused` or, if that
@@ -12,7 +12,7 @@ import { type UserRow, userColumns, userIn } from './user-row.ts';
  */
 export type CreatedItem = User | 'gone' | 'refused' | { readonly taken: readonly UniqueName[] };
 
-type KeyRow = (UserRow | { readonly id: null }) & {
+type KeyRow = (User | { readonly id: null }) & {
   readonly request: Buffer;
   readonly created: string | null;
 };
@@ -63,5 +63,5 @@ export class KeyedCreates extends KeyedRequests<readonly CreatedItem[]> {
 
 function itemIn({ request: _, created, ...row }: KeyRow): CreatedItem {
   if (created === null) return 'refused';
-  return row.id === null ? 'gone' : userIn(row);
+  return row.id === null ? 'gone' : row;
 }

@@ -31,13 +31,13 @@ export function itemsTaken(values: readonly ItemValue[]): Problem {
   const isEmailAlone = values.every(({ name }) => name === 'email');
   return new Problem('conflict_error', {
     detail: isEmailAlone ? 'Some emails of the batch are already taken. See errors.' : SOME_TAKEN,
-    errors: values.map((value) => itemFault(value, takenBy(value.name))),
+    errors: values.map(({ index, name }) => itemFault(index, [name], takenBy(name))),
   });
 }
 
 /** These values occur earlier in the same batch. Emails are compared without regard to case. */
 export function itemsRepeated(values: readonly ItemValue[]): Problem {
-  return valuesNotAllowed(values.map((value) => itemFault(value, repeatedIn(value.name))));
+  return valuesNotAllowed(values.map(({ index, name }) => itemFault(index, [name], repeatedIn(name))));
 }
 
 /** The rule for a value that occurs earlier in the same batch. */
@@ -45,10 +45,11 @@ export function repeatedIn(name: UniqueName): string {
   return `must not repeat the ${FIELDS[name].uniqueAs} of an earlier item`;
 }
 
-function takenBy(name: UniqueName): string {
-  return `must not be the ${FIELDS[name].uniqueAs} of an existing user`;
+/** A fault at this place of an item of a batch. */
+export function itemFault(index: number, path: readonly PropertyKey[], detail: string): ValueFault {
+  return { pointer: pointerTo(['items', index, ...path]), detail };
 }
 
-function itemFault({ index, name }: ItemValue, detail: string): ValueFault {
-  return { pointer: pointerTo(['items', index, name]), detail };
+function takenBy(name: UniqueName): string {
+  return `must not be the ${FIELDS[name].uniqueAs} of an existing user`;
 }

@@ -7,8 +7,10 @@ import { itemsRepeated, itemsTaken, valuesTaken } from './refusals.ts';
 /** The values that a write of the user `id` sets. Null sets none. */
 type UniqueValues = { readonly id: string } & Readonly<Record<UniqueName, string | null>>;
 
-/** The values of some users, one list per member. */
-type Lists<Values> = { readonly [Name in keyof Values]: readonly Values[Name][] };
+/** The values of some users, one list per member. A list without a value may be null. */
+type UniqueLists = { readonly id: readonly string[] } & {
+  readonly [Name in UniqueName]: readonly (string | null)[] | null;
+};
 
 /** Which of the values of an item are taken, and whether an earlier item has its email. */
 type Verdict = Readonly<Record<UniqueName | 'is_repeated', boolean>>;
@@ -23,7 +25,7 @@ export function isTaken(fault: unknown): boolean {
  * batch. A statement for one user alone was five times as fast in PostgreSQL, but only a refused write sends it.
  */
 export class TakenValues {
-  readonly #select: PreparedStatement<Lists<UniqueValues>, Verdict>;
+  readonly #select: PreparedStatement<UniqueLists, Verdict>;
 
   constructor(statements: Statements) {
     this.#select = statements.single(
@@ -64,38 +66,34 @@ export class TakenValues {
   }
 
   /** Refuses values that occur earlier in a batch. It asks the database only if emails may. */
-  async refuseRepeatedItems(items: Lists<UniqueValues>): Promise<void> {
-    const { email, external_id } = items;
-    const mayRepeatEmail = new Set(email.map((one) => one && approximateFold(one))).size < email.length;
-    if (!mayRepeatEmail && external_id.every((value) => value === null)) return;
-    const verdicts = mayRepeatEmail ? await this.#decide(items) : [];
-    const repeated = external_id.map((value, index) =>
-      uniqueNames.filter((name) =>
-        name === 'email'
-          ? verdicts[index]?.is_repeated
-          : value !== null && external_id.indexOf(value) < index,
-      ),
-    );
+  async refuseRepeatedItems(items: UniqueLists): Promise<void> {
+    const { id, email, external_id } = items;
+    // In this form nearly all emails are equal that PostgreSQL takes for one. Only the collation of the column knows all.
+    const emails = email?.map((one) => one?.toUpperCase().toLowerCase()) ?? [];
+    const verdicts = new Set(emails).size < emails.length ? await this.#select.run(items) : [];
+    const repeated = id.map((_, index) => {
+      const externalId = external_id?.[index] ?? null;
+      return {
+        email: verdicts[index]?.is_repeated === true,
+        external_id: externalId !== null && external_id?.indexOf(externalId) !== index,
+      };
+    });
     refuseItems(repeated, itemsRepeated);
   }
 
   /** Refuses repeated emails, otherwise values of existing users. Resolves if there are none, or no longer any. */
-  async refuseTakenItems(items: Lists<UniqueValues>): Promise<void> {
-    const verdicts = await this.#decide(items);
+  async refuseTakenItems(items: UniqueLists): Promise<void> {
+    const verdicts = await this.#select.run(items);
     refuseItems(
-      verdicts.map(({ is_repeated }) => (is_repeated ? ['email'] : [])),
+      verdicts.map(({ is_repeated }) => ({ email: is_repeated })),
       itemsRepeated,
     );
-    refuseItems(verdicts.map(namesTaken), itemsTaken);
+    refuseItems(verdicts, itemsTaken);
   }
 
   /** The names of the values of each item that belong to other users now. */
-  async find(items: Lists<UniqueValues>): Promise<readonly (readonly UniqueName[])[]> {
-    return (await this.#decide(items)).map(namesTaken);
-  }
-
-  #decide({ id, email, external_id }: Lists<UniqueValues>) {
-    return this.#select.run({ id, email, external_id });
+  async find(items: UniqueLists): Promise<readonly (readonly UniqueName[])[]> {
+    return (await this.#select.run(items)).map(namesIn);
   }
 }
 
@@ -104,20 +102,12 @@ const isOfNoLaterItem = sql`not exists (
   select from item as later where later.id = users.id and later.position >= item.position
 )`;
 
-function namesTaken(taken: Verdict): readonly UniqueName[] {
-  return uniqueNames.filter((name) => taken[name]);
+function namesIn(verdict: Partial<Verdict>): readonly UniqueName[] {
+  return uniqueNames.filter((name) => verdict[name]);
 }
 
 /** Refuses the named values of items, if there are any, in the order of the items. */
-function refuseItems(named: readonly (readonly UniqueName[])[], refusal: typeof itemsTaken): void {
-  const values = named.flatMap((names, index) => names.map((name) => ({ index, name })));
+function refuseItems(verdicts: readonly Partial<Verdict>[], refusal: typeof itemsTaken): void {
+  const values = verdicts.flatMap((verdict, index) => namesIn(verdict).map((name) => ({ index, name })));
   if (values.length > 0) throw refusal(values);
-}
-
-/**
- * An address in a form that is equal for nearly all addresses that PostgreSQL takes for one. Only the collation of the
- * column knows which these are, so what is stored is decided there.
- */
-function approximateFold(email: string): string {
-  return email.toUpperCase().toLowerCase();
 }

@@ -1,10 +1,31 @@
 import * as z from 'zod';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
 import type { Outcome } from '../idempotency/replay.ts';
+import { isoTime } from '../json/iso-time.ts';
 import { UUID_PATTERN } from '../text.ts';
+import { fields, isOmittedIfNull } from './fields.ts';
 import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
-import { userJson } from './user-json.ts';
-import type { UserPage } from './user-list.ts';
+
+/** The fields in JSON: the text before a value, and the text for null. */
+export const members = fields.map((field, index) => {
+  const begin = `${index === 0 ? '{' : ','}${JSON.stringify(field.name)}:`;
+  return { ...field, begin, ifNull: isOmittedIfNull(field) ? '' : `${begin}null` };
+});
+
+/**
+ * A user in JSON, identical to `JSON.stringify` of its representation. Joined texts take two thirds of the time of an
+ * object for it.
+ */
+export function userJson(user: User): string {
+  let json = '';
+  for (const { name, sqlType, begin, ifNull } of members) {
+    const value = user[name];
+    if (value === null) json += ifNull;
+    else if (sqlType === 'timestamptz') json += `${begin}"${isoTime(Number(value))}"`;
+    else json += begin + JSON.stringify(value);
+  }
+  return `${json}}`;
+}
 
 /** Only the caller may cache a response about users, and must revalidate it before each use. */
 export const personal = cacheControl('private, no-cache');
@@ -50,6 +71,9 @@ export const createdUserReply: Reply<Outcome<User>> = {
     },
   },
 };
+
+/** A page of the list in JSON, and the query of the next one; undefined at the end. */
+export type UserPage = { readonly json: string | Buffer; readonly next: string | undefined };
 
 /** A page of users: a plain list, and the link to the next page if there is one. */
 export const userListReply: Reply<UserPage> = {

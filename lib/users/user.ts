@@ -50,13 +50,13 @@ export type UserUpdate = z.output<typeof UserUpdate>;
 /** A user, as in responses. */
 export const UserRead = z.object(shapeOf(fields, memberOfResponse)).meta({ id: 'UserRead' });
 
-/** A user, as stored: times in milliseconds since 1970, and `version`, which counts the writes of the user. */
-export type User = StoredUser<{ uuid: string; text: string; boolean: boolean; timestamptz: number }>;
-
-/** A user whose values have these types, by the types of their columns. */
-export type StoredUser<Values extends Record<Field['sqlType'], unknown>> = {
+/**
+ * A user, as PostgreSQL returns it. `version` counts the writes of the user. A time is in milliseconds since 1970. Both are
+ * of type bigint, which pg reads as a text.
+ */
+export type User = {
   readonly [Name in FieldName]:
-    | Values[(typeof FIELDS)[Name]['sqlType']]
+    | ((typeof FIELDS)[Name]['sqlType'] extends 'boolean' ? boolean : string)
     | (Name extends NullableName ? null : never);
 } & { readonly version: string };
 

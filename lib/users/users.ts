@@ -12,8 +12,7 @@ import { noSuchUser } from './refusals.ts';
 import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
 import { newUserId } from './user-id.ts';
-import { userIn } from './user-row.ts';
-import { type UserInsert, type UserStatements, userStatements, type ValuesToSet } from './user-statements.ts';
+import { type UserInsert, userStatements, type ValuesToSet } from './user-statements.ts';
 import { versionTexts } from './write-preconditions.ts';
 
 /**
@@ -21,7 +20,7 @@ import { versionTexts } from './write-preconditions.ts';
  * racing writers, never an earlier read. Further statements only find why nothing was written, or what a key has created.
  */
 export class Users {
-  readonly #statements: UserStatements;
+  readonly #statements: ReturnType<typeof userStatements>;
   readonly #takenValues: TakenValues;
   readonly #keyedCreates: KeyedCreates;
 
@@ -33,9 +32,9 @@ export class Users {
 
   /** @throws {Problem} not_found_error */
   async get(id: string): Promise<User> {
-    const row = await this.#statements.read.run({ key: id });
-    if (!row) throw noSuchUser();
-    return userIn(row);
+    const user = await this.#statements.read.run({ key: id });
+    if (!user) throw noSuchUser();
+    return user;
   }
 
   /**
@@ -49,10 +48,10 @@ export class Users {
     if (key === undefined) return { created: await this.#store(given), isReplay: false };
     const request = { operation: 'createUser', subject: author.actor, key };
     const outcome = await this.#keyedCreates.carryOutOnce(request, keyedValues(user), async (fingerprint) => {
-      const [row] = await this.#takenValues.writeUnlessTaken(given, () =>
+      const users = await this.#takenValues.writeUnlessTaken(given, () =>
         this.#statements.insertOnce.run({ ...given, ...fingerprint }),
       );
-      return row && [userIn(row)];
+      return users.length > 0 ? users : undefined;
     });
     const [created] = outcome.created;
     if (!isUser(created)) throw createdAndGone();
@@ -62,8 +61,8 @@ export class Users {
   async #store(given: UserInsert): Promise<User> {
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const row = await this.#statements.insert.run(given);
-      if (row) return userIn(row);
+      const created = await this.#statements.insert.run(given);
+      if (created) return created;
       await this.#takenValues.refuse(given);
     }
   }
@@ -75,14 +74,14 @@ export class Users {
    */
   async update(id: string, update: UserUpdate, preconditions: Preconditions, author: Author): Promise<User> {
     const given = { id, ...valuesToSet(update), ...versionTexts(preconditions), ...author };
-    const row = await this.#takenValues.writeUnlessTaken(given, () => this.#statements.update.run(given));
-    return row ? userIn(row) : this.#refuseUntouched(id);
+    const updated = await this.#takenValues.writeUnlessTaken(given, () => this.#statements.update.run(given));
+    return updated ?? this.#refuseUntouched(id);
   }
 
   /** @throws {Problem} not_found_error, precondition_failed_error */
   async delete(id: string, preconditions: Preconditions, author: Author): Promise<void> {
-    const row = await this.#statements.delete.run({ id, ...versionTexts(preconditions), ...author });
-    if (!row) await this.#refuseUntouched(id);
+    const deleted = await this.#statements.delete.run({ id, ...versionTexts(preconditions), ...author });
+    if (!deleted) await this.#refuseUntouched(id);
   }
 
   /** Nothing was written: the user does not exist, or has another version than the preconditions allow. */

@@ -2,6 +2,12 @@ import * as fc from 'fast-check';
 import { type Field, fields, isOmittedIfNull, type NullableName } from '../../lib/users/fields.ts';
 import type { User } from '../../lib/users/user.ts';
 
+/** A user whose times are numbers, in milliseconds since 1970. */
+export type AnyUser = Omit<User, 'created_at' | 'updated_at'> & {
+  readonly created_at: number;
+  readonly updated_at: number;
+};
+
 /** The range of Date, in milliseconds since 1970. */
 const LAST_MOMENT = 8.64e15;
 
@@ -37,7 +43,7 @@ const ANY = { uuid: fc.uuid(), text: anyText, boolean: fc.boolean(), timestamptz
 const anyValue = ({ sqlType, onCreate }: Field) =>
   onCreate === 'optional' ? fc.option<unknown>(ANY[sqlType]) : ANY[sqlType];
 
-/** A user in the form of the database. */
+/** Any user. */
 export const anyUser = fc
   .record({
     ...Object.fromEntries(fields.map((field) => [field.name, anyValue(field)])),
@@ -45,8 +51,8 @@ export const anyUser = fc
     isNew: fc.boolean(),
   })
   .map((record) => {
-    const { isNew, ...user } = record as unknown as User & { isNew: boolean };
-    return (isNew ? { ...user, updated_at: user.created_at } : user) as User;
+    const { isNew, ...user } = record as unknown as AnyUser & { isNew: boolean };
+    return (isNew ? { ...user, updated_at: user.created_at } : user) as AnyUser;
   });
 
 /** The fields that are null if they are not given. */
@@ -55,7 +61,7 @@ export const nullFields = Object.fromEntries(
 ) as Pick<User, NullableName>;
 
 /** A user as in a response: times in UTC with milliseconds. */
-export function representation(user: User): Record<string, unknown> {
+export function representation(user: AnyUser): Record<string, unknown> {
   const shown = fields.filter((field) => user[field.name] !== null || !isOmittedIfNull(field));
   return Object.fromEntries(
     shown.map(({ name, sqlType }) => {

@@ -1,6 +1,6 @@
 import type { ListRow } from '../../lib/postgres/index.ts';
 import { type Field, fields } from '../../lib/users/fields.ts';
-import type { User } from '../../lib/users/user.ts';
+import type { AnyUser } from './any-user.ts';
 
 const BYTES: Readonly<Record<Field['sqlType'], (value: never) => Buffer>> = {
   uuid: (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex'),
@@ -10,7 +10,7 @@ const BYTES: Readonly<Record<Field['sqlType'], (value: never) => Buffer>> = {
 };
 
 /** The rows of a page as PostgreSQL sends them in binary, after this many other bytes. */
-export function rowsOf(users: readonly User[], before = 0): readonly ListRow[] {
+export function rowsOf(users: readonly AnyUser[], before = 0): readonly ListRow[] {
   const rows = users.map((user) =>
     Buffer.concat(
       fields.map(({ name, sqlType }) =>

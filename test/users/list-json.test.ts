@@ -2,9 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ListRow } from '../../lib/postgres/index.ts';
 import { fields } from '../../lib/users/fields.ts';
-import type { User } from '../../lib/users/user.ts';
-import { positionOf, usersJson } from '../../lib/users/user-json.ts';
-import { anyUser, nullFields, representation } from '../stage/any-user.ts';
+import { positionOf, usersJson } from '../../lib/users/list-json.ts';
+import { type AnyUser, anyUser, nullFields, representation } from '../stage/any-user.ts';
 import { rowsOf } from '../stage/received-rows.ts';
 
 /** The first day that PostgreSQL supports. */
@@ -17,7 +16,7 @@ const anyStored = anyUser.filter(
     Math.min(user.created_at, user.updated_at) >= FIRST_MOMENT,
 );
 
-const ada: User = {
+const ada: AnyUser = {
   ...nullFields,
   id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
   email: 'ada@example.com',
@@ -29,7 +28,7 @@ const ada: User = {
 };
 /** A long page is bytes. */
 const jsonOf = (rows: readonly ListRow[]) => usersJson(rows).toString();
-const plain = (users: readonly User[]) => JSON.stringify(users.map(representation));
+const plain = (users: readonly AnyUser[]) => JSON.stringify(users.map(representation));
 
 describe('a page of users', () => {
   test('equals that of JSON.stringify byte for byte, for any texts and times', () => {

@@ -6,11 +6,10 @@ import { createdAndGone } from '../../idempotency/refusals.ts';
 import type { Outcome } from '../../idempotency/replay.ts';
 import { uniqueNames } from '../fields.ts';
 import { type CreatedItem, isUser } from '../keyed-creates.ts';
-import { itemsTaken } from '../refusals.ts';
+import { itemFault, itemsTaken } from '../refusals.ts';
 import { type User, UserRead } from '../user.ts';
-import { userJson } from '../user-json.ts';
-import { personal, replayed } from '../user-reply.ts';
-import { type BatchItem, faultsOfItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts';
+import { personal, replayed, userJson } from '../user-reply.ts';
+import { type BatchItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts';
 
 /** A batch that was carried out, and the result of each item. */
 export type CreatedBatch = Outcome<readonly CreatedItem[]> & {
@@ -47,29 +46,26 @@ export const createdBatchReply: Reply<CreatedBatch> = {
     schema: z.array(ItemResult).max(MAX_BATCH_SIZE),
     appliesTo: ({ batch }) => batch.mode === 'partial',
   },
-  write: (value) => (value.batch.mode === 'partial' ? resultsOf(value) : usersOf(value)),
+  write: (value) => {
+    const texts =
+      value.batch.mode === 'partial' ? resultsOf(value) : value.created.filter(isUser).map(userJson);
+    return `[${texts.join()}]`;
+  },
   headers: { ...personal, ...replayed },
 };
 
-function usersOf({ created }: CreatedBatch): string {
-  return `[${created.filter(isUser).map(userJson).join()}]`;
-}
-
-function resultsOf({ created, batch, instance }: CreatedBatch): string {
-  const results = created.map((item, index) => {
-    if (isUser(item)) return `{"status":201,"user":${userJson(item)}}`;
-    const problem = item === 'gone' ? createdAndGone() : refusalOf(batch.items[index], index, item);
+function resultsOf({ created, batch, instance }: CreatedBatch): readonly string[] {
+  return created.map((result, index) => {
+    if (isUser(result)) return `{"status":201,"user":${userJson(result)}}`;
+    const problem = refusalOf(batch.items[index], index, result);
     return JSON.stringify({ status: problem.status, problem: problemDocument(problem, instance) });
   });
-  return `[${results.join()}]`;
 }
 
-function refusalOf(
-  item: BatchItem | undefined,
-  index: number,
-  result: Exclude<CreatedItem, User | 'gone'>,
-): Problem {
-  if (item?.faults) return valuesNotAllowed(faultsOfItem(index, item.faults));
+function refusalOf(item: BatchItem | undefined, index: number, result: Exclude<CreatedItem, User>): Problem {
+  if (result === 'gone') return createdAndGone();
+  if (item?.faults)
+    return valuesNotAllowed(item.faults.map(({ path, message }) => itemFault(index, path, message)));
   // What was taken is not stored with a key, so a replay names all values that may have been.
   const mayBeTaken = uniqueNames.filter((name) => item?.user[name] !== null);
   const names = result === 'refused' ? mayBeTaken : result.taken;

@@ -2,11 +2,10 @@ import type { Author } from '../../changes/recording.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import type { Outcome } from '../../idempotency/replay.ts';
 import type { Statements } from '../../postgres/index.ts';
-import type { CreatedItem, KeyedCreates } from '../keyed-creates.ts';
+import { type CreatedItem, type KeyedCreates, keyedValues } from '../keyed-creates.ts';
 import { isTaken, type TakenValues } from '../taken-values.ts';
-import { userIn } from '../user-row.ts';
-import { type BatchInsert, batchInserts, itemsIn, withoutNullLists } from './insert-items.ts';
-import { keyedValuesOf, type UserBatch } from './user-batch.ts';
+import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';
+import type { UserBatch } from './user-batch.ts';
 
 type Inserts = ReturnType<typeof batchInserts>;
 type Results = readonly CreatedItem[];
@@ -39,7 +38,8 @@ export class UserBatches {
     if (key === undefined) return { created: (await this.#store(mode, given)) ?? [], isReplay: false };
     const outcome = await this.#keyedCreates.carryOutOnce(
       { operation: 'createUsers', subject: author.actor, key },
-      keyedValuesOf(batch),
+      // The values of a refused item are those that were sent.
+      [mode, ...items.map(({ user, sent }) => keyedValues(user ?? sent))],
       (fingerprint) => this.#store(mode, { ...given, ...fingerprint }),
     );
     if (mode === 'atomic' && outcome.created.includes('gone')) throw createdAndGone();
@@ -56,7 +56,7 @@ export class UserBatches {
       try {
         const rows = await this.#insert(mode, given);
         if (rows.length === 0 && given.key) return undefined;
-        const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, userIn(row)]])));
+        const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, row]])));
         const results: Results = given.id.map((id) => stored.get(id) ?? 'refused');
         return await this.#nameTaken(given, results);
       } catch (fault) {
@@ -68,16 +68,14 @@ export class UserBatches {
 
   #insert(mode: UserBatch['mode'], given: BatchInsert) {
     const inserts = given.key ? this.#keyedInserts : this.#inserts;
-    const values = withoutNullLists(given);
-    if (mode === 'atomic') return inserts.all.run(values);
-    const hasExternalIds = given.external_id.some((value) => value !== null);
-    return (hasExternalIds ? inserts.freeByAllValues : inserts.freeByEmail).run(values);
+    if (mode === 'atomic') return inserts.all.run(given);
+    return (given.external_id ? inserts.freeByAllValues : inserts.freeByEmail).run(given);
   }
 
   /** Finds what was taken of refused items. Without an external id, it was the email. */
   async #nameTaken(given: BatchInsert, results: Results): Promise<Results> {
     const isUnnamed = (result: CreatedItem, index: number) =>
-      result === 'refused' && given.external_id[index] !== null;
+      result === 'refused' && typeof given.external_id?.[index] === 'string';
     if (!results.some(isUnnamed)) return results;
     const found = await this.#takenValues.find(given);
     return results.map((result, index) => {

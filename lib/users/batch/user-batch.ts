@@ -1,8 +1,6 @@
 import * as z from 'zod';
-import type { ValueFault } from '../../http/problem.ts';
-import { detailOf, pointerTo } from '../../http/value-faults.ts';
+import { detailOf } from '../../http/value-faults.ts';
 import { type UniqueName, uniqueNames } from '../fields.ts';
-import { keyedValues } from '../keyed-creates.ts';
 import { repeatedIn } from '../refusals.ts';
 import { UserCreate } from '../user.ts';
 
@@ -13,7 +11,7 @@ export type BatchItem = { readonly sent: unknown } & (
 );
 
 /** A fault of an item: its place in the item, and the rule. */
-export type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
+type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
 
 /** Maximum number of items in a batch. */
 export const MAX_BATCH_SIZE = 100;
@@ -43,23 +41,9 @@ export const UserBatch = z
   .meta({ id: 'UserBatch' });
 export type UserBatch = z.output<typeof UserBatch>;
 
-/** The faults of an item, with pointers from the root of the body. */
-export function faultsOfItem(index: number, faults: readonly ItemFault[]): readonly ValueFault[] {
-  return faults.map(({ path, message }) => ({
-    pointer: pointerTo(['items', index, ...path]),
-    detail: message,
-  }));
-}
-
-/** The values that identify a batch under a key: the mode, and the values of each item, of a refused one as sent. */
-export function keyedValuesOf({ items, mode }: UserBatch): readonly unknown[] {
-  return [mode, ...items.map(({ user, sent }) => keyedValues(user ?? sent))];
-}
-
 /**
  * Names all faults of the items of an atomic batch, unless the batch itself is faulty. If values are refused, an
- * unknown mode included, it also names repeated addresses and external ids. Otherwise PostgreSQL
- * decides about addresses (`taken-values.ts`).
+ * unknown mode included, it also names repeated addresses and external ids. Otherwise `taken-values.ts` does.
  */
 function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
   const { items, mode } = (batch ?? {}) as { items?: BatchItem[]; mode?: unknown };
@@ -79,7 +63,8 @@ function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
 function isRepeated({ sent, faults = [] }: BatchItem, name: UniqueName, earlier: Set<string>): boolean {
   const value = (Object(sent) as Partial<Record<UniqueName, unknown>>)[name];
   if (typeof value !== 'string') return false;
-  const folded = name === 'email' ? asciiFold(value) : value;
+  // Two addresses that are equal with their ASCII letters in lower case are equal for PostgreSQL, too.
+  const folded = name === 'email' ? value.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : value;
   const isKnown = earlier.has(folded);
   earlier.add(folded);
   return isKnown && !faults.some(({ path }) => path[0] === name);
@@ -90,12 +75,4 @@ function inOrder({ faults = [] }: BatchItem, repeated: readonly UniqueName[]): r
   const all = [...faults, ...repeated.map((name) => ({ path: [name], message: repeatedIn(name) }))];
   const rank = ({ path }: ItemFault) => Number(path[0] === 'external_id');
   return all.toSorted((one, other) => rank(one) - rank(other));
-}
-
-/**
- * An address with its ASCII letters in lower case. Two addresses that are equal in this form are equal for PostgreSQL,
- * too.
- */
-function asciiFold(email: string): string {
-  return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
