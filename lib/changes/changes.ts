@@ -2,14 +2,11 @@ import type { WaitUncounted } from '../http/gateway.ts';
 import type { Statements } from '../postgres/index.ts';
 import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
-import type { ChangeRow } from './change.ts';
+import type { ChangesPage } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';
 import { ChangeFeed, type Page } from './feed.ts';
 import { LongPoll } from './long-poll.ts';
-
-/** A page of changes, and the link to the next page, which always exists. */
-export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
 
 /** The meaning of `now`: a position after every change. */
 const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;

@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { unavailable } from '../http/problem.ts';
 import { isMissingColumn, isReadOnly, type PreparedStatement, type Statements } from '../postgres/index.ts';
-import { type ChangeRow, identityOf, ORIGIN } from './change.ts';
+import { type ChangeRow, identityOf } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { isHead } from './head.ts';
 import { ChangeNumbering } from './numbering.ts';
 import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 import { LOOKED_AT, type Reading, type ReadRow, selectOfAll, selectOfUser } from './select-changes.ts';
+
+/** The identity of position 0, which no change has. */
+const ORIGIN = '00000000';
 
 /** A page of changes, and the place up to which the feed has been read for it. */
 export type Page = Pick<FeedPage, 'changes' | 'end'>;
