@@ -3,10 +3,9 @@ export type Place = {
   readonly position: number;
   /** Identity of that change; undefined if it is not known, as in cursors of earlier versions. */
   readonly identity?: string | undefined;
+  /** In the feed of one user: its id, in lower case. */
+  readonly userId?: string | undefined;
 };
-
-/** The place of a cursor: in the feed of all users or, with `userId` (in lower case), in the feed of one user. */
-export type CursorPlace = Place & { readonly userId?: string | undefined };
 
 /**
  * Identity, a UUID without hyphens or nothing, position. If either end is cut off, the rest is not a cursor, not even
@@ -18,14 +17,14 @@ const PLACE = /^([\da-f]{8})\.([\da-f]{32}|)\.(0|[1-9]\d{0,15})\.$/;
 const EARLIER_PLACE = /^([\da-f]{32}|)\.(0|[1-9]\d{0,15})$/;
 
 /** The cursor of a place. It is opaque to callers, grants nothing and is not stored. */
-export function changeCursor({ position, identity, userId = '' }: CursorPlace): string {
+export function changeCursor({ position, identity, userId = '' }: Place): string {
   const user = userId.replaceAll('-', '');
   const text = identity === undefined ? `${user}.${position}` : `${identity}.${user}.${position}.`;
   return Buffer.from(text).toString('base64url');
 }
 
-/** The place of a cursor; undefined for any other text. */
-export function placeIn(cursor: string): CursorPlace | undefined {
+/** The place of a cursor; undefined for any other text, and without one. */
+export function placeIn(cursor = ''): Place | undefined {
   const text = Buffer.from(cursor, 'base64url').toString('latin1');
   const [, identity, user, digits] = PLACE.exec(text) ?? [];
   const [, earlierUser, earlierDigits] = EARLIER_PLACE.exec(text) ?? [];

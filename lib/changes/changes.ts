@@ -4,7 +4,7 @@ import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
 import type { ChangesPage } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
-import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';
+import type { ChangesQuery, UserChangesQuery } from './changes-query.ts';
 import { ChangeFeed, type Page } from './feed.ts';
 import { LongPoll } from './long-poll.ts';
 
@@ -42,11 +42,9 @@ export class Changes {
    * @throws {Problem} cursor_expired_error
    */
   async ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage> {
-    const { cursor, limit, wait, exclude_actor } = query;
-    const after = cursor === undefined || cursor === 'now' ? undefined : placeFor(cursor, undefined);
+    const { limit, wait, exclude_actor } = query;
     const mayWait = waitUncounted && wait > 0 && limit > 0;
-    const page = mayWait ? this.#readOrWait(query, after, waitUncounted) : this.#read(query, after);
-    const { changes, end } = await page;
+    const { changes, end } = await (mayWait ? this.#readOrWait(query, waitUncounted) : this.#read(query));
     const next = {
       cursor: changeCursor(end),
       limit: limit || undefined,
@@ -62,31 +60,24 @@ export class Changes {
    * @throws {Problem} cursor_expired_error, not_found_error
    */
   async ofUser(userId: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
-    const after = cursor === undefined ? undefined : placeFor(cursor, userId);
-    const { changes, end } = await this.#feed.read({ after, limit, userId });
+    const { changes, end } = await this.#feed.read(cursor, { limit, userId });
     const next = { cursor: changeCursor({ ...end, userId }), limit };
     return { changes, next: `/api/v1/users/${userId}/changes?${queryWith(next)}` };
   }
 
-  #read({ cursor, limit, exclude_actor: excludeActor }: ChangesQuery, after: Place | undefined) {
+  #read({ cursor, limit, exclude_actor: excludeActor }: ChangesQuery) {
     if (cursor === 'now') return this.#feed.look({ after: BEYOND_THE_HEAD, limit: 0 });
-    return this.#feed.read({ after, limit, excludeActor });
+    return this.#feed.read(cursor, { limit, excludeActor });
   }
 
-  async #readOrWait(
-    query: ChangesQuery,
-    after: Place | undefined,
-    waitUncounted: WaitUncounted,
-  ): Promise<Page> {
-    const { limit, exclude_actor: excludeActor } = query;
+  async #readOrWait(query: ChangesQuery, waitUncounted: WaitUncounted): Promise<Page> {
+    const { cursor, limit, exclude_actor: excludeActor } = query;
     const milliseconds = query.wait * 1000;
-    const waitAfter = (place: Place) =>
-      waitUncounted(milliseconds, async (over) =>
-        this.#longPoll.wait({ after: place, limit, excludeActor }, over),
-      );
-    const awaited = after && (await waitAfter(after));
+    const waitAfter = (after: Place) =>
+      waitUncounted(milliseconds, async (over) => this.#longPoll.wait({ after, limit, excludeActor }, over));
+    const awaited = typeof cursor === 'object' && (await waitAfter(cursor));
     if (awaited) return awaited;
-    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () => this.#read(query, after));
+    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () => this.#read(query));
     const isAtEnd = page.changes.length === 0 && page.end.position === page.head;
     return (isAtEnd && (await waitAfter(page.end))) || page;
   }

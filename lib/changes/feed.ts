@@ -40,10 +40,10 @@ export class ChangeFeed {
    *
    * @throws {Problem} cursor_expired_error; not_found_error if neither the user nor a change of it exists
    */
-  async read({
-    after,
-    ...reading
-  }: Omit<Reading, 'after'> & { readonly after: Place | undefined }): Promise<Page & Pick<FeedPage, 'head'>> {
+  async read(
+    after: Place | undefined,
+    reading: Omit<Reading, 'after'>,
+  ): Promise<Page & Pick<FeedPage, 'head'>> {
     const page = await this.look({ ...reading, after: after?.position });
     // An expired cursor is refused first, whatever user it belongs to.
     if (after && !page.holds(after)) throw cursorExpired();
