@@ -74,7 +74,7 @@ export class Changes {
     const { cursor, limit, exclude_actor: excludeActor } = query;
     const milliseconds = query.wait * 1000;
     const waitAfter = (after: Place) =>
-      waitUncounted(milliseconds, async (over) => this.#longPoll.wait({ after, limit, excludeActor }, over));
+      waitUncounted(milliseconds, async (over) => this.#longPoll.wait({ after, limit, excludeActor, over }));
     const awaited = typeof cursor === 'object' && (await waitAfter(cursor));
     if (awaited) return awaited;
     const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () => this.#read(query));
