@@ -12,7 +12,7 @@ import { LOOKED_AT, type Reading, type ReadRow, selectOfAll, selectOfUser } from
 /** The identity of position 0, which no change has. */
 const ORIGIN = '00000000';
 
-/** A page of changes, and the place up to which the feed has been read for it. */
+/** A page for one reader, and the place up to which the feed has been read for it. */
 export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
 /** The feed of changes in PostgreSQL. */
@@ -47,7 +47,7 @@ export class ChangeFeed {
     const page = await this.look({ ...reading, after: after?.position });
     // An expired cursor is refused first, whatever user it belongs to.
     if (after && !page.holds(after)) throw cursorExpired();
-    if (!page.isKnown) throw noSuchUserOrChange();
+    if (!page.state.is_known) throw noSuchUserOrChange();
     if (!after || after.position <= page.head) return page;
     return { changes: page.changes, head: page.head, end: after };
   }
@@ -57,18 +57,16 @@ export class ChangeFeed {
    * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
    */
   async look(reading: Reading): Promise<FeedPage> {
+    const select = reading.userId === undefined ? this.#selectOfAll : this.#selectOfUser;
     let isNumbered = false;
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const rows = await this.selectRows(reading).catch(refuseUnmigrated);
-      const [state] = rows;
-      if (!state) return refuseUnmigrated();
-      const page = new FeedPage(state, rows, reading);
-      const isComplete =
-        isNumbered || !state.has_unnumbered || isFull(page.changes, reading) || page.end.position < page.head;
-      if (!state.takes_writes || (isComplete && !state.is_interrupted)) return page;
+      const page = new FeedPage(await select.run(reading).catch(refuseUnmigrated), reading);
+      const { has_unnumbered, is_interrupted, takes_writes } = page.state;
+      const isComplete = isNumbered || !has_unnumbered || page.isFull || page.end.position < page.head;
+      if (!takes_writes || (isComplete && !is_interrupted)) return page;
       try {
-        if (state.is_interrupted) await this.#resume.run({ identity: randomBytes(4).toString('hex') });
+        if (is_interrupted) await this.#resume.run({ identity: randomBytes(4).toString('hex') });
         else isNumbered = await this.#numbering.numberChanges();
       } catch (fault) {
         // PostgreSQL has become read-only since the read.
@@ -76,11 +74,6 @@ export class ChangeFeed {
         throw fault;
       }
     }
-  }
-
-  /** Reads the state of the feed and a page of it, by one statement. */
-  selectRows(reading: Reading): Promise<readonly ReadRow[]> {
-    return (reading.userId === undefined ? this.#selectOfAll : this.#selectOfUser).run(reading);
   }
 }
 
@@ -90,39 +83,38 @@ function refuseUnmigrated(fault?: unknown): never {
   throw unavailable('the feed of changes has not been migrated', fault);
 }
 
-/** A page, and the state of the feed. */
+/** A page of changes, and the state of the feed. */
 export class FeedPage {
   readonly changes: readonly ChangeRow[];
+  readonly isFull: boolean;
+  /** The place up to which the feed has been read. */
   readonly end: Place;
   /** The latest position. */
   readonly head: number;
-  readonly #state: ReadRow;
+  /** The state of the feed, which every row has. */
+  readonly state: ReadRow;
   readonly #expired: number;
   readonly #start: number;
   readonly #seen = new Map<number, ChangeRow>();
 
-  constructor(state: ReadRow, rows: readonly ReadRow[], reading: Reading) {
-    this.head = Number(state.head);
-    this.#state = state;
-    this.#expired = Number(state.expired);
-    this.#start = Math.min(reading.after ?? this.#expired, this.head);
+  constructor(rows: readonly ReadRow[], { after, limit, userId, excludeActor }: Reading) {
+    this.state = rows[0] ?? refuseUnmigrated();
+    this.head = Number(this.state.head);
+    this.#expired = Number(this.state.expired);
+    this.#start = Math.min(after ?? this.#expired, this.head);
     for (const row of rows) if (row.position !== null) this.#seen.set(Number(row.position), row);
-    const wanted = [...this.#seen].filter(
-      ([position, row]) => position > this.#start && isWanted(row, reading),
-    );
-    this.changes = wanted.slice(0, reading.limit).map(([, row]) => row);
-    const lookedAt = reading.userId === undefined ? Math.min(this.#start + LOOKED_AT, this.head) : this.head;
-    this.end = this.placeAt(isFull(this.changes, reading) ? Number(this.changes.at(-1)?.position) : lookedAt);
-  }
-
-  /** For the changes of one user: whether the user or a change of it exists. */
-  get isKnown(): boolean {
-    return this.#state.is_known;
+    this.changes = [...this.#seen.values()]
+      .filter(({ position }) => Number(position) > this.#start)
+      .filter(({ user_id, actor }) => (userId === undefined || user_id === userId) && actor !== excludeActor)
+      .slice(0, limit);
+    this.isFull = limit > 0 && this.changes.length === limit;
+    const lookedAt = userId === undefined ? Math.min(this.#start + LOOKED_AT, this.head) : this.head;
+    this.end = this.placeAt(this.isFull ? Number(this.changes.at(-1)?.position) : lookedAt);
   }
 
   /** The place after the change at a position. */
   placeAt(position: number): Place {
-    if (position === this.#expired) return { position, identity: identityOfExpired(this.#state) };
+    if (position === this.#expired) return { position, identity: identityOfExpired(this.state) };
     const change = this.#seen.get(position);
     return { position, identity: change && identityOf(change) };
   }
@@ -132,7 +124,7 @@ export class FeedPage {
     const { position } = place;
     if (position < this.#expired) return false;
     // A standby may not have that change yet. Only a server that accepts writes shows that it is lost.
-    if (position > this.head) return !this.#state.takes_writes;
+    if (position > this.head) return !this.state.takes_writes;
     const { identity } = this.placeAt(position);
     // It is unknown whether the change is in the history if an earlier version deleted it, or if it is not on this page.
     const isUnknown =
@@ -140,14 +132,6 @@ export class FeedPage {
       (position === this.#expired || position < this.#start || position > this.end.position);
     return isUnknown || place.identity === undefined || place.identity === identity;
   }
-}
-
-function isWanted(row: ChangeRow, { userId, excludeActor }: Reading): boolean {
-  return (userId === undefined || row.user_id === userId) && row.actor !== excludeActor;
-}
-
-function isFull(changes: readonly ChangeRow[], { limit }: Reading): boolean {
-  return limit > 0 && changes.length === limit;
 }
 
 /** Undefined if an earlier version deleted that change, because it moves only `expired`. */

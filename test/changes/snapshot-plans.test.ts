@@ -42,13 +42,13 @@ const head = async () =>
   Number((await migrated.client.query('SELECT max(position) AS head FROM user_changes')).rows[0].head);
 
 const looks = {
-  'at the head': async () => feed.selectRows({ ...NOTHING, after: await head() }),
+  'at the head': async () => feed.look({ ...NOTHING, after: await head() }),
   'at the head, without an actor': async () =>
-    feed.selectRows({ ...NOTHING, excludeActor: 'b', after: await head() }),
-  'behind the head': async () => feed.selectRows({ ...NOTHING, after: (await head()) - 10 }),
-  'for the head': () => feed.selectRows({ ...NOTHING, after: Number.MAX_SAFE_INTEGER, limit: 0 }),
+    feed.look({ ...NOTHING, excludeActor: 'b', after: await head() }),
+  'behind the head': async () => feed.look({ ...NOTHING, after: (await head()) - 10 }),
+  'for the head': () => feed.look({ ...NOTHING, after: Number.MAX_SAFE_INTEGER, limit: 0 }),
   'at the changes of an unknown user': async () =>
-    feed.selectRows({ ...NOTHING, userId: randomUUID(), after: await head() }),
+    feed.look({ ...NOTHING, userId: randomUUID(), after: await head() }),
   'at what has no position': () => numbering.countUnnumbered(),
   'that numbers a change': async () => {
     await write(1);
