@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
-import { type Problem, unauthorized } from '../http/problem.ts';
+import { unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { KeySet } from './key-set.ts';
 import { readPrincipal, type ServicePrincipal } from './principal.ts';
@@ -96,45 +96,35 @@ export class TokenVerifier {
 
   /** Without a `kid` several keys may match, and jose takes one. */
   async #verifyByOne(keys: readonly UsableKey[], token: string): Promise<JWTPayload> {
-    let refusal: Problem | undefined;
+    const { issuer, audience, clockTolerance } = this.#settings;
     for (const { algorithm, key } of keys) {
-      const { issuer, audience, clockTolerance } = this.#settings;
       try {
-        const { payload } = await jwtVerify(token, key, {
-          algorithms: [...listNames(algorithm)],
-          issuer,
-          audience,
-          clockTolerance,
-        });
+        const algorithms = [...listNames(algorithm)];
+        const { payload } = await jwtVerify(token, key, { algorithms, issuer, audience, clockTolerance });
         return payload;
       } catch (error) {
-        refusal = explainRefusal(error);
-        if (isSigned(error)) break;
+        const reason = findPayloadFault(error);
+        if (reason !== undefined) throw unauthorized(reason);
       }
     }
-    throw refusal ?? unauthorized('no key of the identity provider fits the token');
+    throw unauthorized(
+      keys.length > 0
+        ? 'no key of the identity provider verifies the signature'
+        : 'no key of the identity provider fits the token',
+    );
   }
 }
 
-/** Whether jose refused the payload of a token whose signature it had verified. */
-function isSigned(error: unknown): boolean {
-  return (
-    error instanceof errors.JWTClaimValidationFailed ||
-    error instanceof errors.JWTExpired ||
-    error instanceof errors.JWTInvalid
-  );
-}
-
-/** Every error of jose is 401. The reason names the claim, for the log, but not its value. */
-function explainRefusal(error: unknown): Problem {
-  if (error instanceof errors.JWTExpired) return unauthorized('the token has expired: "exp"');
-  if (error instanceof errors.JWTInvalid) return unauthorized(NO_PAYLOAD);
-  if (!(error instanceof errors.JWTClaimValidationFailed))
-    return unauthorized('no key of the identity provider verifies the signature');
-  const isLate = error.claim === 'nbf' && error.reason === 'check_failed';
-  return unauthorized(
-    isLate ? 'the token is not valid yet: "nbf"' : (CLAIM_REASONS[error.claim] ?? error.message),
-  );
+/**
+ * Why jose refused the payload of a token whose signature it had verified; undefined for every other error. The reason
+ * names the claim, for the log, but not its value.
+ */
+function findPayloadFault(error: unknown): string | undefined {
+  if (error instanceof errors.JWTExpired) return 'the token has expired: "exp"';
+  if (error instanceof errors.JWTInvalid) return NO_PAYLOAD;
+  if (!(error instanceof errors.JWTClaimValidationFailed)) return undefined;
+  const isEarly = error.claim === 'nbf' && error.reason === 'check_failed';
+  return isEarly ? 'the token is not valid yet: "nbf"' : (CLAIM_REASONS[error.claim] ?? error.message);
 }
 
 const CLAIM_REASONS: Readonly<Record<string, string>> = {
