@@ -24,9 +24,6 @@ export type KeySetOptions = {
   readonly now?: () => number;
 };
 
-/** The keys that may have signed a token, and the generation of the key set that they are from. */
-export type FoundKeys = { readonly keys: readonly UsableKey[]; readonly generation: number };
-
 type GoodSet = {
   readonly keys: readonly UsableKey[];
   readonly fingerprint: string;
@@ -61,14 +58,9 @@ export class KeySet {
     this.#createdAt = this.#now();
   }
 
-  /** Changes together with the keys. A token that was verified in another generation is not verified. */
-  get generation(): number {
-    return this.#generation;
-  }
-
-  /** Whether the last good set may still be used. */
-  get isUsable(): boolean {
-    return this.#good !== undefined && this.#now() - this.#good.fetchedAt < LIFETIME_MS;
+  /** Whether tokens of this generation are still accepted: no key was removed since, and the last good set is usable. */
+  isCurrent(generation: number): boolean {
+    return generation === this.#generation && this.#isUsable;
   }
 
   /** Seconds since the keys were last fetched. Before the first fetch: since this key set was created. */
@@ -97,17 +89,26 @@ export class KeySet {
   }
 
   /**
-   * The keys that may have signed a token with this header. The list is empty if the provider does not have such a key.
+   * The keys that may have signed a token with this header, and the generation that they are from. Without a `kid`
+   * several keys may match. There are none if the provider does not have such a key.
    *
    * @throws {Problem} service_unavailable_error if that is unknown at the moment
    */
-  async findKeys(header: TokenHeader): Promise<FoundKeys> {
-    if (!this.isUsable || !this.#knows(header.kid)) await this.#refreshForUnknownKey();
-    if (!this.#good || !this.isUsable)
+  async findKeys({ alg, kid }: TokenHeader): Promise<{ keys: readonly UsableKey[]; generation: number }> {
+    if (!this.#isUsable || !this.#knows(kid)) await this.#refreshForUnknownKey();
+    if (!this.#good || !this.#isUsable)
       throw unavailable('the keys of the identity provider could not be fetched');
-    if (!this.#knows(header.kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
+    if (!this.#knows(kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
       throw unavailable("the token's key is not known and could not be fetched");
-    return { keys: matchKeys(this.#good.keys, header), generation: this.#generation };
+    const keys = this.#good.keys.filter(
+      ({ algorithm, jwk }) => algorithm === alg && (kid === undefined || jwk.kid === kid),
+    );
+    return { keys, generation: this.#generation };
+  }
+
+  /** Whether the last good set may still be used. */
+  get #isUsable(): boolean {
+    return this.#good !== undefined && this.#now() - this.#good.fetchedAt < LIFETIME_MS;
   }
 
   #knows(kid: string | undefined): boolean {
@@ -165,9 +166,4 @@ export class KeySet {
     if (this.#good?.fingerprint !== fingerprint) this.#generation += 1;
     this.#good = { keys, fingerprint, fetchedAt: this.#now() };
   }
-}
-
-/** Without a `kid` several keys may match. Each is a candidate. */
-function matchKeys(keys: readonly UsableKey[], { alg, kid }: TokenHeader): readonly UsableKey[] {
-  return keys.filter(({ algorithm, jwk }) => algorithm === alg && (kid === undefined || jwk.kid === kid));
 }

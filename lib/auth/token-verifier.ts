@@ -75,13 +75,9 @@ export class TokenVerifier {
     return accepted?.principal ?? this.#prove(token);
   }
 
-  /** A token that was verified by a removed key must be refused. */
   #isAccepted({ generation, exp }: VerifiedToken): boolean {
-    return generation === this.#keySet.generation && this.#keySet.isUsable && !this.#hasExpired(exp);
-  }
-
-  #hasExpired(exp: number): boolean {
-    return exp <= Math.floor(Date.now() / 1000) - this.#settings.clockTolerance;
+    const hasExpired = exp <= Math.floor(Date.now() / 1000) - this.#settings.clockTolerance;
+    return !hasExpired && this.#keySet.isCurrent(generation);
   }
 
   async #prove(token: string): Promise<ServicePrincipal> {
