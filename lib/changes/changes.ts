@@ -5,7 +5,8 @@ import { queryWith } from '../text.ts';
 import type { ChangesPage } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import type { ChangesQuery, UserChangesQuery } from './changes-query.ts';
-import { ChangeFeed, type Page } from './feed.ts';
+import { ChangeFeed } from './feed.ts';
+import type { Page } from './feed-page.ts';
 import { LongPoll } from './long-poll.ts';
 
 /** The meaning of `now`: a position after every change. */

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Place } from './change-cursor.ts';
-import type { ChangeFeed, FeedPage, Page } from './feed.ts';
+import type { ChangeFeed } from './feed.ts';
+import type { FeedPage, Page } from './feed-page.ts';
 import { cursorExpired } from './refusals.ts';
 
 /** A request that waits for changes after a place, except those of an actor, until `over`. */

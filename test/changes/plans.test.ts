@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ChangeExpiry } from '../../lib/changes/expiry.ts';
+import { type Reading, selectOfAll, selectOfUser } from '../../lib/changes/feed-page.ts';
 import { ChangeNumbering } from '../../lib/changes/numbering.ts';
-import { type Reading, selectOfAll, selectOfUser } from '../../lib/changes/select-changes.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
 import { plansOver } from '../stage/plans.ts';
 import { prepare, statementSentBy } from '../stage/statements.ts';

@@ -1,6 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type ChangeRow, changeColumns } from './change.ts';
+import { unavailable } from '../http/problem.ts';
+import { isMissingColumn } from '../postgres/index.ts';
+import { type ChangeRow, changeColumns, identityOf } from './change.ts';
+import type { Place } from './change-cursor.ts';
 import { headRow, unnumbered } from './head.ts';
+
+/** The identity of position 0, which no change has. */
+const ORIGIN = '00000000';
+
+/** A page for one reader, and the place up to which the feed has been read for it. */
+export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
 /** A selection of changes. */
 export type Reading = {
@@ -34,7 +43,7 @@ export type ReadRow = {
  * Maximum number of positions that one page of the changes of all users covers, if an excluded actor wrote many of
  * them. Positions have no gaps. Without an excluded actor every page before the end is therefore full.
  */
-export const LOOKED_AT = 2000;
+const LOOKED_AT = 2000;
 
 /**
  * Selects the state of the feed and a page of the changes of all users. The rows also include, if they are kept, the
@@ -85,4 +94,68 @@ function select(
       current_setting('transaction_read_only') = 'off' as takes_writes, change.*
     from head left join lateral (${changes}) as change on true
     order by change.position`;
+}
+
+/** A page of changes, and the state of the feed. */
+export class FeedPage {
+  readonly changes: readonly ChangeRow[];
+  readonly isFull: boolean;
+  /** The place up to which the feed has been read. */
+  readonly end: Place;
+  /** The latest position. */
+  readonly head: number;
+  /** The state of the feed, which every row has. */
+  readonly state: ReadRow;
+  readonly #expired: number;
+  readonly #start: number;
+  readonly #seen = new Map<number, ChangeRow>();
+
+  constructor(rows: readonly ReadRow[], { after, limit, userId, excludeActor }: Reading) {
+    this.state = rows[0] ?? refuseUnmigrated();
+    this.head = Number(this.state.head);
+    this.#expired = Number(this.state.expired);
+    this.#start = Math.min(after ?? this.#expired, this.head);
+    for (const row of rows) if (row.position !== null) this.#seen.set(Number(row.position), row);
+    this.changes = [...this.#seen.values()]
+      .filter(({ position }) => Number(position) > this.#start)
+      .filter(({ user_id, actor }) => (userId === undefined || user_id === userId) && actor !== excludeActor)
+      .slice(0, limit);
+    this.isFull = limit > 0 && this.changes.length === limit;
+    const lookedAt = userId === undefined ? Math.min(this.#start + LOOKED_AT, this.head) : this.head;
+    this.end = this.placeAt(this.isFull ? Number(this.changes.at(-1)?.position) : lookedAt);
+  }
+
+  /** The place after the change at a position. */
+  placeAt(position: number): Place {
+    if (position === this.#expired) return { position, identity: identityOfExpired(this.state) };
+    const change = this.#seen.get(position);
+    return { position, identity: change && identityOf(change) };
+  }
+
+  /** Whether every change after a place is kept, as far as this page shows. */
+  holds(place: Place): boolean {
+    const { position } = place;
+    if (position < this.#expired) return false;
+    // A standby may not have that change yet. Only a server that accepts writes shows that it is lost.
+    if (position > this.head) return !this.state.takes_writes;
+    const { identity } = this.placeAt(position);
+    // It is unknown whether the change is in the history if an earlier version deleted it, or if it is not on this page.
+    const isUnknown =
+      identity === undefined &&
+      (position === this.#expired || position < this.#start || position > this.end.position);
+    return isUnknown || place.identity === undefined || place.identity === identity;
+  }
+}
+
+/** Undefined if an earlier version deleted that change, because it moves only `expired`. */
+function identityOfExpired({ expired, expired_id }: ReadRow): string | undefined {
+  if (expired === '0') return ORIGIN;
+  const [position, identity] = expired_id?.split('-') ?? [];
+  return position === expired ? identity : undefined;
+}
+
+/** Refuses because the feed has not been migrated, or throws the fault if it has another cause. */
+export function refuseUnmigrated(fault?: unknown): never {
+  if (fault && !isMissingColumn(fault)) throw fault;
+  throw unavailable('the feed of changes has not been migrated', fault);
 }
