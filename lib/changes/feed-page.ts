@@ -1,9 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import { unavailable } from '../http/problem.ts';
-import { isMissingColumn } from '../postgres/index.ts';
 import { type ChangeRow, changeColumns, identityOf } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { headRow, unnumbered } from './head.ts';
+import { refuseUnmigrated } from './refusals.ts';
 
 /** The identity of position 0, which no change has. */
 const ORIGIN = '00000000';
@@ -152,10 +151,4 @@ function identityOfExpired({ expired, expired_id }: ReadRow): string | undefined
   if (expired === '0') return ORIGIN;
   const [position, identity] = expired_id?.split('-') ?? [];
   return position === expired ? identity : undefined;
-}
-
-/** Refuses because the feed has not been migrated, or throws the fault if it has another cause. */
-export function refuseUnmigrated(fault?: unknown): never {
-  if (fault && !isMissingColumn(fault)) throw fault;
-  throw unavailable('the feed of changes has not been migrated', fault);
 }

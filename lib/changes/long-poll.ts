@@ -1,7 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Place } from './change-cursor.ts';
-import type { ChangeFeed } from './feed.ts';
-import type { FeedPage, Page } from './feed-page.ts';
+import type { FeedPage, Page, Reading } from './feed-page.ts';
 import { cursorExpired } from './refusals.ts';
 
 /** A request that waits for changes after a place, except those of an actor, until `over`. */
@@ -24,7 +23,7 @@ const PAUSES = { behind: 10, idle: 50, failed: 500 };
 
 /** The long poll of an instance. There is no poll while no reader waits. */
 export class LongPoll {
-  readonly #feed: ChangeFeed;
+  readonly #look: (reading: Reading) => Promise<FeedPage>;
   readonly #readers = new Set<Reader>();
   /** A poll has neither the scope nor the time limit of the request that caused it. */
   readonly #pollInBackground = AsyncResource.bind(() => void this.#poll());
@@ -34,8 +33,8 @@ export class LongPoll {
   #isPolling = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(feed: ChangeFeed) {
-    this.#feed = feed;
+  constructor(look: (reading: Reading) => Promise<FeedPage>) {
+    this.#look = look;
   }
 
   /** Number of waiting readers. */
@@ -90,7 +89,7 @@ export class LongPoll {
     if (present.length === 0) return;
     this.#isPolling = true;
     const after = this.#chooseBeginning(present.map((reader) => reader.after));
-    const look = await this.#feed.look({ after, limit: PAGE }).catch(() => undefined);
+    const look = await this.#look({ after, limit: PAGE }).catch(() => undefined);
     this.#isPolling = false;
     if (look) this.#head = look.head;
     // While PostgreSQL is unavailable, no reader is held back for one more look.

@@ -388,7 +388,7 @@ inline takePage(me) {
   forgetFormerLog()
 }
 
-/* lib/changes/feed.ts, `look`, and a reader that follows the links. It begins again at the head after a 410. */
+/* lib/changes/changes.ts, `#look`, and a reader that follows the links. It begins again at the head after a 410. */
 proctype read(byte me) {
   do
   :: d_step { /* lib/changes/feed-page.ts: the head and a page, in one snapshot */
