@@ -10,15 +10,14 @@ const ORIGIN = '00000000';
 /** A page for one reader, and the place up to which the feed has been read for it. */
 export type Page = Pick<FeedPage, 'changes' | 'end'>;
 
-/** A selection of changes. */
+/**
+ * Selects at most `limit` changes after a position, of one user or except those of an actor. Undefined as the position
+ * means from the oldest one; a position after the head selects none.
+ */
 export type Reading = {
-  /** Changes after this position. Undefined means from the oldest one; a position after the head selects none. */
   readonly after: number | undefined;
-  /** Maximum number of changes. */
   readonly limit: number;
-  /** Only changes of this user. */
   readonly userId?: string | undefined;
-  /** All changes except those of this actor. */
   readonly excludeActor?: string | undefined;
 };
 
@@ -45,45 +44,38 @@ export type ReadRow = {
 const LOOKED_AT = 2000;
 
 /**
- * Selects the state of the feed and a page of the changes of all users. The rows also include, if they are kept, the
- * change before the page and the last one that the page covers. The cursors before and after the page contain their
- * identities.
+ * A page of the changes of all users. The rows also include, if they are kept, the change before the page and the last
+ * one that the page covers. The cursors before and after the page contain their identities.
  */
 export function selectOfAll(given: Reading): RawBuilder<ReadRow> {
   const last = sql`head.start + ${sql.lit(LOOKED_AT)}`;
-  return select(given, {
-    isKnown: sql`true`,
-    changes: sql`select ${changeColumns} from user_changes
+  const changes = sql`select ${changeColumns} from user_changes
       where position between head.start and ${last}
         and (${given.excludeActor}::text is null or actor <> ${given.excludeActor}::text
           or position in (head.start, ${last}, head.position))
-      order by position limit ${given.limit}::bigint + 2`,
-  });
+      order by position limit ${given.limit}::bigint + 2`;
+  return select(given.after, sql`true`, changes);
 }
 
 /**
- * Selects the state of the feed and a page of the changes of one user. Each part can use one index only (both columns, or positions), whatever
+ * A page of the changes of one user. Each part can use one index only (both columns, or positions), whatever
  * PostgreSQL's statistics of the tables are.
  */
 export function selectOfUser(given: Reading): RawBuilder<ReadRow> {
   const isOfUser = sql`user_id = ${given.userId}::uuid`;
-  return select(given, {
-    isKnown: sql`exists (select from users where id = ${given.userId}::uuid)
+  const isKnown = sql`exists (select from users where id = ${given.userId}::uuid)
       or exists (select from user_changes where ${isOfUser} and position + 0 > head.expired)
-      or exists (select from ${unnumbered(sql`all`)} as unnumbered where ${isOfUser})`,
-    changes: sql`(select ${changeColumns} from user_changes
+      or exists (select from ${unnumbered(sql`all`)} as unnumbered where ${isOfUser})`;
+  const changes = sql`(select ${changeColumns} from user_changes
         where ${isOfUser} and position > head.start order by position limit ${given.limit}::bigint)
       union (select ${changeColumns} from user_changes where position >= head.start order by position limit 1)
-      union (select ${changeColumns} from user_changes where position <= head.position order by position desc limit 1)`,
-  });
+      union (select ${changeColumns} from user_changes where position <= head.position order by position desc limit 1)`;
+  return select(given.after, isKnown, changes);
 }
 
-function select(
-  { after }: Reading,
-  { isKnown, changes }: Record<'isKnown' | 'changes', RawBuilder<unknown>>,
-): RawBuilder<ReadRow> {
+function select(after: unknown, isKnown: RawBuilder<unknown>, changes: RawBuilder<unknown>) {
   // The head is evaluated once, and not for each row of the page.
-  return sql`
+  return sql<ReadRow>`
     with head as materialized (
       select head.*, least(coalesce(${after}::bigint, expired), position) as start,
         exists (select from ${unnumbered(sql`1`)} as unnumbered) as has_unnumbered, ${isKnown} as is_known

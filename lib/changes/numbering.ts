@@ -99,15 +99,12 @@ export class ChangeNumbering {
   }
 
   /**
-   * Gives positions to changes without one. Resolves with whether every change that was committed before the call now
-   * has one. Positions are given after the commit, so that no reader skips a change that was written early and
-   * committed late. One statement at a time gives them, under the lock of the head's row, in the order of the sequence:
-   * a write that began after another was answered comes after it. Because it is one statement, a client that disappears
-   * leaves no lock behind.
+   * Gives positions to changes without one, in the order of the sequence: a write that began after another was answered
+   * comes after it. Resolves with whether every change that was committed before the call now has one. Because it is one
+   * statement, a client that disappears leaves no lock behind.
    */
   async numberChanges(): Promise<boolean> {
     const [row] = await this.#number.run({});
-    // The number of changes found, not numbered: another statement may have numbered some while this one waited.
     return Number(row?.found) < MAX_STEP;
   }
 
