@@ -1,4 +1,4 @@
-import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { errors, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -13,11 +13,11 @@ import {
   type UsableKey,
 } from './token-rules.ts';
 
-/** A token that was verified with the key set of this generation. */
+/** A token that was verified by a key. */
 export type VerifiedToken = {
   readonly principal: ServicePrincipal;
   readonly exp: number;
-  readonly generation: number;
+  readonly key: UsableKey;
 };
 
 /** Maximum total length of the remembered tokens in characters: about five thousand tokens of common size. */
@@ -75,29 +75,29 @@ export class TokenVerifier {
     return accepted?.principal ?? this.#prove(token);
   }
 
-  #isAccepted({ generation, exp }: VerifiedToken): boolean {
+  #isAccepted({ exp, key }: VerifiedToken): boolean {
     const hasExpired = exp <= Math.floor(Date.now() / 1000) - this.#settings.clockTolerance;
-    return !hasExpired && this.#keySet.isCurrent(generation);
+    return !hasExpired && this.#keySet.accepts(key);
   }
 
   async #prove(token: string): Promise<ServicePrincipal> {
     demandStrictForm(token);
     const header = readHeader(token, this.#settings.algorithms);
-    const { keys, generation } = await this.#keySet.findKeys(header);
-    const claims = demandClaims(await this.#verifyByOne(keys, token));
+    const { payload, key } = await this.#verifyByOne(await this.#keySet.findKeys(header), token);
+    const claims = demandClaims(payload);
     const principal = readPrincipal(claims, this.#settings.rolesClaim);
-    this.#verified.set(token, { principal, exp: claims.exp, generation });
+    this.#verified.set(token, { principal, exp: claims.exp, key });
     return principal;
   }
 
   /** Without a `kid` several keys may match, and jose takes one. */
-  async #verifyByOne(keys: readonly UsableKey[], token: string): Promise<JWTPayload> {
+  async #verifyByOne(keys: readonly UsableKey[], token: string) {
     const { issuer, audience, clockTolerance } = this.#settings;
-    for (const { algorithm, key } of keys) {
+    for (const key of keys) {
       try {
-        const algorithms = [...listNames(algorithm)];
-        const { payload } = await jwtVerify(token, key, { algorithms, issuer, audience, clockTolerance });
-        return payload;
+        const rules = { algorithms: [...listNames(key.algorithm)], issuer, audience, clockTolerance };
+        const { payload } = await jwtVerify(token, key.imported, rules);
+        return { payload, key };
       } catch (error) {
         const reason = findPayloadFault(error);
         if (reason !== undefined) throw unauthorized(reason);
