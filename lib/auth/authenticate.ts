@@ -21,19 +21,15 @@ export function authenticate(
   tokenVerifier: TokenVerifier,
   role: Role,
   rolesClaim: string,
-  { headers, [VERIFIED_TOKEN]: known }: RecalledEvent,
+  { headers: { authorization }, [VERIFIED_TOKEN]: known }: RecalledEvent,
 ): ServicePrincipal | Promise<ServicePrincipal> {
-  const proven = tokenVerifier.verify(demandBearerToken(headers.authorization), known);
-  return proven instanceof Promise
-    ? proven.then((principal) => demandRole(principal, role, rolesClaim))
-    : demandRole(proven, role, rolesClaim);
-}
-
-function demandBearerToken(authorization: string | undefined): string {
   if (authorization === undefined) throw unauthorized('there is no Authorization header');
   const token = findBearerToken(authorization);
   if (token === undefined) throw unauthorized('the Authorization header holds no bearer token');
-  return token;
+  const proven = tokenVerifier.verify(token, known);
+  return proven instanceof Promise
+    ? proven.then((principal) => demandRole(principal, role, rolesClaim))
+    : demandRole(proven, role, rolesClaim);
 }
 
 /**

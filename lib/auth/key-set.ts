@@ -24,15 +24,6 @@ export type KeySetOptions = {
   readonly now?: () => number;
 };
 
-/** The keys that may have signed a token, and the generation of the key set that they are from. */
-export type FoundKeys = { readonly keys: readonly UsableKey[]; readonly generation: number };
-
-type GoodSet = {
-  readonly keys: readonly UsableKey[];
-  readonly fingerprint: string;
-  readonly fetchedAt: number;
-};
-
 /**
  * The identity provider's public keys: the last good set, and its refresh. Nothing is fetched before `start` or the
  * first token.
@@ -42,12 +33,15 @@ export class KeySet {
   readonly refreshes = { succeeded: 0, failed: 0 };
   readonly #options: KeySetOptions;
   readonly #now: () => number;
-  readonly #createdAt: number;
   readonly #stopped = new AbortController();
   /** A later fetch does not belong to a request, not even to the one that caused it. */
   readonly #refreshInBackground = AsyncResource.bind(() => void this.#refresh());
-  #good: GoodSet | undefined;
-  #generation = 0;
+  /** The last good set; empty before the first fetch. A set that has changed consists of new objects. */
+  #keys: readonly UsableKey[] = [];
+  /** All keys as one text. */
+  #fingerprint = '';
+  /** Time of the last good fetch. Before the first one: time at which this key set was created. */
+  #fetchedAt: number;
   #failures = 0;
   /** Times of the last attempt: by the wall clock and by the clock of the process, in milliseconds. */
   #attemptedAt = { time: Number.NEGATIVE_INFINITY, uptime: Number.NEGATIVE_INFINITY };
@@ -58,22 +52,17 @@ export class KeySet {
   constructor(options: KeySetOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
-    this.#createdAt = this.#now();
+    this.#fetchedAt = this.#now();
   }
 
-  /** Changes together with the keys. A token that was verified in another generation is not verified. */
-  get generation(): number {
-    return this.#generation;
-  }
-
-  /** Whether the last good set may still be used. */
-  get isUsable(): boolean {
-    return this.#good !== undefined && this.#now() - this.#good.fetchedAt < LIFETIME_MS;
+  /** Whether a token that this key verified is still accepted. */
+  accepts(key: UsableKey): boolean {
+    return this.#isUsable && this.#keys.includes(key);
   }
 
   /** Seconds since the keys were last fetched. Before the first fetch: since this key set was created. */
   get age(): number {
-    return Math.max(this.#now() - (this.#good?.fetchedAt ?? this.#createdAt), 0) / 1000;
+    return Math.max(this.#now() - this.#fetchedAt, 0) / 1000;
   }
 
   /** Starts the refresh in the background, a tenth of a second later. */
@@ -91,27 +80,34 @@ export class KeySet {
 
   /** Waits for an overdue refresh if none runs in the background, as in a process that was frozen. */
   refreshIfOverdue(): Promise<void> | undefined {
-    if (this.#isStarted || !this.#good) return undefined;
-    const isOverdue = Math.abs(this.#now() - this.#good.fetchedAt) > this.#options.refreshEvery;
+    if (this.#isStarted || this.#keys.length === 0) return undefined;
+    const isOverdue = Math.abs(this.#now() - this.#fetchedAt) > this.#options.refreshEvery;
     return isOverdue && this.#pauseLeft() <= 0 ? this.#refresh() : undefined;
   }
 
   /**
-   * The keys that may have signed a token with this header. The list is empty if the provider does not have such a key.
+   * The keys that may have signed a token with this header: several may match without a `kid`, and none if the provider
+   * does not have such a key.
    *
    * @throws {Problem} service_unavailable_error if that is unknown at the moment
    */
-  async findKeys(header: TokenHeader): Promise<FoundKeys> {
-    if (!this.isUsable || !this.#knows(header.kid)) await this.#refreshForUnknownKey();
-    if (!this.#good || !this.isUsable)
-      throw unavailable('the keys of the identity provider could not be fetched');
-    if (!this.#knows(header.kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
+  async findKeys({ alg, kid }: TokenHeader): Promise<readonly UsableKey[]> {
+    if (!this.#isUsable || !this.#knows(kid)) await this.#refreshForUnknownKey();
+    if (!this.#isUsable) throw unavailable('the keys of the identity provider could not be fetched');
+    if (!this.#knows(kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
       throw unavailable("the token's key is not known and could not be fetched");
-    return { keys: matchKeys(this.#good.keys, header), generation: this.#generation };
+    return this.#keys.filter(
+      ({ algorithm, jwk }) => algorithm === alg && (kid === undefined || jwk.kid === kid),
+    );
+  }
+
+  /** Whether the last good set may still be used. */
+  get #isUsable(): boolean {
+    return this.#keys.length > 0 && this.#now() - this.#fetchedAt < LIFETIME_MS;
   }
 
   #knows(kid: string | undefined): boolean {
-    return kid === undefined || this.#good?.keys.some(({ jwk }) => jwk.kid === kid) === true;
+    return kid === undefined || this.#keys.some(({ jwk }) => jwk.kid === kid);
   }
 
   /** One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider. */
@@ -162,12 +158,8 @@ export class KeySet {
       .map(({ jwk }) => JSON.stringify(jwk))
       .sort()
       .join();
-    if (this.#good?.fingerprint !== fingerprint) this.#generation += 1;
-    this.#good = { keys, fingerprint, fetchedAt: this.#now() };
+    if (fingerprint !== this.#fingerprint) this.#keys = keys;
+    this.#fingerprint = fingerprint;
+    this.#fetchedAt = this.#now();
   }
-}
-
-/** Without a `kid` several keys may match. Each is a candidate. */
-function matchKeys(keys: readonly UsableKey[], { alg, kid }: TokenHeader): readonly UsableKey[] {
-  return keys.filter(({ algorithm, jwk }) => algorithm === alg && (kid === undefined || jwk.kid === kid));
 }

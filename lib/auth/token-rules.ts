@@ -80,7 +80,7 @@ function isTokenType(typ: unknown): boolean {
 }
 
 /** A key of the provider: as published, except that `alg` is its one algorithm; and the same key, imported for it. */
-export type UsableKey = { readonly jwk: JWK; readonly algorithm: Algorithm; readonly key: CryptoKey };
+export type UsableKey = { readonly jwk: JWK; readonly algorithm: Algorithm; readonly imported: CryptoKey };
 
 const MIN_RSA_BITS = 2048;
 const MIN_RSA_EXPONENT = 65_537n;
@@ -112,8 +112,8 @@ async function importUsableKey(
   for (const algorithm of accepted) {
     // Some providers write null instead of leaving the member out.
     if (published.alg != null && !isNameOf(algorithm, published.alg)) continue;
-    const key = await importKey(published, algorithm);
-    if (key) return { jwk: { ...published, alg: algorithm }, algorithm, key };
+    const imported = await importKey(published, algorithm);
+    if (imported) return { jwk: { ...published, alg: algorithm }, algorithm, imported };
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
-import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { errors, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
-import { type Problem, unauthorized } from '../http/problem.ts';
+import { unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { KeySet } from './key-set.ts';
 import { readPrincipal, type ServicePrincipal } from './principal.ts';
@@ -13,11 +13,11 @@ import {
   type UsableKey,
 } from './token-rules.ts';
 
-/** A token that was verified with the key set of this generation. */
+/** A token that was verified by a key. */
 export type VerifiedToken = {
   readonly principal: ServicePrincipal;
   readonly exp: number;
-  readonly generation: number;
+  readonly key: UsableKey;
 };
 
 /** Maximum total length of the remembered tokens in characters: about five thousand tokens of common size. */
@@ -75,66 +75,52 @@ export class TokenVerifier {
     return accepted?.principal ?? this.#prove(token);
   }
 
-  /** A token that was verified by a removed key must be refused. */
-  #isAccepted({ generation, exp }: VerifiedToken): boolean {
-    return generation === this.#keySet.generation && this.#keySet.isUsable && !this.#hasExpired(exp);
-  }
-
-  #hasExpired(exp: number): boolean {
-    return exp <= Math.floor(Date.now() / 1000) - this.#settings.clockTolerance;
+  #isAccepted({ exp, key }: VerifiedToken): boolean {
+    const hasExpired = exp <= Math.floor(Date.now() / 1000) - this.#settings.clockTolerance;
+    return !hasExpired && this.#keySet.accepts(key);
   }
 
   async #prove(token: string): Promise<ServicePrincipal> {
     demandStrictForm(token);
     const header = readHeader(token, this.#settings.algorithms);
-    const { keys, generation } = await this.#keySet.findKeys(header);
-    const claims = demandClaims(await this.#verifyByOne(keys, token));
+    const { payload, key } = await this.#verifyByOne(await this.#keySet.findKeys(header), token);
+    const claims = demandClaims(payload);
     const principal = readPrincipal(claims, this.#settings.rolesClaim);
-    this.#verified.set(token, { principal, exp: claims.exp, generation });
+    this.#verified.set(token, { principal, exp: claims.exp, key });
     return principal;
   }
 
   /** Without a `kid` several keys may match, and jose takes one. */
-  async #verifyByOne(keys: readonly UsableKey[], token: string): Promise<JWTPayload> {
-    let refusal: Problem | undefined;
-    for (const { algorithm, key } of keys) {
-      const { issuer, audience, clockTolerance } = this.#settings;
+  async #verifyByOne(keys: readonly UsableKey[], token: string) {
+    const { issuer, audience, clockTolerance } = this.#settings;
+    for (const key of keys) {
       try {
-        const { payload } = await jwtVerify(token, key, {
-          algorithms: [...listNames(algorithm)],
-          issuer,
-          audience,
-          clockTolerance,
-        });
-        return payload;
+        const rules = { algorithms: [...listNames(key.algorithm)], issuer, audience, clockTolerance };
+        const { payload } = await jwtVerify(token, key.imported, rules);
+        return { payload, key };
       } catch (error) {
-        refusal = explainRefusal(error);
-        if (isSigned(error)) break;
+        const reason = findPayloadFault(error);
+        if (reason !== undefined) throw unauthorized(reason);
       }
     }
-    throw refusal ?? unauthorized('no key of the identity provider fits the token');
+    throw unauthorized(
+      keys.length > 0
+        ? 'no key of the identity provider verifies the signature'
+        : 'no key of the identity provider fits the token',
+    );
   }
 }
 
-/** Whether jose refused the payload of a token whose signature it had verified. */
-function isSigned(error: unknown): boolean {
-  return (
-    error instanceof errors.JWTClaimValidationFailed ||
-    error instanceof errors.JWTExpired ||
-    error instanceof errors.JWTInvalid
-  );
-}
-
-/** Every error of jose is 401. The reason names the claim, for the log, but not its value. */
-function explainRefusal(error: unknown): Problem {
-  if (error instanceof errors.JWTExpired) return unauthorized('the token has expired: "exp"');
-  if (error instanceof errors.JWTInvalid) return unauthorized(NO_PAYLOAD);
-  if (!(error instanceof errors.JWTClaimValidationFailed))
-    return unauthorized('no key of the identity provider verifies the signature');
-  const isLate = error.claim === 'nbf' && error.reason === 'check_failed';
-  return unauthorized(
-    isLate ? 'the token is not valid yet: "nbf"' : (CLAIM_REASONS[error.claim] ?? error.message),
-  );
+/**
+ * Why jose refused the payload of a token whose signature it had verified; undefined for every other error. The reason
+ * names the claim, for the log, but not its value.
+ */
+function findPayloadFault(error: unknown): string | undefined {
+  if (error instanceof errors.JWTExpired) return 'the token has expired: "exp"';
+  if (error instanceof errors.JWTInvalid) return NO_PAYLOAD;
+  if (!(error instanceof errors.JWTClaimValidationFailed)) return undefined;
+  const isEarly = error.claim === 'nbf' && error.reason === 'check_failed';
+  return isEarly ? 'the token is not valid yet: "nbf"' : (CLAIM_REASONS[error.claim] ?? error.message);
 }
 
 const CLAIM_REASONS: Readonly<Record<string, string>> = {

@@ -3,35 +3,28 @@ export type Place = {
   readonly position: number;
   /** Identity of that change; undefined if it is not known, as in cursors of earlier versions. */
   readonly identity?: string | undefined;
+  /** In the feed of one user: its id, in lower case. */
+  readonly userId?: string | undefined;
 };
 
-/** The place of a cursor: in the feed of all users or, with `userId` (in lower case), in the feed of one user. */
-export type CursorPlace = Place & { readonly userId?: string | undefined };
-
-/**
- * Identity, a UUID without hyphens or nothing, position. If either end is cut off, the rest is not a cursor, not even
- * one of earlier versions.
- */
-const PLACE = /^([\da-f]{8})\.([\da-f]{32}|)\.(0|[1-9]\d{0,15})\.$/;
-
-/** The form of earlier versions, without an identity. */
-const EARLIER_PLACE = /^([\da-f]{32}|)\.(0|[1-9]\d{0,15})$/;
+/** Identity, a UUID without hyphens or nothing, position. The form of earlier versions has no identity and no last dot. */
+const PLACE = /^(?:([\da-f]{8})\.)?([\da-f]{32}|)\.(0|[1-9]\d{0,15})\.?$/;
 
 /** The cursor of a place. It is opaque to callers, grants nothing and is not stored. */
-export function changeCursor({ position, identity, userId = '' }: CursorPlace): string {
+export function changeCursor({ position, identity, userId = '' }: Place): string {
   const user = userId.replaceAll('-', '');
   const text = identity === undefined ? `${user}.${position}` : `${identity}.${user}.${position}.`;
   return Buffer.from(text).toString('base64url');
 }
 
-/** The place of a cursor; undefined for any other text. */
-export function placeIn(cursor: string): CursorPlace | undefined {
+/** The place of a cursor; undefined for any other text, and without one. */
+export function placeIn(cursor = ''): Place | undefined {
   const text = Buffer.from(cursor, 'base64url').toString('latin1');
-  const [, identity, user, digits] = PLACE.exec(text) ?? [];
-  const [, earlierUser, earlierDigits] = EARLIER_PLACE.exec(text) ?? [];
-  const position = Number(digits ?? earlierDigits);
-  // Several texts decode to the same bytes. Only one of them is the cursor.
-  if (!Number.isSafeInteger(position) || Buffer.from(text).toString('base64url') !== cursor) return undefined;
-  const userId = (user ?? earlierUser)?.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-  return { position, identity, userId: userId || undefined };
+  const [, identity, user = '', digits] = PLACE.exec(text) ?? [];
+  const position = Number(digits);
+  if (!Number.isSafeInteger(position)) return undefined;
+  const userId = user.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') || undefined;
+  const place = { position, identity, userId };
+  // Several texts decode to the same bytes, and one that was cut off at an end may still match. Only this is the cursor.
+  return changeCursor(place) === cursor ? place : undefined;
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import * as z from 'zod';
+import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, REQUEST_ID_FORM, Timestamp, Uuid } from '../text.ts';
 import { updatedFields } from '../users/fields.ts';
@@ -23,12 +24,9 @@ export type ChangeRow = {
 export const changeColumns = sql.raw(`position, user_id, version, type, changed, actor, request_id,
     coalesce(identity, 0) as identity, (date_part('epoch', time) * 1000)::bigint as time`);
 
-/** The identity of position 0, which no change has. */
-export const ORIGIN = '00000000';
-
 /** The identity of a change in eight hexadecimal digits. Two changes that get the same position have different ones. */
 export function identityOf({ identity }: ChangeRow): string {
-  return (identity >>> 0).toString(16).padStart(ORIGIN.length, '0');
+  return (identity >>> 0).toString(16).padStart(8, '0');
 }
 
 /** The `id` of a change in responses: position and identity. */
@@ -43,7 +41,7 @@ export const MAX_PAGE_SIZE = 1000;
 const TYPES = ['user.created', 'user.updated', 'user.deleted'] as const;
 
 /** A change of a user in responses: a CloudEvent 1.0 in JSON format. */
-export const Change = z
+const Change = z
   .object({
     specversion: z.literal('1.0'),
     id: z
@@ -88,17 +86,37 @@ export const Change = z
   })
   .meta({ id: 'Change', description: 'A change of a user (CloudEvents 1.0).' });
 
-/** The JSON of the names of changed fields, by the number in `changed`. */
-const NAMES: string[] = [];
+/** A page of changes, and the link to the next page, which always exists. */
+export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
+
+/** A page of changes, as a plain list or as a batch of CloudEvents, and the link to the next page. */
+export const changesReply: Reply<ChangesPage> = {
+  mediaType: JSON_TYPE,
+  onDemand: 'application/cloudevents-batch+json; charset=utf-8',
+  schema: z.array(Change).max(MAX_PAGE_SIZE),
+  write: ({ changes }) => `[${changes.map(changeJson).join()}]`,
+  headers: {
+    ...cacheControl('private, no-cache'),
+    Link: {
+      description: 'Link to the next page (RFC 8288). Always present, because changes go on.',
+      values: NEXT_LINK,
+      example: '</api/v1/users/changes?cursor=OWY4NmQwODEuLjQ3MTEu&limit=100>; rel="next"',
+      of: ({ next }) => `<${next}>; rel="next"`,
+    },
+  },
+};
 
 /**
  * The JSON of the change in a row, identical to `JSON.stringify` of that change. It is written in one piece. An object
  * and a Date per change took 115 of the server's 170 microseconds for a page of 100 changes.
  */
-export function changeJson(row: ChangeRow): string {
+function changeJson(row: ChangeRow): string {
   const { user_id, version, changed, actor, request_id, time } = row;
   return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${namesIn(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
 }
+
+/** The JSON of the names of changed fields, by the number in `changed`. */
+const NAMES: string[] = [];
 
 /** Other bits belong to fields that a later version added. */
 function namesIn(changed: number): string {

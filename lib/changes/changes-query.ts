@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ValueFault } from '../http/problem.ts';
 import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN, textParameter } from '../text.ts';
 import { MAX_PAGE_SIZE } from './change.ts';
-import { type Place, placeIn } from './change-cursor.ts';
+import { placeIn } from './change-cursor.ts';
 
 /** The rule for a cursor, which belongs to one feed. */
 const CURSOR = 'must be a cursor from a Link header of this path';
@@ -15,15 +15,16 @@ const cursorForm = (minLength: number) => ({ pattern: '^[A-Za-z0-9_-]+$', minLen
 /** The query of the changes of all users. */
 export const ChangesQuery = z
   .object({
-    cursor: textParameter(
-      (cursor) => cursor === 'now' || placeFor(cursor, undefined) !== undefined,
-      `${CURSOR}, or now`,
-      {
+    cursor: z
+      .string()
+      .transform((cursor) => (cursor === 'now' ? cursor : placeIn(cursor)))
+      .refine((place) => place === 'now' || (place && !place.userId), `${CURSOR}, or now`)
+      .optional()
+      .meta({
         description:
           'Start of the page: a cursor from a `Link` header, or `now` for the end of the feed. Without it, the oldest.',
         ...cursorForm(3),
-      },
-    ),
+      }),
     exclude_actor: textParameter(
       (actor) => actor !== '' && !actor.includes('\0'),
       'must have at least 1 character and no U+0000',
@@ -50,11 +51,16 @@ export type ChangesQuery = z.output<typeof ChangesQuery>;
 
 /** The query of the changes of one user. `cursorOfUser` checks that the cursor belongs to this user. */
 export const UserChangesQuery = z.object({
-  cursor: textParameter((cursor) => placeIn(cursor) !== undefined, CURSOR, {
-    description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
-    // It contains the user's id.
-    ...cursorForm(46),
-  }),
+  cursor: z
+    .string()
+    .transform(placeIn)
+    .refine((place) => place !== undefined, CURSOR)
+    .optional()
+    .meta({
+      description: 'Start of the page: a cursor from a `Link` header. Without it, the oldest.',
+      // It contains the user's id.
+      ...cursorForm(46),
+    }),
   limit: integerParameter(1, MAX_PAGE_SIZE, 100).meta(limit),
 });
 export type UserChangesQuery = z.output<typeof UserChangesQuery>;
@@ -64,13 +70,7 @@ export function cursorOfUser(
   { user_id }: { readonly user_id?: string | undefined },
   { cursor }: { readonly cursor?: string | undefined },
 ): readonly ValueFault[] {
-  const place = cursor === undefined ? undefined : placeIn(cursor);
+  const place = placeIn(cursor);
   if (!place || place.userId === user_id?.toLowerCase()) return [];
   return [{ parameter: 'cursor', detail: CURSOR }];
-}
-
-/** The place of a cursor of this user's changes or, without `userId`, of the changes of all users. */
-export function placeFor(cursor: string, userId: string | undefined): Place | undefined {
-  const place = placeIn(cursor);
-  return place?.userId === userId ? place : undefined;
 }

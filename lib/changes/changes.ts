@@ -1,36 +1,36 @@
 import type { WaitUncounted } from '../http/gateway.ts';
-import type { Statements } from '../postgres/index.ts';
+import { isReadOnly, type PreparedStatement, type Statements } from '../postgres/index.ts';
 import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
-import type { ChangeRow } from './change.ts';
+import type { ChangesPage } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
-import { type ChangesQuery, placeFor, type UserChangesQuery } from './changes-query.ts';
-import { ChangeFeed, type Page } from './feed.ts';
+import type { ChangesQuery, UserChangesQuery } from './changes-query.ts';
+import { FeedPage, type Page, type Reading, type ReadRow, selectOfAll, selectOfUser } from './feed-page.ts';
 import { LongPoll } from './long-poll.ts';
-
-/** A page of changes, and the link to the next page, which always exists. */
-export type ChangesPage = { readonly changes: readonly ChangeRow[]; readonly next: string };
+import { ChangeNumbering } from './numbering.ts';
+import { cursorExpired, noSuchUserOrChange, refuseUnmigrated } from './refusals.ts';
 
 /** The meaning of `now`: a position after every change. */
 const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;
 
-/**
- * Maximum number of waiting requests that read by themselves. A thousand that return together must not fill the pool.
- */
+/** Maximum number of waiting requests that read by themselves at the same time. */
 const READING_AT_ONCE = 4;
 
 /** In milliseconds, added to the `wait` of the query: time for which a request waits for such a read. */
 const MAX_TURN_MS = 5000;
 
-/** The changes of users, as the endpoints read them. */
+/** The feed of changes, as the endpoints read it. */
 export class Changes {
-  readonly #feed: ChangeFeed;
-  readonly #longPoll: LongPoll;
+  readonly #selectOfAll: PreparedStatement<Reading, ReadRow>;
+  readonly #selectOfUser: PreparedStatement<Reading, ReadRow>;
+  readonly #numbering: ChangeNumbering;
+  readonly #longPoll = new LongPoll((reading) => this.#look(reading));
   readonly #turns = new Semaphore(READING_AT_ONCE, 'too many read the changes at once');
 
   constructor(statements: Statements) {
-    this.#feed = new ChangeFeed(statements);
-    this.#longPoll = new LongPoll(this.#feed);
+    this.#selectOfAll = statements.single('SELECT user_changes', selectOfAll);
+    this.#selectOfUser = statements.single('SELECT user_changes', selectOfUser);
+    this.#numbering = new ChangeNumbering(statements);
   }
 
   /** Number of requests that wait for changes. */
@@ -45,11 +45,11 @@ export class Changes {
    * @throws {Problem} cursor_expired_error
    */
   async ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage> {
-    const { cursor, limit, wait, exclude_actor } = query;
-    const after = cursor === undefined || cursor === 'now' ? undefined : placeFor(cursor, undefined);
+    const { limit, wait, exclude_actor } = query;
     const mayWait = waitUncounted && wait > 0 && limit > 0;
-    const page = mayWait ? this.#readOrWait(query, after, waitUncounted) : this.#read(query, after);
-    const { changes, end } = await page;
+    const { changes, end } = await (mayWait
+      ? this.#readOrWait(query, waitUncounted)
+      : this.#readOfAll(query));
     const next = {
       cursor: changeCursor(end),
       limit: limit || undefined,
@@ -62,35 +62,62 @@ export class Changes {
   /**
    * The changes of one user, also after its deletion. The cursor must belong to this user.
    *
-   * @throws {Problem} cursor_expired_error, not_found_error
+   * @throws {Problem} cursor_expired_error, not_found_error if neither the user nor a change of it exists
    */
   async ofUser(userId: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
-    const after = cursor === undefined ? undefined : placeFor(cursor, userId);
-    const { changes, end } = await this.#feed.read({ after, limit, userId });
+    const { changes, end } = await this.#read(cursor, { limit, userId });
     const next = { cursor: changeCursor({ ...end, userId }), limit };
     return { changes, next: `/api/v1/users/${userId}/changes?${queryWith(next)}` };
   }
 
-  #read({ cursor, limit, exclude_actor: excludeActor }: ChangesQuery, after: Place | undefined) {
-    if (cursor === 'now') return this.#feed.look({ after: BEYOND_THE_HEAD, limit: 0 });
-    return this.#feed.read({ after, limit, excludeActor });
-  }
-
-  async #readOrWait(
-    query: ChangesQuery,
-    after: Place | undefined,
-    waitUncounted: WaitUncounted,
-  ): Promise<Page> {
-    const { limit, exclude_actor: excludeActor } = query;
+  async #readOrWait(query: ChangesQuery, waitUncounted: WaitUncounted): Promise<Page> {
+    const { cursor, limit, exclude_actor: excludeActor } = query;
     const milliseconds = query.wait * 1000;
-    const waitAfter = (place: Place) =>
-      waitUncounted(milliseconds, async (over) =>
-        this.#longPoll.wait({ after: place, limit, excludeActor }, over),
-      );
-    const awaited = after && (await waitAfter(after));
+    const waitAfter = (after: Place) =>
+      waitUncounted(milliseconds, async (over) => this.#longPoll.wait({ after, limit, excludeActor, over }));
+    const awaited = typeof cursor === 'object' && (await waitAfter(cursor));
     if (awaited) return awaited;
-    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () => this.#read(query, after));
+    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () => this.#readOfAll(query));
     const isAtEnd = page.changes.length === 0 && page.end.position === page.head;
     return (isAtEnd && (await waitAfter(page.end))) || page;
+  }
+
+  #readOfAll({ cursor, limit, exclude_actor: excludeActor }: ChangesQuery) {
+    if (cursor === 'now') return this.#look({ after: BEYOND_THE_HEAD, limit: 0 });
+    return this.#read(cursor, { limit, excludeActor });
+  }
+
+  /** Reads a page after a place, or from the oldest change that is kept. */
+  async #read(after: Place | undefined, reading: Omit<Reading, 'after'>) {
+    const page = await this.#look({ ...reading, after: after?.position });
+    // An expired cursor is refused first, whatever user it belongs to.
+    if (after && !page.holds(after)) throw cursorExpired();
+    if (!page.state.is_known) throw noSuchUserOrChange();
+    const { changes, head, end } = page;
+    return { changes, head, end: after && after.position > head ? after : end };
+  }
+
+  /**
+   * Reads a page, also after a position that has expired. The page includes every change whose write was answered
+   * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
+   */
+  async #look(reading: Reading): Promise<FeedPage> {
+    const select = reading.userId === undefined ? this.#selectOfAll : this.#selectOfUser;
+    let isNumbered = false;
+    // The time limit of the request's statements ends the loop.
+    for (;;) {
+      const page = new FeedPage(await select.run(reading).catch(refuseUnmigrated), reading);
+      const { has_unnumbered, is_interrupted, takes_writes } = page.state;
+      const isComplete = isNumbered || !has_unnumbered || page.isFull || page.end.position < page.head;
+      if (!takes_writes || (isComplete && !is_interrupted)) return page;
+      try {
+        if (is_interrupted) await this.#numbering.resume();
+        else isNumbered = await this.#numbering.numberChanges();
+      } catch (fault) {
+        // PostgreSQL has become read-only since the read.
+        if (isReadOnly(fault)) return page;
+        throw fault;
+      }
+    }
   }
 }

@@ -20,16 +20,14 @@ type ExpiryProgress = { after: string; undecided: Span[] };
  * change after it.
  */
 export class ChangeExpiry {
-  readonly #days: number;
-  readonly #read: PreparedStatement<{ after: string; days: number }, AgedRow>;
+  readonly #read: PreparedStatement<{ after: string }, AgedRow>;
   readonly #delete: PreparedStatement<Span, unknown>;
 
   /** `days`: the retention. */
   constructor(statements: Statements, days: number) {
-    this.#days = days;
     this.#read = statements.single(
       'SELECT user_changes',
-      ({ after, days }) => sql`
+      ({ after }) => sql`
         select ${changeColumns}, case when time > now() then 'future'
           when time > now() - ${days}::float8 * interval '1 day' then 'young' else 'old' end as age
         from user_changes where position > ${after}::bigint order by position limit ${sql.lit(STEP)}`,
@@ -47,7 +45,7 @@ export class ChangeExpiry {
 
   /** Carries out one step of a run, whose first step begins after '0'. Resolves with whether there may be more to delete. */
   async deleteExpired(progress: ExpiryProgress): Promise<boolean> {
-    const rows = await this.#read.run({ after: progress.after, days: this.#days });
+    const rows = await this.#read.run({ after: progress.after });
     const young = rows.findIndex(({ age }) => age === 'young');
     const behind = young === -1 ? rows : rows.slice(0, young);
     const old = behind.findLast(({ age }) => age === 'old');

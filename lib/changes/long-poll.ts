@@ -1,23 +1,17 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { ChangeRow } from './change.ts';
 import type { Place } from './change-cursor.ts';
-import type { ChangeFeed, FeedPage, Page } from './feed.ts';
+import type { FeedPage, Page, Reading } from './feed-page.ts';
 import { cursorExpired } from './refusals.ts';
 
-/** The changes that a reader waits for: those after a place, except those of an actor. */
-type WaitRequest = {
-  readonly after: Place;
-  readonly limit: number;
-  readonly excludeActor?: string | undefined;
-};
-
+/** A request that waits for changes after a place, except those of an actor, until `over`. */
 type Reader = {
-  readonly request: WaitRequest;
   /** The place up to which the feed has no change for this reader. */
   after: Place;
+  readonly limit: number;
+  readonly excludeActor?: string | undefined;
+  readonly over: AbortSignal;
   /** Whether a look has found no change for this reader, or has failed. */
   isServed: boolean;
-  isOver: boolean;
   readonly settle: (page: Page | undefined | Promise<never>) => void;
 };
 
@@ -27,13 +21,11 @@ const PAGE = 1000;
 /** Milliseconds between two polls: if a reader is new or behind, otherwise (`idle`), and after a failed poll. */
 const PAUSES = { behind: 10, idle: 50, failed: 500 };
 
-/**
- * The long poll of an instance. One poll serves all waiting readers, and there is none while no reader waits. A poll has
- * neither the scope nor the time limit of a request.
- */
+/** The long poll of an instance. There is no poll while no reader waits. */
 export class LongPoll {
-  readonly #feed: Pick<ChangeFeed, 'look'>;
+  readonly #look: (reading: Reading) => Promise<FeedPage>;
   readonly #readers = new Set<Reader>();
+  /** A poll has neither the scope nor the time limit of the request that caused it. */
   readonly #pollInBackground = AsyncResource.bind(() => void this.#poll());
   /** The latest position at the last look; 0 before the first look. */
   #head = 0;
@@ -41,8 +33,8 @@ export class LongPoll {
   #isPolling = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(feed: Pick<ChangeFeed, 'look'>) {
-    this.#feed = feed;
+  constructor(look: (reading: Reading) => Promise<FeedPage>) {
+    this.#look = look;
   }
 
   /** Number of waiting readers. */
@@ -57,19 +49,17 @@ export class LongPoll {
    *
    * @throws {Problem} cursor_expired_error
    */
-  wait(request: WaitRequest, over: AbortSignal): Promise<Page | undefined> | undefined {
-    if (this.#readers.size >= MAX_WAITING || this.#isFar(request.after)) return undefined;
+  wait(request: Omit<Reader, 'isServed' | 'settle'>): Promise<Page | undefined> | undefined {
+    const { after, over } = request;
+    if (this.#readers.size >= MAX_WAITING || this.#isFar(after)) return undefined;
     const { promise, resolve } = Promise.withResolvers<Page | undefined>();
     const leave = () => {
-      reader.isOver = true;
       leaveIfOver(reader);
-      if (!reader.isServed && !this.#isPolling) this.#pollIn(0);
+      if (!reader.isServed) this.#pollIn(0);
     };
     const reader: Reader = {
-      request,
-      after: request.after,
+      ...request,
       isServed: false,
-      isOver: false,
       settle: (page) => {
         this.#readers.delete(reader);
         over.removeEventListener('abort', leave);
@@ -78,8 +68,7 @@ export class LongPoll {
     };
     this.#readers.add(reader);
     over.addEventListener('abort', leave, { once: true });
-    if (over.aborted) leave();
-    else if (!this.#isPolling && this.#readers.size === 1) this.#pollIn(0);
+    if (over.aborted || this.#readers.size === 1) this.#pollIn(0);
     return promise;
   }
 
@@ -87,7 +76,9 @@ export class LongPoll {
     return this.#head - position > PAGE;
   }
 
+  /** Does nothing during a poll, which sets the time of the next one at its end. */
   #pollIn(milliseconds: number): void {
+    if (this.#isPolling) return;
     clearTimeout(this.#timer);
     if (this.#readers.size > 0) this.#timer = setTimeout(this.#pollInBackground, milliseconds);
   }
@@ -98,7 +89,7 @@ export class LongPoll {
     if (present.length === 0) return;
     this.#isPolling = true;
     const after = this.#chooseBeginning(present.map((reader) => reader.after));
-    const look = await this.#feed.look({ after, limit: PAGE }).catch(() => undefined);
+    const look = await this.#look({ after, limit: PAGE }).catch(() => undefined);
     this.#isPolling = false;
     if (look) this.#head = look.head;
     // While PostgreSQL is unavailable, no reader is held back for one more look.
@@ -126,23 +117,20 @@ export class LongPoll {
       reader.settle(Promise.reject(cursorExpired()));
       return;
     }
-    const { limit } = reader.request;
+    const { after, limit, excludeActor, isServed } = reader;
     const { position } = look.end;
-    const isNew = !reader.isServed;
-    reader.isServed ||= position === look.head || position > reader.after.position;
-    const changes = look.changes.filter((change) => isWanted(change, reader)).slice(0, limit);
+    reader.isServed ||= position === look.head || position > after.position;
+    const changes = look.changes
+      .filter((change) => Number(change.position) > after.position && change.actor !== excludeActor)
+      .slice(0, limit);
     if (changes.length === limit) reader.after = look.placeAt(Number(changes.at(-1)?.position));
-    else if (position >= reader.after.position) reader.after = look.end;
+    else if (position >= after.position) reader.after = look.end;
     if (changes.length > 0) reader.settle({ changes, end: reader.after });
     // This reader joined while the head was unknown. It is far behind, and reads faster by itself.
-    else if (isNew && this.#isFar(reader.after)) reader.settle(undefined);
+    else if (!isServed && this.#isFar(reader.after)) reader.settle(undefined);
   }
 }
 
-function leaveIfOver({ isOver, isServed, after, settle }: Reader): void {
-  if (isOver && isServed) settle({ changes: [], end: after });
-}
-
-function isWanted(change: ChangeRow, { after, request }: Reader): boolean {
-  return Number(change.position) > after.position && change.actor !== request.excludeActor;
+function leaveIfOver({ over, isServed, after, settle }: Reader): void {
+  if (over.aborted && isServed) settle({ changes: [], end: after });
 }

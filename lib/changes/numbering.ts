@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { PreparedStatement, Statements } from '../postgres/index.ts';
 import { headRow, isHead, unnumbered } from './head.ts';
@@ -19,6 +20,7 @@ type NoValues = Record<string, never>;
 /** Gives positions to changes without one, after their commit. */
 export class ChangeNumbering {
   readonly #number: PreparedStatement<NoValues, { found: string }>;
+  readonly #resume: PreparedStatement<{ identity: string }, unknown>;
   readonly #settle: PreparedStatement<NoValues, unknown>;
   readonly #count: PreparedStatement<NoValues, { count: string; age: number }>;
 
@@ -61,6 +63,13 @@ export class ChangeNumbering {
         )
         select count(*) as found from candidate`,
     );
+    this.#resume = statements.single(
+      'UPDATE user_changes_head',
+      ({ identity }) => sql`update user_changes_head
+        set position = position + 1, expired = position + 1, expired_id = (position + 1) || '-' || ${identity}::text,
+          is_interrupted = false
+        where is_interrupted and ${isHead}`,
+    );
     this.#settle = statements.single(
       'UPDATE user_changes_head',
       () => sql`
@@ -90,16 +99,18 @@ export class ChangeNumbering {
   }
 
   /**
-   * Gives positions to changes without one. Resolves with whether every change that was committed before the call now
-   * has one. Positions are given after the commit, so that no reader skips a change that was written early and
-   * committed late. One statement at a time gives them, under the lock of the head's row, in the order of the sequence:
-   * a write that began after another was answered comes after it. Because it is one statement, a client that disappears
-   * leaves no lock behind.
+   * Gives positions to changes without one, in the order of the sequence: a write that began after another was answered
+   * comes after it. Resolves with whether every change that was committed before the call now has one. Because it is one
+   * statement, a client that disappears leaves no lock behind.
    */
   async numberChanges(): Promise<boolean> {
     const [row] = await this.#number.run({});
-    // The number of changes found, not numbered: another statement may have numbered some while this one waited.
     return Number(row?.found) < MAX_STEP;
+  }
+
+  /** Gives a position to the gap that an earlier version left. Every cursor from before the gap is expired from then on. */
+  async resume(): Promise<void> {
+    await this.#resume.run({ identity: randomBytes(4).toString('hex') });
   }
 
   /**

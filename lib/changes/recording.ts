@@ -18,13 +18,12 @@ export function authorOf({ subject }: ServicePrincipal): Author {
 }
 
 /** The types of changes, as stored. */
-export const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
+const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
 
 /**
  * The common table expression that records a change for each row of `written` (`id`, `version`, `changed`, `moment`),
  * in the same statement. Without an `author`, each row has one of its own, which `given` contains by the `id` of the row.
- * It draws a number from a sequence, in whose order positions are given later (`numbering.ts`). The rows are locked at
- * this moment, so the numbers of one user's changes are in the order of its versions.
+ * The rows are locked when they draw their numbers from the sequence.
  */
 export function recorded(type: keyof typeof CHANGE_TYPES, author?: Author): RawBuilder<unknown> {
   const rows = author ? sql`written` : sql`written join given using (id)`;

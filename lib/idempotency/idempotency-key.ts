@@ -14,8 +14,8 @@ const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes if the
  */
 const IdempotencyKey = z
   .string()
-  .refine((value) => keyIn(value) !== undefined, FORM)
-  .transform((value) => keyIn(value) ?? '')
+  .transform(keyIn)
+  .refine((key) => key !== undefined, FORM)
   .meta({
     override: { type: 'string', minLength: 1, maxLength: 512, pattern: `${BARE.source}|${QUOTED.source}` },
     description:

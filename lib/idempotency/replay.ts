@@ -1,7 +1,12 @@
 import type { Statements } from '../postgres/index.ts';
 import { type Fingerprint, fingerprint, type KeyedRequest } from './fingerprint.ts';
-import { KeyQueue } from './key-queue.ts';
 import { keyInUse, keyReused } from './refusals.ts';
+
+/** In milliseconds. With less time left, a statement is not sent. */
+const TOO_LATE = 20;
+
+/** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
+const GRACE = 100;
 
 /** The record of a key: the digest of its request, and what the request created. */
 type KeyRecord<Created> = { readonly request: Buffer; readonly created: Created };
@@ -11,18 +16,17 @@ export type Outcome<Created> = { readonly created: Created; readonly isReplay: b
 
 /** The requests with a key of one instance. */
 export abstract class KeyedRequests<Created> {
+  /** Number of replayed requests. */
+  replays = 0;
   readonly #statements: Statements;
-  readonly #queue: KeyQueue;
-  #replays = 0;
+  /**
+   * By key, the end of its last request. It resolves when all earlier ones have ended, too, with the fault of the
+   * request if there is one.
+   */
+  readonly #ends = new Map<string, Promise<unknown>>();
 
   constructor(statements: Statements) {
     this.#statements = statements;
-    this.#queue = new KeyQueue(statements);
-  }
-
-  /** Number of replayed requests. */
-  get replays(): number {
-    return this.#replays;
   }
 
   /** Reads the record of a key; undefined if the key is not known, or no longer known. */
@@ -40,23 +44,51 @@ export abstract class KeyedRequests<Created> {
     write: (fingerprint: Fingerprint) => Promise<Created | undefined>,
   ): Promise<Outcome<Created>> {
     const digests = fingerprint(keyed, values);
-    return this.#queue.run(digests.key.toString('base64'), async () => {
+    return this.#runInTurn(digests.key.toString('base64'), async () => {
       // The time limit of the request's statements ends the loop.
       for (;;) {
-        const created = await write(digests).catch((fault) => this.#refuseKeyInUse(fault));
+        const created = await write(digests).catch((fault) => {
+          // The key is the cause only if the time limit was reached while another transaction held the key.
+          throw this.#statements.waitedFor(fault, 'idempotency_keys') ? keyInUse(fault) : fault;
+        });
         if (created !== undefined) return { created, isReplay: false };
         const known = await this.readRecord(digests.key);
         // The key has expired, and was deleted between the two statements.
         if (!known) continue;
         if (!known.request.equals(digests.request)) throw keyReused();
-        this.#replays += 1;
+        this.replays += 1;
         return { created: known.created, isReplay: true };
       }
     });
   }
 
-  /** The key is the cause only if the time limit was reached while another transaction held the key. */
-  #refuseKeyInUse(fault: unknown): never {
-    throw this.#statements.waitedFor(fault, 'idempotency_keys') ? keyInUse(fault) : fault;
+  /**
+   * Runs the requests with the same key one after the other. Only one of them waits in PostgreSQL, so that together they
+   * hold one connection. A request waits until its time limit, and is refused then.
+   */
+  async #runInTurn<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
+    const before = this.#ends.get(key);
+    const { promise: end, resolve: endWith } = Promise.withResolvers<unknown>();
+    this.#ends.set(key, end);
+    void end.then(() => this.#ends.get(key) === end && this.#ends.delete(key));
+    const refusal = before && (await this.#waitFor(before));
+    if (refusal) {
+      // This request ends together with the one before it, and in the same way.
+      endWith(before);
+      throw refusal;
+    }
+    const result = task();
+    endWith(result.then(() => undefined).catch((fault) => fault));
+    return result;
+  }
+
+  /** Resolves with undefined if there is time for an attempt, otherwise with the refusal. */
+  async #waitFor(before: Promise<unknown>): Promise<unknown> {
+    const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
+    const limit = Math.max(this.#statements.remainingTime(), 0) + GRACE;
+    const timer = setTimeout(resolve, limit);
+    const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
+    // If no time is left, this request fails with the fault of the earlier one, because it would meet the same.
+    return this.#statements.remainingTime() > TOO_LATE ? undefined : (fault ?? keyInUse());
   }
 }

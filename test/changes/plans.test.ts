@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { ChangeExpiry } from '../../lib/changes/expiry.ts';
-import { ChangeFeed } from '../../lib/changes/feed.ts';
+import { type Reading, selectOfAll, selectOfUser } from '../../lib/changes/feed-page.ts';
 import { ChangeNumbering } from '../../lib/changes/numbering.ts';
-import type { Reading } from '../../lib/changes/select-changes.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
 import { plansOver } from '../stage/plans.ts';
-import { statementSentBy } from '../stage/statements.ts';
+import { prepare, statementSentBy } from '../stage/statements.ts';
 
 /** Number of users and of changes. Each hundredth change is of the first user, every second one of the actor "busy". */
 const MANY = 100_000;
@@ -25,7 +24,11 @@ const migrated = migratedDatabase(async (client) => {
 
 const reading = (given: Partial<Reading>) =>
   statementSentBy((statements) =>
-    new ChangeFeed(statements).selectRows({
+    prepare(
+      statements,
+      'SELECT user_changes',
+      given.userId === undefined ? selectOfAll : selectOfUser,
+    )({
       after: undefined,
       limit: 100,
       userId: undefined,

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { ChangeFeed } from '../../lib/changes/feed.ts';
+import { type Reading, selectOfAll, selectOfUser } from '../../lib/changes/feed-page.ts';
 import { ChangeNumbering } from '../../lib/changes/numbering.ts';
-import type { Reading } from '../../lib/changes/select-changes.ts';
 import { hold } from '../stage/locks.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
-import { type Statement, statementsRunBy } from '../stage/statements.ts';
+import { prepare, type Statement, statementsRunBy } from '../stage/statements.ts';
 
 /** How often changes are numbered while a snapshot is open, and how many each time. */
 const NUMBERINGS = 3000;
@@ -29,7 +28,8 @@ const statements = statementsRunBy(async ({ sql: text, name }, values) => {
   return (await migrated.client.query({ text, name, values: [...values] })).rows;
 });
 
-const feed = new ChangeFeed(statements);
+const select = prepare(statements, 'SELECT user_changes', selectOfAll);
+const selectUser = prepare(statements, 'SELECT user_changes', selectOfUser);
 const numbering = new ChangeNumbering(statements);
 
 const write = (count: number) =>
@@ -42,13 +42,12 @@ const head = async () =>
   Number((await migrated.client.query('SELECT max(position) AS head FROM user_changes')).rows[0].head);
 
 const looks = {
-  'at the head': async () => feed.selectRows({ ...NOTHING, after: await head() }),
-  'at the head, without an actor': async () =>
-    feed.selectRows({ ...NOTHING, excludeActor: 'b', after: await head() }),
-  'behind the head': async () => feed.selectRows({ ...NOTHING, after: (await head()) - 10 }),
-  'for the head': () => feed.selectRows({ ...NOTHING, after: Number.MAX_SAFE_INTEGER, limit: 0 }),
+  'at the head': async () => select({ ...NOTHING, after: await head() }),
+  'at the head, without an actor': async () => select({ ...NOTHING, excludeActor: 'b', after: await head() }),
+  'behind the head': async () => select({ ...NOTHING, after: (await head()) - 10 }),
+  'for the head': () => select({ ...NOTHING, after: Number.MAX_SAFE_INTEGER, limit: 0 }),
   'at the changes of an unknown user': async () =>
-    feed.selectRows({ ...NOTHING, userId: randomUUID(), after: await head() }),
+    selectUser({ ...NOTHING, userId: randomUUID(), after: await head() }),
   'at what has no position': () => numbering.countUnnumbered(),
   'that numbers a change': async () => {
     await write(1);

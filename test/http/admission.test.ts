@@ -154,7 +154,7 @@ describe('the caller of a request', () => {
   const verified = (subject: string): VerifiedToken => ({
     principal: { subject, roles: [], claims: {} },
     exp: 0,
-    generation: 0,
+    key: {} as VerifiedToken['key'],
   });
 
   test('is the sub of its token, or unverified', () => {

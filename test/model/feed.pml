@@ -320,7 +320,7 @@ proctype write(byte me) {
   od
 }
 
-/* Whether the identity in a cursor is that of its change (lib/changes/feed.ts, `holds`). */
+/* Whether the identity in a cursor is that of its change (lib/changes/feed-page.ts, `holds`). */
 #ifdef BARE_CURSOR
 #define IS_SAME(r) true
 #else
@@ -388,10 +388,10 @@ inline takePage(me) {
   forgetFormerLog()
 }
 
-/* lib/changes/feed.ts, `look`, and a reader that follows the links. It begins again at the head after a 410. */
+/* lib/changes/changes.ts, `#look`, and a reader that follows the links. It begins again at the head after a 410. */
 proctype read(byte me) {
   do
-  :: d_step { /* lib/changes/select-changes.ts: the head and a page, in one snapshot */
+  :: d_step { /* lib/changes/feed-page.ts: the head and a page, in one snapshot */
       LIVE && (session[me] == SELECTING || (session[me] == IDLE && BEGINS_WITH_SELECT)) ->
       if
       :: session[me] == IDLE -> asked[me] = acknowledged; isNumbered[me] = false
