@@ -1,4 +1,4 @@
-import type { Endpoint } from '../lib/http/endpoint.ts';
+import type { Endpoint } from '../lib/endpoint/endpoint.ts';
 import { health } from './probes/health.ts';
 import { ready } from './probes/ready.ts';
 import { listChanges } from './users/changes.ts';

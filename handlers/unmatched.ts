@@ -1,4 +1,4 @@
-import { unmatched } from '../lib/http/unmatched.ts';
+import { unmatched } from '../lib/endpoint/unmatched.ts';
 import { lambda } from '../lib/lambda.ts';
 import { composeBase } from '../lib/service.ts';
 import { endpoints } from './index.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { findBearerToken, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
+import { refuseWith } from '../lib/endpoint/middleware-stack.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
-import { refuseWith } from '../lib/http/middleware-stack.ts';
 import type { Service } from '../lib/service.ts';
 import { type Admission, type Admissions, createRefusal, type QueuedRequest } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
+import { refuseLargeBody } from '../lib/endpoint/receive-body.ts';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
-import { refuseLargeBody } from '../lib/http/middleware/receive-body.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { refuseHostHeader, refuseIncompleteBody } from '../lib/http/refusals.ts';

@@ -1,8 +1,8 @@
 import findMyWay from 'find-my-way';
-import type { Endpoint } from '../lib/http/endpoint.ts';
+import type { Endpoint } from '../lib/endpoint/endpoint.ts';
+import type { Route } from '../lib/endpoint/route.ts';
+import { unmatched } from '../lib/endpoint/unmatched.ts';
 import type { Handler } from '../lib/http/gateway.ts';
-import type { Route } from '../lib/http/route.ts';
-import { unmatched } from '../lib/http/unmatched.ts';
 import type { Service } from '../lib/service.ts';
 
 /** The handler for a request, and the parameters of its path. */

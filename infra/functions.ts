@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { endpoints } from '../handlers/index.ts';
-import type { Route } from '../lib/http/route.ts';
+import type { Route } from '../lib/endpoint/route.ts';
 
 /**
  * A function to deploy: its name, the file that exports its `handler`, and its route or its schedule. The function

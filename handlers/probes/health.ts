@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { endpoint } from '../../lib/http/endpoint.ts';
+import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { createProbeReply } from '../../lib/http/reply.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeBase } from '../../lib/service.ts';

@@ -1,7 +1,7 @@
 import { changesReply } from '../../lib/changes/change.ts';
 import { ChangesQuery } from '../../lib/changes/changes-query.ts';
 import { cursorExpired } from '../../lib/changes/refusals.ts';
-import { endpoint } from '../../lib/http/endpoint.ts';
+import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeChanges } from '../../lib/service.ts';
 

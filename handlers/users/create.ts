@@ -1,5 +1,5 @@
 import { authorOf } from '../../lib/changes/recording.ts';
-import { endpoint } from '../../lib/http/endpoint.ts';
+import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { KEY_REFUSALS } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';

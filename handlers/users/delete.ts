@@ -1,5 +1,5 @@
 import { authorOf } from '../../lib/changes/recording.ts';
-import { endpoint } from '../../lib/http/endpoint.ts';
+import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { preconditionFailed } from '../../lib/http/preconditions.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { extname } from 'node:path';
-import { type Endpoint, endpoint } from '../../lib/http/endpoint.ts';
+import { type Endpoint, endpoint } from '../../lib/endpoint/endpoint.ts';
 import { cacheControl, JSON_TYPE } from '../../lib/http/reply.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
 import type { Settings } from '../../lib/settings/settings.ts';

@@ -1,7 +1,7 @@
 import { METHODS, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { refuseWith } from '../../lib/endpoint/middleware-stack.ts';
 import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gateway.ts';
-import { refuseWith } from '../../lib/http/middleware-stack.ts';
 import type { Problem } from '../../lib/http/problem.ts';
 import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
 import type { ExchangeParts } from '../exchange.ts';

@@ -1,4 +1,4 @@
-import type { Route } from '../../lib/http/route.ts';
+import type { Route } from '../../lib/endpoint/route.ts';
 
 /**
  * The route keys of an endpoint in an HTTP API. For API Gateway a path with a trailing slash is another path, and the

@@ -1,7 +1,7 @@
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
 import { requiredRole } from '../auth/principal.ts';
+import type { Route } from '../endpoint/route.ts';
 import { type Problem, statusOf, typeOf } from '../http/problem.ts';
-import type { Route } from '../http/route.ts';
 import type { Settings } from '../settings/settings.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
 import { VERSION } from '../version.ts';

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { refuseMissingRole } from '../auth/principal.ts';
-import { refuseEncodedBody, refuseMediaType } from '../http/middleware/media-type.ts';
-import { refuseLargeBody } from '../http/middleware/receive-body.ts';
-import type { RequestSchemas } from '../http/middleware/validate.ts';
+import { refuseEncodedBody, refuseMediaType } from '../endpoint/media-type.ts';
+import { refuseLargeBody } from '../endpoint/receive-body.ts';
+import type { Route } from '../endpoint/route.ts';
+import type { RequestSchemas } from '../endpoint/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';
 import { type Problem, toProblem, unauthorized, unavailable, type ValueFault } from '../http/problem.ts';
 import {
@@ -15,7 +16,6 @@ import {
   refuseUndecodablePath,
   refuseUnknownPath,
 } from '../http/refusals.ts';
-import type { Route } from '../http/route.ts';
 import { detailOf, valuesNotAllowed } from '../http/value-faults.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 

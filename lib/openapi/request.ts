@@ -1,7 +1,7 @@
 import type { oas31, ZodOpenApiRequestBodyObject } from 'zod-openapi';
 import type { Role } from '../auth/principal.ts';
-import { listMediaTypes } from '../http/middleware/media-type.ts';
-import type { Route } from '../http/route.ts';
+import { listMediaTypes } from '../endpoint/media-type.ts';
+import type { Route } from '../endpoint/route.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 import { exampleOf } from './example.ts';
 

@@ -1,6 +1,6 @@
 import type { oas31, ZodOpenApiResponsesObject } from 'zod-openapi';
+import type { Route } from '../endpoint/route.ts';
 import { type Problem, problemDocument, problemHeaders } from '../http/problem.ts';
-import type { Route } from '../http/route.ts';
 import type { Settings } from '../settings/settings.ts';
 import { exampleOf, examplePath } from './example.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';

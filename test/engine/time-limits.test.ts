@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { getUser } from '../../handlers/users/get.ts';
-import { endpoint } from '../../lib/http/endpoint.ts';
+import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { unavailable } from '../../lib/http/problem.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from '../stage/composition.ts';

@@ -7,7 +7,7 @@ import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
-import type { Endpoint } from '../../lib/http/endpoint.ts';
+import type { Endpoint } from '../../lib/endpoint/endpoint.ts';
 import { startComposition } from '../stage/composition.ts';
 import { probe, refusal, success, TIMESTAMP, type UserBody, user } from '../stage/responses.ts';
 

@@ -6,7 +6,7 @@ import { deleteUser } from '../../handlers/users/delete.ts';
 import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
-import { unmatched } from '../../lib/http/unmatched.ts';
+import { unmatched } from '../../lib/endpoint/unmatched.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import {

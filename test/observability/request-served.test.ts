@@ -1,7 +1,7 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { getUser } from '../../handlers/users/get.ts';
-import { unmatched } from '../../lib/http/unmatched.ts';
+import { unmatched } from '../../lib/endpoint/unmatched.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';

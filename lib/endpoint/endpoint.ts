@@ -1,13 +1,18 @@
 import type * as z from 'zod';
 import type { ServicePrincipal } from '../auth/principal.ts';
+import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from '../http/gateway.ts';
+import {
+  isUnmodified,
+  NO_PRECONDITIONS,
+  type Preconditions,
+  readPreconditions,
+} from '../http/preconditions.ts';
+import type { Problem } from '../http/problem.ts';
+import { type Reply, writeHeaders } from '../http/reply.ts';
+import { currentRequest } from '../http/request-scope.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
-import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from './gateway.ts';
 import { createHandler, refuseWith } from './middleware-stack.ts';
-import { isUnmodified, NO_PRECONDITIONS, type Preconditions, readPreconditions } from './preconditions.ts';
-import type { Problem } from './problem.ts';
-import { type Reply, writeHeaders } from './reply.ts';
-import { currentRequest } from './request-scope.ts';
 import type { Route } from './route.ts';
 import { withSiblingRoutes } from './sibling-routes.ts';
 

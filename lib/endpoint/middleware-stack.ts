@@ -1,11 +1,11 @@
 import middy from '@middy/core';
 import httpErrorHandler from '@middy/http-error-handler';
+import type { GatewayEvent, GatewayResult, Handler, Invocation } from '../http/gateway.ts';
+import { type Problem, problemDocument, problemHeaders, toProblem, unavailable } from '../http/problem.ts';
+import { chooseRequestId, currentRequest, withinRequest } from '../http/request-scope.ts';
 import type { EventLog } from '../observability/event-log.ts';
 import { logProblem, logServed } from '../observability/request-log.ts';
 import type { BaseService } from '../service.ts';
-import type { GatewayEvent, GatewayResult, Handler, Invocation } from './gateway.ts';
-import { type Problem, problemDocument, problemHeaders, toProblem, unavailable } from './problem.ts';
-import { chooseRequestId, currentRequest, withinRequest } from './request-scope.ts';
 import type { Route } from './route.ts';
 
 /** Milliseconds before the end of an invocation at which the request is answered in any case. */

@@ -1,9 +1,9 @@
+import type { GatewayEvent, GatewayResult, Handler } from '../http/gateway.ts';
+import { isPathMatch, removeTrailingSlash, splitPath } from '../http/path.ts';
+import { formatAllow, refuseMethod, refuseUnknownPath } from '../http/refusals.ts';
 import type { BaseService } from '../service.ts';
-import type { GatewayEvent, GatewayResult, Handler } from './gateway.ts';
-import { formatAcceptPatch } from './middleware/media-type.ts';
+import { formatAcceptPatch } from './media-type.ts';
 import { createHandler } from './middleware-stack.ts';
-import { isPathMatch, removeTrailingSlash, splitPath } from './path.ts';
-import { formatAllow, refuseMethod, refuseUnknownPath } from './refusals.ts';
 import type { Route } from './route.ts';
 
 /**

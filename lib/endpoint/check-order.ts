@@ -1,14 +1,14 @@
 import { authenticate } from '../auth/authenticate.ts';
 import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
+import type { GatewayEvent } from '../http/gateway.ts';
+import { findPathParameters } from '../http/path.ts';
+import { demandIfMatch } from '../http/preconditions.ts';
 import type { ProtectedService } from '../service.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { GatewayEvent } from './gateway.ts';
-import { demandJson } from './middleware/media-type.ts';
-import { receiveBody } from './middleware/receive-body.ts';
-import { type RequestValues, validateValues } from './middleware/validate.ts';
-import { findPathParameters } from './path.ts';
-import { demandIfMatch } from './preconditions.ts';
+import { demandJson } from './media-type.ts';
+import { receiveBody } from './receive-body.ts';
 import type { Route } from './route.ts';
+import { type RequestValues, validateValues } from './validate.ts';
 
 /** A request that has passed the checks of its route. */
 export type CheckedRequest = {

@@ -1,10 +1,10 @@
 import type { Role } from '../auth/principal.ts';
+import type { GatewayEvent } from '../http/gateway.ts';
+import type { Problem } from '../http/problem.ts';
+import type { Reply } from '../http/reply.ts';
 import type { StatementKind } from '../postgres/index.ts';
-import type { GatewayEvent } from './gateway.ts';
-import type { RequestSchemas } from './middleware/validate.ts';
-import type { Problem } from './problem.ts';
-import type { Reply } from './reply.ts';
 import type { SiblingRoutes } from './sibling-routes.ts';
+import type { RequestSchemas } from './validate.ts';
 
 /** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
 export type Route = RequestSchemas &

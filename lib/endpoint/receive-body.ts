@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { freeBytes } from '../../free-bytes.ts';
-import type { GatewayEvent } from '../gateway.ts';
-import { Problem } from '../problem.ts';
+import { freeBytes } from '../free-bytes.ts';
+import type { GatewayEvent } from '../http/gateway.ts';
+import { Problem } from '../http/problem.ts';
 
 /** Receives the body, of at most `limit` bytes, as text. Bytes that are not UTF-8 stay in base64. */
 export async function receiveBody(limit: number, event: GatewayEvent): Promise<void> {

@@ -1,7 +1,7 @@
-import type { GatewayEvent, Handler } from './gateway.ts';
-import { splitPath } from './path.ts';
-import type { Problem } from './problem.ts';
-import { formatAllow, refuseMethod } from './refusals.ts';
+import type { GatewayEvent, Handler } from '../http/gateway.ts';
+import { splitPath } from '../http/path.ts';
+import type { Problem } from '../http/problem.ts';
+import { formatAllow, refuseMethod } from '../http/refusals.ts';
 
 /** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
 export type SiblingRoutes = Readonly<Record<string, { readonly methods: readonly string[] }>>;

@@ -1,5 +1,5 @@
-import type { GatewayEvent } from '../gateway.ts';
-import { Problem } from '../problem.ts';
+import type { GatewayEvent } from '../http/gateway.ts';
+import { Problem } from '../http/problem.ts';
 
 /** `application/json` and media types with its syntax: the suffix `+json` (RFC 6839 section 3.1). */
 const JSON_MEDIA_TYPE = /^application\/(?:[\w!#$&^.+-]+\+)?json$/i;

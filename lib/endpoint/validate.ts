@@ -1,8 +1,8 @@
 import httpJsonBodyParser from '@middy/http-json-body-parser';
 import type * as z from 'zod';
-import type { GatewayEvent } from '../gateway.ts';
-import type { ValueFault, ValuePlace } from '../problem.ts';
-import { detailOf, pointerTo, valuesNotAllowed } from '../value-faults.ts';
+import type { GatewayEvent } from '../http/gateway.ts';
+import type { ValueFault, ValuePlace } from '../http/problem.ts';
+import { detailOf, pointerTo, valuesNotAllowed } from '../http/value-faults.ts';
 
 /** The schemas of a request's values. Those of header fields have the documented names. */
 export type RequestSchemas = {
