@@ -1,4 +1,3 @@
-import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { KEY_REFUSALS } from '../../lib/idempotency/refusals.ts';
@@ -6,6 +5,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { createdBatchReply } from '../../lib/users/batch/batch-reply.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
+import { authorOf } from '../../lib/users/change-recording.ts';
 import { isUser } from '../../lib/users/keyed-creates.ts';
 import { itemsRepeated, itemsTaken } from '../../lib/users/refusals.ts';
 import { logCreated } from '../../lib/users/users.ts';

@@ -1,9 +1,9 @@
-import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { KEY_REFUSALS } from '../../lib/idempotency/refusals.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
+import { authorOf } from '../../lib/users/change-recording.ts';
 import { emailTaken, valuesTaken } from '../../lib/users/refusals.ts';
 import { UserCreate } from '../../lib/users/user.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';

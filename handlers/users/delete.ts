@@ -1,8 +1,8 @@
-import { authorOf } from '../../lib/changes/recording.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { preconditionFailed } from '../../lib/http/preconditions.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
+import { authorOf } from '../../lib/users/change-recording.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import { AUTHOR_TYPES, type Author, recorded } from '../changes/recording.ts';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { claimed } from '../idempotency/key-table.ts';
 import type { Statements } from '../postgres/index.ts';
+import { AUTHOR_TYPES, type Author, recorded } from './change-recording.ts';
 import { createdFields, fields, sqlTypesOf, type UpdatedName, updatedFields } from './fields.ts';
 import type { User, UserCreate } from './user.ts';
 import { isOfGivenVersions, VERSION_TYPES, type VersionTexts } from './write-preconditions.ts';

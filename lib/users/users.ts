@@ -1,11 +1,11 @@
 import type { ServicePrincipal } from '../auth/principal.ts';
-import type { Author } from '../changes/recording.ts';
 import { type Preconditions, preconditionFailed } from '../http/preconditions.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
 import type { Outcome } from '../idempotency/replay.ts';
 import type { EventLog } from '../observability/event-log.ts';
 import { maskedEmail } from '../observability/redaction.ts';
 import type { Statements } from '../postgres/index.ts';
+import type { Author } from './change-recording.ts';
 import { updatedFields } from './fields.ts';
 import { isUser, type KeyedCreates, keyedValues } from './keyed-creates.ts';
 import { noSuchUser } from './refusals.ts';

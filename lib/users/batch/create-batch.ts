@@ -1,7 +1,7 @@
-import type { Author } from '../../changes/recording.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import type { Outcome } from '../../idempotency/replay.ts';
 import type { Statements } from '../../postgres/index.ts';
+import type { Author } from '../change-recording.ts';
 import { type CreatedItem, type KeyedCreates, keyedValues } from '../keyed-creates.ts';
 import { isTaken, type TakenValues } from '../taken-values.ts';
 import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Author, recorded } from '../../changes/recording.ts';
 import type { Fingerprint } from '../../idempotency/fingerprint.ts';
 import { claimed } from '../../idempotency/key-table.ts';
 import type { Statements } from '../../postgres/index.ts';
+import { type Author, recorded } from '../change-recording.ts';
 import { foldedEmail } from '../email.ts';
 import { type CreatedName, createdFields } from '../fields.ts';
 import type { User, UserCreate } from '../user.ts';
