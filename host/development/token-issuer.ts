@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -83,7 +84,7 @@ async function keepSigningKey(file: string | undefined): Promise<object> {
   const kept = file && (await readFile(file, 'utf8').catch(() => undefined));
   if (kept) return JSON.parse(kept);
 
-  const key = { ...(await new JWKStore().generate('RS256')), use: 'sig' };
+  const key = { ...(await new JWKStore().generate('RS256', { kid: randomUUID() })), use: 'sig' };
   if (file) {
     // A start that is cut off must not leave half a key.
     const draft = `${file}.${process.pid}`;
