@@ -4,7 +4,7 @@ import { SUITES, testsOf } from './test/suites/suites.ts';
 /** The tests of `npm test`, or those of the suite that `--mode` names. */
 export default defineConfig(({ mode }) => ({
   test: {
-    include: ['{lib,host,test}/**/*.test.ts'],
+    include: ['test/**/*.test.ts'],
     exclude: [
       'test/{accept,client,monitoring,container,examples,pooled,restore,upgrade}/**',
       '**/node_modules/**',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readSettings, type Settings, SettingsError, type Variables } from './settings.ts';
+import { readSettings, type Settings, SettingsError, type Variables } from '../../lib/settings/settings.ts';
 
 const REQUIRED = {
   SVC_OAUTH_JWKS_URI: 'https://id.example.com/jwks',

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { RequestEvent } from './request-event.ts';
+import { RequestEvent } from '../../host/request-event.ts';
 
 test.each([
   ['a part of its body', 'Content-Length: 100\r\n\r\n{"email"'],

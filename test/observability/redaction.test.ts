@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { maskedEmail, redactedCause, redactedMessage, redactedPath, redactedText } from './redaction.ts';
+import {
+  maskedEmail,
+  redactedCause,
+  redactedMessage,
+  redactedPath,
+  redactedText,
+} from '../../lib/observability/redaction.ts';
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url');
 

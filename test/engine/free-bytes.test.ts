@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freeBytes } from './free-bytes.ts';
+import { freeBytes } from '../../lib/free-bytes.ts';
 
 const MEGABYTE = 1_000_000;
 

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { ChurningSet } from './churning-set.ts';
+import { ChurningSet } from '../../lib/churning-set.ts';
 
-const MODULE = pathToFileURL(join(import.meta.dirname, 'churning-set.ts')).href;
+const MODULE = pathToFileURL(join(import.meta.dirname, '../../lib/churning-set.ts')).href;
 
 /** In a process of its own: the megabytes that 100,000 members of 1 KB leave in V8's old space, 64 at a time. */
 function leftInOldSpace(kind: string): number {

@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { writeResponse } from '../response-writer.ts';
-import { UnflushedResponses } from './unflushed-responses.ts';
+import { writeResponse } from '../../host/response-writer.ts';
+import { UnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
 
 const END = 'the end';
 

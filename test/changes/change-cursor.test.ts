@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { changeCursor, placeIn } from './change-cursor.ts';
+import { changeCursor, placeIn } from '../../lib/changes/change-cursor.ts';
 
 const USER = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 const PLAIN = USER.replaceAll('-', '');

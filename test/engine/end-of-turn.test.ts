@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { atEndOfTurn } from './end-of-turn.ts';
+import { atEndOfTurn } from '../../lib/postgres/wire/end-of-turn.ts';
 
 test('a task for the end of a turn of the event loop runs in this turn, and not in the next one', async () => {
   const done: string[] = [];
