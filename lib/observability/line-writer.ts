@@ -76,7 +76,8 @@ export class LineWriter {
   /** Writes the queued lines, as far as the reader accepts them at this moment. Returns whether it accepted any byte. */
   flush(): boolean {
     if (this.#queue.length > 0) {
-      this.#rest = Buffer.concat([this.#rest, Buffer.from(`${this.#queue.join('\n')}\n`)]);
+      const added = Buffer.from(`${this.#queue.join('\n')}\n`);
+      this.#rest = this.#rest.length === 0 ? added : Buffer.concat([this.#rest, added]);
       this.#queue = [];
     }
     const size = written(this.#descriptor, this.#rest);
