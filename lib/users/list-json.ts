@@ -58,7 +58,8 @@ export function positionOf(row: ListRow): Position {
 
 function writeUser({ bytes, at }: ListRow): void {
   let begin = at;
-  for (const member of MEMBERS) {
+  for (let index = 0; index < MEMBERS.length; index += 1) {
+    const member = MEMBERS[index] as (typeof MEMBERS)[number];
     const length = bytes.readInt32BE(begin);
     begin += LENGTH;
     if (length < 0) {
