@@ -30,9 +30,12 @@ export const REQUEST_ID_FORM = { minLength: 1, maxLength: 128, pattern: REQUEST_
 
 /** A text of `min` to `max` Unicode code points that PostgreSQL stores as it is. */
 export function boundedText(min: number, max: number) {
+  // A text never has fewer code units than code points, so most texts need no counting.
+  const isWithin = (text: string) =>
+    text.length <= max ? text.length >= min : text.length <= 2 * max && [...text].length <= max;
   return z
     .string()
-    .refine((text) => isWithin(min, max, text), `must have ${min} to ${max} characters`)
+    .refine(isWithin, `must have ${min} to ${max} characters`)
     .refine(isStorable, 'must have no U+0000 and no lone surrogate')
     .meta({ minLength: min, maxLength: max, pattern: NO_NUL_PATTERN });
 }
@@ -70,10 +73,4 @@ export function queryWith(values: Readonly<Record<string, string | number | unde
     if (value !== undefined) query.set(name, String(value));
   }
   return String(query);
-}
-
-/** A text never has fewer code units than code points, so most texts need no counting. */
-function isWithin(min: number, max: number, text: string): boolean {
-  if (text.length <= max) return text.length >= min;
-  return text.length <= 2 * max && [...text].length <= max;
 }

@@ -32,9 +32,9 @@ export function pieceOfTime(milliseconds: number): Piece {
   const minute = Math.floor(milliseconds / MINUTE);
   const piece = pieceOfMinute(minute);
   let rest = (milliseconds - minute * MINUTE) | 0;
-  for (const place of DIGITS) {
+  for (let index = 0; index < DIGITS.length; index += 1) {
     const tenth = (rest / 10) | 0;
-    piece.bytes[piece.length - place] = ZERO + rest - tenth * 10;
+    piece.bytes[piece.length - (DIGITS[index] as number)] = ZERO + rest - tenth * 10;
     rest = tenth;
   }
   return piece;

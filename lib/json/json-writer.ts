@@ -26,8 +26,8 @@ const FIRST_BYTES = 32 * 1024;
 const MAX_TEXT_BYTES = 65_536;
 
 const [QUOTE, BACKSLASH, DASH] = [0x22, 0x5c, 0x2d];
-/** Code units below the first are escaped. Those not below the second are beyond ASCII. */
-const [FIRST_PLAIN, FIRST_BEYOND_ASCII] = [0x20, 0x80];
+/** Code units below it are escaped. */
+const FIRST_PLAIN = 0x20;
 
 /** Number of bytes, and number of characters. */
 const [UUID, UUID_TEXT] = [16, 36];
@@ -47,14 +47,11 @@ export class JsonPage {
   #bytes = Buffer.alloc(FIRST_BYTES);
   #view = new DataView(this.#bytes.buffer);
   #end = 0;
-  /** The bits of all bytes of texts. They show whether a byte is beyond ASCII. */
-  #bits = 0;
 
   /** Starts a page, also after a page that failed. */
   begin(): void {
     if (this.#bytes.length > 2 * MAX_TEXT_BYTES) this.#use(Buffer.alloc(FIRST_BYTES));
     this.#end = 0;
-    this.#bits = 0;
   }
 
   /** Writes a piece unchanged. */
@@ -71,19 +68,16 @@ export class JsonPage {
     this.#keepFree(length + 2);
     const bytes = this.#bytes;
     const end = this.#end + 1;
-    let bits = 0;
     for (let at = 0; at < length; at += 1) {
       const byte = source[begin + at] as number;
       if (byte < FIRST_PLAIN || byte === QUOTE || byte === BACKSLASH) {
         this.#escaped(source.toString('utf8', begin, begin + length));
         return;
       }
-      bits |= byte;
       bytes[end + at] = byte;
     }
     bytes[end - 1] = QUOTE;
     bytes[end + length] = QUOTE;
-    this.#bits |= bits;
     this.#end = end + length + 1;
   }
 
@@ -104,8 +98,7 @@ export class JsonPage {
 
   /** Returns everything that was written since the page began: a text, or the bytes of a long page. */
   take(): string | Buffer {
-    if (this.#end <= MAX_TEXT_BYTES)
-      return this.#bytes.toString(this.#bits < FIRST_BEYOND_ASCII ? 'latin1' : 'utf8', 0, this.#end);
+    if (this.#end <= MAX_TEXT_BYTES) return this.#bytes.toString('utf8', 0, this.#end);
     const page = Buffer.from(this.#bytes.buffer.transfer(this.#end));
     this.#use(Buffer.alloc(FIRST_BYTES));
     return page;
@@ -114,7 +107,6 @@ export class JsonPage {
   #escaped(text: string): void {
     const json = JSON.stringify(text);
     const length = Buffer.byteLength(json);
-    if (length > json.length) this.#bits |= FIRST_BEYOND_ASCII;
     this.#keepFree(length);
     this.#end += this.#bytes.write(json, this.#end);
   }

@@ -17,9 +17,6 @@ type KeyRow = (User | { readonly id: null }) & {
   readonly created: string | null;
 };
 
-const always = createdFields.filter(({ inKey }) => inKey === 'always').map(({ name }) => name);
-const whenSet = createdFields.filter(({ inKey }) => inKey === 'when_set').map(({ name }) => name);
-
 /** Whether the item is stored. */
 export function isUser(item: CreatedItem | undefined): item is User {
   return typeof item === 'object' && 'id' in item;
@@ -33,8 +30,11 @@ export function isUser(item: CreatedItem | undefined): item is User {
 export function keyedValues(user: unknown): unknown {
   if (typeof user !== 'object' || user === null) return user;
   const values: Readonly<Record<string, unknown>> = { ...user };
-  const set = whenSet.filter((name) => values[name] !== undefined && values[name] !== null);
-  return [...always.map((name) => values[name]), ...set.map((name) => [name, values[name]])];
+  return createdFields.flatMap(({ name, inKey }) => {
+    const value = values[name];
+    if (inKey === 'always') return [value];
+    return value === undefined || value === null ? [] : [[name, value]];
+  });
 }
 
 /** The creates with a key of one instance. The record of a key has one entry per item of its request, in their order. */

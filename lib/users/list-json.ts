@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { pieceOfTime } from '../json/iso-time.ts';
 import { JsonPage, pieceOf } from '../json/json-writer.ts';
 import type { ListRow } from '../postgres/index.ts';
-import { type Field, type FieldName, fields } from './fields.ts';
+import { type Field, fields } from './fields.ts';
 import type { Position } from './list-cursor.ts';
 import { members } from './user-reply.ts';
 
@@ -50,15 +50,16 @@ export function usersJson(rows: readonly ListRow[]): string | Buffer {
   return page.take();
 }
 
-/** The position of a page that ends with this row. */
+/** The position of a page that ends with this row. It is read from the user's JSON. */
 export function positionOf(row: ListRow): Position {
-  const [id, createdAt] = [beginOf(row, 'id'), beginOf(row, 'created_at')];
-  return { created_at: timestampIn(row.bytes, createdAt), id: row.bytes.toString('hex', id, id + 16) };
+  const [{ id, created_at }] = JSON.parse(String(usersJson([row])));
+  return { created_at: Date.parse(created_at), id: id.replaceAll('-', '') };
 }
 
 function writeUser({ bytes, at }: ListRow): void {
   let begin = at;
-  for (const member of MEMBERS) {
+  for (let index = 0; index < MEMBERS.length; index += 1) {
+    const member = MEMBERS[index] as (typeof MEMBERS)[number];
     const length = bytes.readInt32BE(begin);
     begin += LENGTH;
     if (length < 0) {
@@ -70,16 +71,6 @@ function writeUser({ bytes, at }: ListRow): void {
     begin += length;
   }
   page.piece(END_OF_USER);
-}
-
-/** The place of a field's value in a row. */
-function beginOf({ bytes, at }: ListRow, name: FieldName): number {
-  let begin = at;
-  for (const field of fields) {
-    if (field.name === name) break;
-    begin += LENGTH + Math.max(bytes.readInt32BE(begin), 0);
-  }
-  return begin + LENGTH;
 }
 
 /**

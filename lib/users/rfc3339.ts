@@ -19,17 +19,10 @@ const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
 /** Parses an RFC 3339 date-time; undefined for any other text, and outside of the years 1 to 9999 in UTC. */
 export function timestampRange(text: string): TimestampRange | undefined {
   const [, date = '', time, fraction = '', offset = ''] = DATE_TIME.exec(text) ?? [];
-  const local = Date.parse(`${date}T${time}Z`);
+  const milliseconds = fraction.slice(0, 3).padEnd(3, '0');
+  const floor = Date.parse(`${date}T${time}.${milliseconds}${offset.toUpperCase()}`);
   // Date.parse reads 30 February as 2 March.
-  if (Number.isNaN(local) || !new Date(local).toISOString().startsWith(date)) return undefined;
-  const floor = local + Number(fraction.slice(0, 3).padEnd(3, '0')) - millisecondsOf(offset);
-  if (floor < YEAR_1 || floor >= YEAR_10000) return undefined;
+  const isDay = date !== '' && new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
+  if (!isDay || floor < YEAR_1 || floor >= YEAR_10000) return undefined;
   return { floor, ceiling: /[1-9]/.test(fraction.slice(3)) ? floor + 1 : floor };
-}
-
-/** An offset such as `+05:30`, or `Z`, in milliseconds. */
-function millisecondsOf(offset: string): number {
-  if (/z/i.test(offset)) return 0;
-  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4));
-  return (offset.startsWith('-') ? -minutes : minutes) * 60_000;
 }

@@ -71,6 +71,7 @@ export class TakenValues {
     // In this form nearly all emails are equal that PostgreSQL takes for one. Only the collation of the column knows all.
     const emails = email?.map((one) => one?.toUpperCase().toLowerCase()) ?? [];
     const verdicts = new Set(emails).size < emails.length ? await this.#select.run(items) : [];
+    if (verdicts.length === 0 && !external_id) return;
     const repeated = id.map((_, index) => {
       const externalId = external_id?.[index] ?? null;
       return {

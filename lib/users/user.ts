@@ -102,5 +102,5 @@ function namesOfCleared(): string {
   const names = updatedFields.flatMap(({ name, nullOnUpdate }) =>
     nullOnUpdate === 'clears' ? [`\`${name}\``] : [],
   );
-  return names.join(', ').replace(/, ([^,]*)$/, names.length > 2 ? ', and $1' : ' and $1');
+  return names.join(', ').replace(/,([^,]*)$/, ' and$1');
 }

@@ -51,10 +51,13 @@ export class UserBatches {
    * the key is known.
    */
   async #store(mode: UserBatch['mode'], given: BatchInsert): Promise<Results | undefined> {
+    const inserts = given.key ? this.#keyedInserts : this.#inserts;
+    const insertFree = given.external_id ? inserts.freeByAllValues : inserts.freeByEmail;
+    const insert = mode === 'atomic' ? inserts.all : insertFree;
     // The time limit of the request's statements ends the loop.
     for (;;) {
       try {
-        const rows = await this.#insert(mode, given);
+        const rows = await insert.run(given);
         if (rows.length === 0 && given.key) return undefined;
         const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, row]])));
         const results: Results = given.id.map((id) => stored.get(id) ?? 'refused');
@@ -64,12 +67,6 @@ export class UserBatches {
         if (mode === 'atomic') await this.#takenValues.refuseTakenItems(given);
       }
     }
-  }
-
-  #insert(mode: UserBatch['mode'], given: BatchInsert) {
-    const inserts = given.key ? this.#keyedInserts : this.#inserts;
-    if (mode === 'atomic') return inserts.all.run(given);
-    return (given.external_id ? inserts.freeByAllValues : inserts.freeByEmail).run(given);
   }
 
   /** Finds what was taken of refused items. Without an external id, it was the email. */

@@ -54,7 +54,13 @@ function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
   const earlier = { email: new Set<string>(), external_id: new Set<string>() };
   for (const [index, item] of items.entries()) {
     const repeated = uniqueNames.filter((name) => isRepeated(item, name, earlier[name]));
-    for (const { path, message } of inOrder(item, repeated))
+    const faults = [
+      ...(item.faults ?? []),
+      ...repeated.map((name) => ({ path: [name], message: repeatedIn(name) })),
+    ];
+    // The faults of its external id are last.
+    const rank = ({ path }: ItemFault) => Number(path[0] === 'external_id');
+    for (const { path, message } of faults.toSorted((one, other) => rank(one) - rank(other)))
       context.addIssue({ code: 'custom', path: ['items', index, ...path], message });
   }
 }
@@ -68,11 +74,4 @@ function isRepeated({ sent, faults = [] }: BatchItem, name: UniqueName, earlier:
   const isKnown = earlier.has(folded);
   earlier.add(folded);
   return isKnown && !faults.some(({ path }) => path[0] === name);
-}
-
-/** The faults of an item. Those of its external id are last. */
-function inOrder({ faults = [] }: BatchItem, repeated: readonly UniqueName[]): readonly ItemFault[] {
-  const all = [...faults, ...repeated.map((name) => ({ path: [name], message: repeatedIn(name) }))];
-  const rank = ({ path }: ItemFault) => Number(path[0] === 'external_id');
-  return all.toSorted((one, other) => rank(one) - rank(other));
 }
