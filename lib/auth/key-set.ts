@@ -132,10 +132,9 @@ export class KeySet {
   }
 
   async #fetchAndAdopt(): Promise<void> {
-    const { jwksUri, algorithms } = this.#settings;
     this.#attemptedAt = { time: this.#now(), uptime: performance.now() };
     try {
-      this.#adopt(await fetchKeys(jwksUri, algorithms, this.#stopped.signal));
+      this.#adopt(await fetchKeys(this.#settings, this.#stopped.signal));
       this.#failures = 0;
       this.refreshes.succeeded += 1;
       this.#onRefresh('succeeded', 0);
