@@ -1,4 +1,4 @@
-import { KeySet, type KeySetOptions } from './auth/key-set.ts';
+import { KeySet, type OnRefresh } from './auth/key-set.ts';
 import { TokenVerifier } from './auth/token-verifier.ts';
 import { Changes } from './changes/changes.ts';
 import { latestMigration } from './migrations/index.ts';
@@ -57,12 +57,7 @@ function composeProtected(base: BaseService) {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
   const database = new Database(postgres, { tracing, latestMigration });
-  const keySet = new KeySet({
-    uri: oauth.jwksUri,
-    algorithms: oauth.algorithms,
-    refreshEvery: oauth.jwksRefresh * 1000,
-    onRefresh: refreshLog(log),
-  });
+  const keySet = new KeySet(oauth, refreshLog(log));
   const tokenVerifier = new TokenVerifier(oauth, keySet);
   return { ...composeProbes(base, database.hosts), tokenVerifier, keySet, database };
 }
@@ -85,7 +80,7 @@ function withChanges(service: ProtectedService) {
 }
 
 /** Logs failures once per cause, and successes and all other attempts at `debug`. */
-function refreshLog(log: EventLog): NonNullable<KeySetOptions['onRefresh']> {
+function refreshLog(log: EventLog): OnRefresh {
   const failureLog = new FailureLog(log, 'jwks_refresh_failed');
   return (outcome, failures, cause) => {
     if (outcome === 'succeeded') failureLog.onSuccess();

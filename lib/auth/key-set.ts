@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { unavailable } from '../http/problem.ts';
-import type { Algorithm } from '../settings/setting-forms.ts';
+import type { Settings } from '../settings/settings.ts';
 import { fetchKeys } from './fetch-keys.ts';
 import type { TokenHeader, UsableKey } from './token-rules.ts';
 
@@ -13,16 +13,8 @@ const MIN_PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 10_000;
 const LIFETIME_MS = 24 * 3600 * 1000;
 
-/** Where a key set comes from, and what is called after a refresh. */
-export type KeySetOptions = {
-  readonly uri: string;
-  /** The accepted algorithms. Keys for other algorithms are ignored. */
-  readonly algorithms: readonly Algorithm[];
-  /** Milliseconds between two refreshes in the background. */
-  readonly refreshEvery: number;
-  readonly onRefresh?: (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
-  readonly now?: () => number;
-};
+/** Is called after each refresh, with the number of failures in a row. */
+export type OnRefresh = (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
 
 /**
  * The identity provider's public keys: the last good set, and its refresh. Nothing is fetched before `start` or the
@@ -31,7 +23,8 @@ export type KeySetOptions = {
 export class KeySet {
   /** Number of refreshes. */
   readonly refreshes = { succeeded: 0, failed: 0 };
-  readonly #options: KeySetOptions;
+  readonly #settings: Settings['oauth'];
+  readonly #onRefresh: OnRefresh;
   readonly #now: () => number;
   readonly #stopped = new AbortController();
   /** A later fetch does not belong to a request, not even to the one that caused it. */
@@ -49,10 +42,11 @@ export class KeySet {
   #timer: NodeJS.Timeout | undefined;
   #isStarted = false;
 
-  constructor(options: KeySetOptions) {
-    this.#options = options;
-    this.#now = options.now ?? Date.now;
-    this.#fetchedAt = this.#now();
+  constructor(settings: Settings['oauth'], onRefresh: OnRefresh, now = Date.now) {
+    this.#settings = settings;
+    this.#onRefresh = onRefresh;
+    this.#now = now;
+    this.#fetchedAt = now();
   }
 
   /** Whether a token that this key verified is still accepted. */
@@ -81,7 +75,7 @@ export class KeySet {
   /** Waits for an overdue refresh if none runs in the background, as in a process that was frozen. */
   refreshIfOverdue(): Promise<void> | undefined {
     if (this.#isStarted || this.#keys.length === 0) return undefined;
-    const isOverdue = Math.abs(this.#now() - this.#fetchedAt) > this.#options.refreshEvery;
+    const isOverdue = Math.abs(this.#now() - this.#fetchedAt) > this.#settings.jwksRefresh * 1000;
     return isOverdue && this.#pauseLeft() <= 0 ? this.#refresh() : undefined;
   }
 
@@ -132,24 +126,23 @@ export class KeySet {
     this.#underWay ??= this.#fetchAndAdopt().finally(() => {
       this.#underWay = undefined;
       if (this.#isStarted)
-        this.#refreshIn(this.#failures > 0 ? this.#pauseLeft() : this.#options.refreshEvery);
+        this.#refreshIn(this.#failures > 0 ? this.#pauseLeft() : this.#settings.jwksRefresh * 1000);
     });
     return this.#underWay;
   }
 
   async #fetchAndAdopt(): Promise<void> {
-    const { uri, algorithms, onRefresh } = this.#options;
     this.#attemptedAt = { time: this.#now(), uptime: performance.now() };
     try {
-      this.#adopt(await fetchKeys(uri, algorithms, this.#stopped.signal));
+      this.#adopt(await fetchKeys(this.#settings, this.#stopped.signal));
       this.#failures = 0;
       this.refreshes.succeeded += 1;
-      onRefresh?.('succeeded', 0);
+      this.#onRefresh('succeeded', 0);
     } catch (cause) {
       if (this.#stopped.signal.aborted) return;
       this.#failures += 1;
       this.refreshes.failed += 1;
-      onRefresh?.('failed', this.#failures, cause);
+      this.#onRefresh('failed', this.#failures, cause);
     }
   }
 

@@ -48,7 +48,6 @@ export function refuseMissingRole(role: Role, reason?: string): Problem {
 /** An own member with exactly this name comes first, so that a name may contain dots. */
 function findClaim(name: string, claims: Readonly<Record<string, unknown>>): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
-  if (!name.includes('.')) return undefined;
   return name.split('.').reduce<unknown>(getMember, claims);
 }
 

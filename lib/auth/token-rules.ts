@@ -4,8 +4,7 @@ import { unauthorized } from '../http/problem.ts';
 import type { Algorithm } from '../settings/setting-forms.ts';
 import { isStorable } from '../text.ts';
 
-// The rules that jose does not have, in the order in which a token meets them: its form, its header, the keys that may
-// verify it, its claims. jose verifies the signature, `iss`, `aud`, `exp` and `nbf` (token-verifier.ts).
+// The rules that jose does not have, in the order in which a token meets them: form, header, keys, claims.
 
 /**
  * Demands three parts in canonical base64url without padding (RFC 7515 section 7.1). jose also accepts other texts of the

@@ -29,10 +29,7 @@ const CACHE_SIZE = 4 * 1024 * 1024;
  */
 const CACHE_ENTRIES = 5000;
 
-/**
- * Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725. Each accepted token is remembered until it
- * expires.
- */
+/** Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725, and remembers the accepted ones. */
 export class TokenVerifier {
   /** How often a token to verify was, and was not, in the cache. */
   readonly counts = { hits: 0, misses: 0 };
@@ -50,8 +47,7 @@ export class TokenVerifier {
   }
 
   /**
-   * The principal of a token, without a promise for a remembered token, because most requests have a token that was
-   * seen before. `known` is what `recall` returned for this token, if it was called before.
+   * The principal of a token, without a promise for a remembered one. `known` is what `recall` returned for this token.
    *
    * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
    */

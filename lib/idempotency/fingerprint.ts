@@ -1,23 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** The scope of an idempotency key (caller and operation), and the key. */
-export type KeyedRequest = {
-  /** The operation, as named by its route. */
-  readonly operation: string;
-  /** The caller: `sub` of its token. */
-  readonly subject: string;
-  readonly key: string;
-};
+/** An idempotency key and its scope: the operation, as named by its route, and the caller (`sub` of its token). */
+export type KeyedRequest = { readonly operation: string; readonly subject: string; readonly key: string };
 
-/** The stored part of a request with a key: SHA-256 digests, so no personal data. */
-export type Fingerprint = {
-  /** Digest of operation, caller and key. */
-  readonly key: Buffer;
-  /** Digest of the key and the validated values. */
-  readonly request: Buffer;
-};
+/** The stored part of a request with a key: SHA-256 digests of the key and of the request, so no personal data. */
+export type Fingerprint = { readonly key: Buffer; readonly request: Buffer };
 
-/** The fingerprint of a request with a key and these values. */
+/** The fingerprint of a request with a key and these validated values. */
 export function fingerprint({ operation, subject, key }: KeyedRequest, values: unknown): Fingerprint {
   return { key: sha256([operation, subject, key]), request: sha256([key, values]) };
 }

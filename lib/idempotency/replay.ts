@@ -8,9 +8,6 @@ const TOO_LATE = 20;
 /** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
 const GRACE = 100;
 
-/** The record of a key: the digest of its request, and what the request created. */
-type KeyRecord<Created> = { readonly request: Buffer; readonly created: Created };
-
 /** What a request created, and whether this is a replay. */
 export type Outcome<Created> = { readonly created: Created; readonly isReplay: boolean };
 
@@ -29,8 +26,8 @@ export abstract class KeyedRequests<Created> {
     this.#statements = statements;
   }
 
-  /** Reads the record of a key; undefined if the key is not known, or no longer known. */
-  protected abstract readRecord(key: Buffer): Promise<KeyRecord<Created> | undefined>;
+  /** Reads what the request of a key created, and its digest. Undefined if the key is not known, or no longer known. */
+  protected abstract readRecord(key: Buffer): Promise<{ request: Buffer; created: Created } | undefined>;
 
   /**
    * Carries out a request with a key and these values once, however often it is sent. `write` claims the key and writes,

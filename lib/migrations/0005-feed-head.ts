@@ -2,10 +2,7 @@ import { sql } from 'kysely';
 import type { Engine, SendSql } from '../postgres/index.ts';
 
 /** The identity of each change, and further columns of the feed's head. */
-export async function feedHead(
-  send: SendSql,
-  { hasAutovacuum }: Pick<Engine, 'hasAutovacuum'>,
-): Promise<void> {
+export async function feedHead(send: SendSql, { hasAutovacuum }: Engine): Promise<void> {
   for (const table of ['user_changes_unnumbered', 'user_changes']) {
     // Changes that are there have none. A default that came with the column would write all of them again.
     await send(sql`alter table ${sql.table(table)} add column if not exists identity integer`);

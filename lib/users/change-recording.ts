@@ -2,12 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import { currentRequest } from '../http/request-scope.ts';
 
-/** The caller and the request of a write, which its change records. */
-export type Author = {
-  /** The caller: `sub` of its token. */
-  readonly actor: string;
-  readonly request_id: string;
-};
+/** The caller (`sub` of its token) and the request of a write, which its change records. */
+export type Author = { readonly actor: string; readonly request_id: string };
 
 /** The SQL types of an author. */
 export const AUTHOR_TYPES = { actor: 'text', request_id: 'text' } as const;

@@ -1,34 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KeySet, type KeySetOptions } from '../../lib/auth/key-set.ts';
+import { KeySet } from '../../lib/auth/key-set.ts';
 import { TokenVerifier } from '../../lib/auth/token-verifier.ts';
 import { Problem } from '../../lib/http/problem.ts';
+import type { Settings } from '../../lib/settings/settings.ts';
 import { startIssuer } from './tokens.ts';
 
-type Options = Partial<Omit<KeySetOptions, 'uri'>>;
-
-const ACCEPTED: KeySetOptions['algorithms'] = ['RS256', 'ES256', 'EdDSA'];
+type Options = {
+  /** Milliseconds between two refreshes in the background. */
+  readonly refreshEvery?: number;
+  readonly algorithms?: Settings['oauth']['algorithms'];
+  readonly now?: () => number;
+};
 
 /** A verifier of tokens with a key set and an issuer of its own. It fetches nothing before its first use. */
 export async function startVerifier({
   refreshEvery = 300_000,
-  algorithms = ACCEPTED,
-  ...options
+  algorithms = ['RS256', 'ES256', 'EdDSA'],
+  now,
 }: Options = {}) {
   const issuer = await startIssuer();
-  const keySet = new KeySet({ uri: issuer.jwksUri, refreshEvery, algorithms, ...options });
-  const tokenVerifier = new TokenVerifier(
-    {
-      jwksUri: issuer.jwksUri,
-      issuer: issuer.issuer,
-      audience: issuer.audience,
-      rolesClaim: 'roles',
-      deleteRole: 'users.write',
-      algorithms,
-      clockTolerance: 0,
-      jwksRefresh: refreshEvery / 1000,
-    },
-    keySet,
-  );
+  const settings: Settings['oauth'] = {
+    jwksUri: issuer.jwksUri,
+    issuer: issuer.issuer,
+    audience: issuer.audience,
+    rolesClaim: 'roles',
+    deleteRole: 'users.write',
+    algorithms,
+    clockTolerance: 0,
+    jwksRefresh: refreshEvery / 1000,
+  };
+  const keySet = new KeySet(settings, () => {}, now);
+  const tokenVerifier = new TokenVerifier(settings, keySet);
 
   /** 200 for an accepted token, otherwise the status of the refusal. */
   async function judge(token: string): Promise<number> {
