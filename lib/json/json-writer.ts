@@ -38,11 +38,7 @@ const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) =>
   Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16BE(),
 );
 
-/**
- * Writes JSON from the bytes that PostgreSQL sent, identical to the result of `JSON.stringify` from the values. It
- * fills one piece of memory from the beginning to the end. Strings for the fields and users of a page would have to be
- * created, joined and collected.
- */
+/** Writes JSON from the bytes that PostgreSQL sent, identical to the result of `JSON.stringify` from the values. */
 export class JsonPage {
   #bytes = Buffer.alloc(FIRST_BYTES);
   #view = new DataView(this.#bytes.buffer);
@@ -106,8 +102,7 @@ export class JsonPage {
 
   #escaped(text: string): void {
     const json = JSON.stringify(text);
-    const length = Buffer.byteLength(json);
-    this.#keepFree(length);
+    this.#keepFree(Buffer.byteLength(json));
     this.#end += this.#bytes.write(json, this.#end);
   }
 

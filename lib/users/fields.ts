@@ -164,9 +164,7 @@ export const updatedFields = fields
   .map((field) => ({ ...field, name: field.name as UpdatedName, changeBit: 1 << field.changeNumber }));
 
 /** The names of the fields whose values belong to one user at a time, in the order of `errors`. */
-export const uniqueNames = fields
-  .filter(({ uniqueAs }) => uniqueAs !== undefined)
-  .map(({ name }) => name as UniqueName);
+export const uniqueNames = fields.filter(({ uniqueAs }) => uniqueAs).map(({ name }) => name as UniqueName);
 
 /** The SQL types of some fields, by their names. */
 export function sqlTypesOf<Name extends FieldName>(

@@ -61,9 +61,12 @@ export class UserList {
 
   /** The statement for the order, the filter `is_active`, and the names of the present values. */
   #prepare(query: UserListQuery, values: PageParameters): PreparedStatement<PageParameters, ListRow> {
-    const kind = chooseKind(query);
+    const { limit, skip, is_active } = query;
+    // PostgreSQL reads all rows that `skip` passes over, and all rows between two active users.
+    const isLong = limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true';
+    const kind = isLong ? 'single' : 'list';
     const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-    const words = [query.sort, query.is_active, ...names];
+    const words = [query.sort, is_active, ...names];
     const key = [kind, ...words].join(' ');
     const known = this.#prepared.get(key);
     if (known) return known;
@@ -87,11 +90,6 @@ function lookupBy(statements: Statements, isFound: RawBuilder<unknown>): Lookup 
     (keys) => sql`select given.key, ${userColumns} from unnest(${keys}) as given (key)
       cross join lateral (select * from users where ${isFound} limit 1) as users`,
   );
-}
-
-/** PostgreSQL reads all rows that `skip` passes over, and all rows between two active users. */
-function chooseKind({ limit, skip, is_active }: UserListQuery): 'list' | 'single' {
-  return limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true' ? 'single' : 'list';
 }
 
 /** Omits a bound that the cursor has passed, because PostgreSQL would start at the bound and walk to the cursor. */

@@ -55,7 +55,10 @@ const idsOfFree = sql`(select array_agg(free.id order by item.position) from ite
 export function batchInserts(statements: Statements, isKeyed: boolean) {
   const prepare = (free?: RawBuilder<unknown>) =>
     statements.single<BatchInsert, User | { readonly id: null }>('INSERT users', (given) => {
-      const before = [itemsOf(given)];
+      const sent = sql`unnest(${insertedValues(given, '[]')}) with ordinality as sent (${insertedNames}, position)`;
+      const before = [
+        sql`item as materialized (select *, ${foldedEmail(sql.ref('email'))} as folded from ${sent})`,
+      ];
       if (free) before.push(sql`free as materialized (${free})`);
       const ids = free ? idsOfFree : sql`${given.id}::uuid[]`;
       if (isKeyed) before.push(claimed(given as BatchInsert & Fingerprint, ids, statements));
@@ -84,11 +87,4 @@ export function itemsIn(users: readonly (UserCreate | undefined)[]): Items {
     return [name, values.some((value) => value !== null) ? values : null];
   });
   return { id: users.map(() => newUserId()), ...Object.fromEntries(lists) };
-}
-
-function itemsOf(given: Items): RawBuilder<unknown> {
-  return sql`item as materialized (
-    select *, ${foldedEmail(sql.ref('email'))} as folded
-    from unnest(${insertedValues(given, '[]')}) with ordinality as sent (${insertedNames}, position)
-  )`;
 }
