@@ -63,11 +63,8 @@ export function batchInserts(statements: Statements, isKeyed: boolean) {
       const ids = free ? idsOfFree : sql`${given.id}::uuid[]`;
       if (isKeyed) before.push(claimed(given as BatchInsert & Fingerprint, ids, statements));
       const rows = sql.raw(`${free ? 'free' : 'item'} as source${isKeyed ? ', claimed' : ''}`);
-      return writeReturning(insertUsers('source', sql`${rows} order by source.folded`), {
-        before,
-        record: recorded('created', given),
-        isKeyed,
-      });
+      const insert = insertUsers('source', sql`${rows} order by source.folded`);
+      return writeReturning(before, insert, recorded('created', given), { isKeyed });
     });
   return {
     all: prepare(),
