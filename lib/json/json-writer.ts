@@ -67,7 +67,9 @@ export class JsonPage {
     for (let at = 0; at < length; at += 1) {
       const byte = source[begin + at] as number;
       if (byte < FIRST_PLAIN || byte === QUOTE || byte === BACKSLASH) {
-        this.#escaped(source.toString('utf8', begin, begin + length));
+        const json = JSON.stringify(source.toString('utf8', begin, begin + length));
+        this.#keepFree(Buffer.byteLength(json));
+        this.#end += this.#bytes.write(json, this.#end);
         return;
       }
       bytes[end + at] = byte;
@@ -98,12 +100,6 @@ export class JsonPage {
     const page = Buffer.from(this.#bytes.buffer.transfer(this.#end));
     this.#use(Buffer.alloc(FIRST_BYTES));
     return page;
-  }
-
-  #escaped(text: string): void {
-    const json = JSON.stringify(text);
-    this.#keepFree(Buffer.byteLength(json));
-    this.#end += this.#bytes.write(json, this.#end);
   }
 
   #keepFree(bytes: number): void {
