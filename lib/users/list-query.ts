@@ -73,10 +73,7 @@ const UserListParameters = z.object({
     examples: [50],
   }),
 });
-/**
- * The query of the list. Filters stay texts as sent, because a cursor is compared with them. The comparison is also
- * made if other parameters are refused, so that `errors` lists all faults.
- */
+/** The query of the list. A cursor is also compared if other parameters are refused: `errors` lists all faults. */
 export const UserListQuery = UserListParameters.superRefine(demandCursorOfSelection, { when: () => true });
 export type UserListQuery = z.output<typeof UserListParameters>;
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { BatchedStatement, ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
+import type { ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
@@ -9,8 +9,6 @@ import { MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
 import type { User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
 import { userColumns } from './user-statements.ts';
-
-type Lookup = BatchedStatement<{ readonly key: string }, User>;
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type PageParameters = ReturnType<typeof valuesOf>;
@@ -32,7 +30,7 @@ export function findSoleFilter([name, ...others]: readonly string[]): UniqueName
 /** The list of users. */
 export class UserList {
   readonly #statements: Statements;
-  readonly #lookups: Readonly<Record<UniqueName, Lookup>>;
+  readonly #lookups: Readonly<Record<UniqueName, ReturnType<typeof lookupBy>>>;
   /** The prepared statements, by their keys. */
   readonly #prepared = new Map<string, PreparedStatement<PageParameters, ListRow>>();
 
@@ -83,7 +81,7 @@ export class UserList {
  * thirds of the CPU time that it takes as a page of the list. With `limit`, PostgreSQL looks up each value in the index.
  * It would read the whole of a table that it takes for small.
  */
-function lookupBy(statements: Statements, isFound: RawBuilder<unknown>): Lookup {
+function lookupBy(statements: Statements, isFound: RawBuilder<unknown>) {
   return statements.batchedRead<User>(
     'SELECT users',
     'text',
