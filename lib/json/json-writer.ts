@@ -38,11 +38,7 @@ const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) =>
   Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16BE(),
 );
 
-/**
- * Writes JSON from the bytes that PostgreSQL sent, identical to the result of `JSON.stringify` from the values. It
- * fills one piece of memory from the beginning to the end. Strings for the fields and users of a page would have to be
- * created, joined and collected.
- */
+/** Writes JSON from the bytes that PostgreSQL sent, identical to the result of `JSON.stringify` from the values. */
 export class JsonPage {
   #bytes = Buffer.alloc(FIRST_BYTES);
   #view = new DataView(this.#bytes.buffer);
@@ -71,7 +67,9 @@ export class JsonPage {
     for (let at = 0; at < length; at += 1) {
       const byte = source[begin + at] as number;
       if (byte < FIRST_PLAIN || byte === QUOTE || byte === BACKSLASH) {
-        this.#escaped(source.toString('utf8', begin, begin + length));
+        const json = JSON.stringify(source.toString('utf8', begin, begin + length));
+        this.#keepFree(Buffer.byteLength(json));
+        this.#end += this.#bytes.write(json, this.#end);
         return;
       }
       bytes[end + at] = byte;
@@ -102,13 +100,6 @@ export class JsonPage {
     const page = Buffer.from(this.#bytes.buffer.transfer(this.#end));
     this.#use(Buffer.alloc(FIRST_BYTES));
     return page;
-  }
-
-  #escaped(text: string): void {
-    const json = JSON.stringify(text);
-    const length = Buffer.byteLength(json);
-    this.#keepFree(length);
-    this.#end += this.#bytes.write(json, this.#end);
   }
 
   #keepFree(bytes: number): void {

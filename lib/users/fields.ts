@@ -7,10 +7,8 @@ const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 const PLAIN = new RegExp(`^[^${CONTROL}]*$`);
 
 /**
- * The fields of a user, in the order of responses: the one place of a field. Schemas, types, columns, statements, JSON,
- * the names in changes, and the values under an idempotency key follow from this table when the service is loaded. No
- * value is in a log line, a span or a metric, except for the masked email of `user_created`. CONTRIBUTING.md has the
- * steps to add a field.
+ * The fields of a user, in the order of responses: the one place of a field (README.md). No value is in a log line, a
+ * span or a metric, except for the masked email of `user_created`. CONTRIBUTING.md has the steps to add a field.
  */
 export const FIELDS = {
   id: {
@@ -164,9 +162,7 @@ export const updatedFields = fields
   .map((field) => ({ ...field, name: field.name as UpdatedName, changeBit: 1 << field.changeNumber }));
 
 /** The names of the fields whose values belong to one user at a time, in the order of `errors`. */
-export const uniqueNames = fields
-  .filter(({ uniqueAs }) => uniqueAs !== undefined)
-  .map(({ name }) => name as UniqueName);
+export const uniqueNames = fields.filter(({ uniqueAs }) => uniqueAs).map(({ name }) => name as UniqueName);
 
 /** The SQL types of some fields, by their names. */
 export function sqlTypesOf<Name extends FieldName>(

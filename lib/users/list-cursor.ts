@@ -32,7 +32,7 @@ const LAST_MOMENT = 8_640_000_000_000_000;
 
 /**
  * The cursor of the users after `position`: 8 bytes of `created_at`, 16 of `id`, 18 of a digest of these and the
- * selection. The digest detects mistakes. It needs no secret, because a cursor grants nothing and never expires.
+ * selection, which detects mistakes (README.md).
  */
 export function cursorAfter({ created_at, id }: Position, selection: Selection): string {
   const position = Buffer.alloc(POSITION_BYTES);

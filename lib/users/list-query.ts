@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { integerParameter, textParameter, UUID_PATTERN } from '../text.ts';
 import { FIELDS, type UniqueName } from './fields.ts';
 import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
-import { DATE_TIME_FORM, timestampRange } from './rfc3339.ts';
 import { MAX_PAGE_SIZE } from './user.ts';
 
 /** Maximum `skip`: the largest 32-bit integer. */
@@ -16,6 +15,13 @@ const ADDRESS =
 const EXTERNAL_ID = 'must have 1 to 255 characters, and no control characters';
 const DATE_TIME = 'must be an RFC 3339 date-time with an offset, in the years 1 to 9999 in UTC';
 const CURSOR = 'must be a cursor from a Link header, sent with the filters and the sort of that link';
+
+/** RFC 3339 section 5.6, with `T` and `Z` in either case, at most 9 digits of a fraction, and no leap second. */
+const DATE_TIME_PATTERN =
+  /^([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))[Tt]((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+
+const YEAR_1 = Date.parse('0001-01-01T00:00:00.000Z');
+const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
 
 /** The cursor of the example user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
@@ -67,14 +73,23 @@ const UserListParameters = z.object({
     examples: [50],
   }),
 });
-type Values = z.output<typeof UserListParameters>;
+/** The query of the list. A cursor is also compared if other parameters are refused: `errors` lists all faults. */
+export const UserListQuery = UserListParameters.superRefine(demandCursorOfSelection, { when: () => true });
+export type UserListQuery = z.output<typeof UserListParameters>;
 
 /**
- * The query of the list. Filters stay texts as sent, because a cursor is compared with them. The comparison is also
- * made if other parameters are refused, so that `errors` lists all faults.
+ * Parses an RFC 3339 date-time to milliseconds since 1970, rounded down and rounded up. Undefined for any other text, and
+ * for a time that is not in the years 1 to 9999 in UTC.
  */
-export const UserListQuery = UserListParameters.superRefine(demandCursorOfSelection, { when: () => true });
-export type UserListQuery = Values;
+export function timestampRange(text: string) {
+  const [, date = '', time, fraction = '', offset = ''] = DATE_TIME_PATTERN.exec(text) ?? [];
+  const milliseconds = fraction.slice(0, 3).padEnd(3, '0');
+  const floor = Date.parse(`${date}T${time}.${milliseconds}${offset.toUpperCase()}`);
+  // Date.parse reads 30 February as 2 March.
+  const isDay = date !== '' && new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
+  if (!isDay || floor < YEAR_1 || floor >= YEAR_10000) return undefined;
+  return { floor, ceiling: /[1-9]/.test(fraction.slice(3)) ? floor + 1 : floor };
+}
 
 /** A filter by a field. It refuses what create would refuse. */
 function filterBy(name: UniqueName, rule: Parameters<typeof textParameter>[1], description: string) {
@@ -87,7 +102,10 @@ function filterBy(name: UniqueName, rule: Parameters<typeof textParameter>[1], d
 function dateTime(description: string, example: string) {
   const isAllowed = (text: string) => timestampRange(text) !== undefined;
   return textParameter(isAllowed, withHint(DATE_TIME), {
-    ...DATE_TIME_FORM,
+    format: 'date-time',
+    minLength: '0001-01-01T00:00:00Z'.length,
+    maxLength: '0001-01-01T00:00:00.123456789+00:00'.length,
+    pattern: DATE_TIME_PATTERN.source,
     description,
     examples: [example],
   });
@@ -99,7 +117,7 @@ function withHint(rule: string) {
     String(input).includes(' ') ? `${rule}; write + as %2B` : rule;
 }
 
-function demandCursorOfSelection(query: Values, context: z.RefinementCtx<Values>): void {
+function demandCursorOfSelection(query: UserListQuery, context: z.RefinementCtx<UserListQuery>): void {
   const { cursor, skip } = query;
   if (cursor === undefined) return;
   const refuse = (name: string, message: string) => {

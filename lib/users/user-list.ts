@@ -1,17 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { BatchedStatement, ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
+import type { ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
-import { MAX_SKIP, type UserListQuery } from './list-query.ts';
-import { timestampRange } from './rfc3339.ts';
+import { MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
 import type { User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
 import { userColumns } from './user-statements.ts';
-
-type Lookup = BatchedStatement<{ readonly key: string }, User>;
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type PageParameters = ReturnType<typeof valuesOf>;
@@ -33,7 +30,7 @@ export function findSoleFilter([name, ...others]: readonly string[]): UniqueName
 /** The list of users. */
 export class UserList {
   readonly #statements: Statements;
-  readonly #lookups: Readonly<Record<UniqueName, Lookup>>;
+  readonly #lookups: Readonly<Record<UniqueName, ReturnType<typeof lookupBy>>>;
   /** The prepared statements, by their keys. */
   readonly #prepared = new Map<string, PreparedStatement<PageParameters, ListRow>>();
 
@@ -62,9 +59,12 @@ export class UserList {
 
   /** The statement for the order, the filter `is_active`, and the names of the present values. */
   #prepare(query: UserListQuery, values: PageParameters): PreparedStatement<PageParameters, ListRow> {
-    const kind = chooseKind(query);
+    const { limit, skip, is_active } = query;
+    // PostgreSQL reads all rows that `skip` passes over, and all rows between two active users.
+    const isLong = limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true';
+    const kind = isLong ? 'single' : 'list';
     const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-    const words = [query.sort, query.is_active, ...names];
+    const words = [query.sort, is_active, ...names];
     const key = [kind, ...words].join(' ');
     const known = this.#prepared.get(key);
     if (known) return known;
@@ -81,18 +81,13 @@ export class UserList {
  * thirds of the CPU time that it takes as a page of the list. With `limit`, PostgreSQL looks up each value in the index.
  * It would read the whole of a table that it takes for small.
  */
-function lookupBy(statements: Statements, isFound: RawBuilder<unknown>): Lookup {
+function lookupBy(statements: Statements, isFound: RawBuilder<unknown>) {
   return statements.batchedRead<User>(
     'SELECT users',
     'text',
     (keys) => sql`select given.key, ${userColumns} from unnest(${keys}) as given (key)
       cross join lateral (select * from users where ${isFound} limit 1) as users`,
   );
-}
-
-/** PostgreSQL reads all rows that `skip` passes over, and all rows between two active users. */
-function chooseKind({ limit, skip, is_active }: UserListQuery): 'list' | 'single' {
-  return limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true' ? 'single' : 'list';
 }
 
 /** Omits a bound that the cursor has passed, because PostgreSQL would start at the bound and walk to the cursor. */

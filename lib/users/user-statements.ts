@@ -15,8 +15,7 @@ export type ValuesToSet = { readonly sets: number } & {
   readonly [Name in UpdatedName]: User[Name] | null;
 };
 
-type UserUpdateParameters = Author & VersionTexts & ValuesToSet & { readonly id: string };
-type UserDelete = Author & VersionTexts & { readonly id: string };
+type ConditionalWrite = Author & VersionTexts & { readonly id: string };
 
 /** Prepares the statements about one user. Each carries out the requests of several callers, except for `insertOnce`. */
 export function userStatements(statements: Statements) {
@@ -38,8 +37,9 @@ export function userStatements(statements: Statements) {
       { ...INSERTED_TYPES, ...AUTHOR_TYPES },
       (given) =>
         writeReturning(
+          [given],
           insertUsers('given', sql`given order by lower(upper(given.email)) on conflict do nothing`),
-          { before: [given], record: recorded('created') },
+          recorded('created'),
         ),
     ),
 
@@ -48,12 +48,10 @@ export function userStatements(statements: Statements) {
       'INSERT users',
       (given) =>
         writeReturning(
+          [claimed(given, sql`array[${given.id}::uuid]`)],
           insertUsers('item', sql`claimed, (values (${insertedValues(given)})) as item (${insertedNames})`),
-          {
-            before: [claimed(given, sql`array[${given.id}::uuid]`)],
-            record: recorded('created', given),
-            isKeyed: true,
-          },
+          recorded('created', given),
+          { isKeyed: true },
         ),
       { limitsLockWaits: true },
     ),
@@ -62,19 +60,20 @@ export function userStatements(statements: Statements) {
      * Serves every combination of fields: it sets an absent field to the row's current value. Two writers of different
      * fields therefore do not undo each other's changes.
      */
-    update: statements.batchedWrite<UserUpdateParameters, User>(
+    update: statements.batchedWrite<ConditionalWrite & ValuesToSet, User>(
       'UPDATE users',
       { id: 'uuid', ...sqlTypesOf(updatedFields), sets: 'smallint', ...VERSION_TYPES, ...AUTHOR_TYPES },
       (given) =>
         writeReturning(
+          [given],
           sql`update users set ${assignments}, updated_at = ${laterThanBefore}, version = version + 1, changed = ${changed}
           from given where users.id = given.id and ${isOfGivenVersions}`,
-          { before: [given], record: recorded('updated') },
+          recorded('updated'),
         ),
     ),
 
     /** A deletion has the version after the last one. */
-    delete: statements.batchedWrite<UserDelete, { id: string }>(
+    delete: statements.batchedWrite<ConditionalWrite, { id: string }>(
       'DELETE users',
       { id: 'uuid', ...VERSION_TYPES, ...AUTHOR_TYPES },
       (given) => sql`with ${given}, written as (
@@ -103,9 +102,6 @@ const changed = sql.join(
   columns.map(({ changedBit }) => changedBit),
   sql` + `,
 );
-
-/** The names of a user's columns. */
-const userColumnNames = sql.join([...fields.map(({ name }) => sql.ref(name)), sql.ref('version')]);
 
 /**
  * The columns of a user. A time is in milliseconds since 1970: the text of a timestamp depends on DateStyle and TimeZone,
@@ -145,27 +141,22 @@ export function insertedValues(
   return sql.join(entries.map(([name, type]) => sql`${given[name]}::${sql.raw(type + suffix)}`));
 }
 
-type CteParts = {
-  /** Common table expressions that `write` selects from. */
-  readonly before?: readonly RawBuilder<unknown>[];
-  /** The common table expression that records a change for each row of `written`. */
-  readonly record: RawBuilder<unknown>;
-  /** Whether `before` contains `claimed`. If so, no row means that the key was known. */
-  readonly isKeyed?: boolean;
-};
-
 /**
- * The statement that writes users, records their changes, and returns the users as written. If it is keyed and writes no
- * user, it returns one row without values, which says that the key is claimed.
+ * The statement that writes users from the common table expressions `before`, records their changes, and returns the users
+ * as written. If it is keyed, `before` contains `claimed`: no row means that the key was known, and one row without values
+ * that the key is claimed and no user is written.
  */
 export function writeReturning(
+  before: readonly RawBuilder<unknown>[],
   write: RawBuilder<unknown>,
-  { before = [], record, isKeyed = false }: CteParts,
+  record: RawBuilder<unknown>,
+  { isKeyed = false } = {},
 ): RawBuilder<User> {
   const written = sql`written as (
     ${write} returning ${userColumns}, users.changed, users.updated_at as moment
   )`;
+  const names = [...fields.map(({ name }) => sql.ref(name)), sql.ref('version')];
   return sql`with ${sql.join([...before, written, record])}
-    select ${userColumnNames}
+    select ${sql.join(names)}
     from ${isKeyed ? sql`claimed left join written on true` : sql`written`} order by id`;
 }

@@ -17,9 +17,8 @@ import {
 export const MAX_PAGE_SIZE = 1000;
 
 type Schema<Name extends FieldName> = (typeof FIELDS)[Name]['schema'];
-type Optional<S extends z.ZodType> = z.ZodDefault<z.ZodNullable<S>>;
 type ShapeOfCreate = {
-  [Name in CreatedName]: Name extends NullableName ? Optional<Schema<Name>> : Schema<Name>;
+  [Name in CreatedName]: Name extends NullableName ? z.ZodDefault<z.ZodNullable<Schema<Name>>> : Schema<Name>;
 };
 type ShapeOfUpdate = { [Name in UpdatedName]: z.ZodOptional<z.ZodNullable<Schema<Name>>> };
 

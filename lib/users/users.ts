@@ -16,8 +16,8 @@ import { type UserInsert, userStatements, type ValuesToSet } from './user-statem
 import { versionTexts } from './write-preconditions.ts';
 
 /**
- * The users in PostgreSQL. Each method reads or writes by one statement. The unique index and the row itself decide between
- * racing writers, never an earlier read. Further statements only find why nothing was written, or what a key has created.
+ * The users in PostgreSQL. Each method reads or writes by one statement, which decides between racing writers. Further
+ * statements only find why nothing was written, or what a key has created.
  */
 export class Users {
   readonly #statements: ReturnType<typeof userStatements>;
@@ -98,8 +98,7 @@ function valuesToSet(update: UserUpdate): ValuesToSet {
   for (const { name, changeBit, nullOnUpdate } of updatedFields) {
     const value = update[name];
     values[name] = value ?? null;
-    if (value === undefined || (value === null && nullOnUpdate === 'leaves')) continue;
-    sets |= changeBit;
+    if (value !== undefined && (value !== null || nullOnUpdate === 'clears')) sets |= changeBit;
   }
   return { ...values, sets } as ValuesToSet;
 }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { EntityTags, Preconditions } from '../http/preconditions.ts';
+import type { Preconditions } from '../http/preconditions.ts';
 
 /**
  * The versions that a statement may write: those in `among` and not in `except`. Null means no restriction. Each is one
@@ -13,12 +13,11 @@ export const VERSION_TYPES = { among: 'text', except: 'text' } as const;
 /** The entity tag of a user is its version, a bigint of PostgreSQL. Any other tag belongs to no version. */
 const VERSION_TAG = /^"([1-9]\d{0,17})"$/;
 
-const NO_VERSION = '{}';
-
 /** The preconditions of a write as versions. `If-None-Match: *` allows no version. */
 export function versionTexts({ ifMatch = '*', ifNoneMatch = [] }: Preconditions): VersionTexts {
+  if (ifNoneMatch === '*') return { among: versionsIn([]), except: null };
   return {
-    among: ifNoneMatch === '*' ? NO_VERSION : ifMatch === '*' ? null : versionsIn(ifMatch),
+    among: ifMatch === '*' ? null : versionsIn(ifMatch),
     except: ifNoneMatch.length === 0 ? null : versionsIn(ifNoneMatch),
   };
 }
@@ -28,7 +27,6 @@ export const isOfGivenVersions: RawBuilder<boolean> = sql`
   (given.among is null or version = any(given.among::bigint[]))
   and (given.except is null or version <> all(given.except::bigint[]))`;
 
-function versionsIn(tags: EntityTags): string {
-  const versions = tags === '*' ? [] : tags.flatMap((tag) => VERSION_TAG.exec(tag)?.[1] ?? []);
-  return `{${versions}}`;
+function versionsIn(tags: readonly string[]): string {
+  return `{${tags.flatMap((tag) => VERSION_TAG.exec(tag)?.[1] ?? [])}}`;
 }

@@ -7,13 +7,12 @@ import { isTaken, type TakenValues } from '../taken-values.ts';
 import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';
 import type { UserBatch } from './user-batch.ts';
 
-type Inserts = ReturnType<typeof batchInserts>;
 type Results = readonly CreatedItem[];
 
 /** Creates many users at once. */
 export class UserBatches {
-  readonly #inserts: Inserts;
-  readonly #keyedInserts: Inserts;
+  readonly #inserts: ReturnType<typeof batchInserts>;
+  readonly #keyedInserts: ReturnType<typeof batchInserts>;
   readonly #takenValues: TakenValues;
   readonly #keyedCreates: KeyedCreates;
 

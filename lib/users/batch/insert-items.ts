@@ -55,16 +55,16 @@ const idsOfFree = sql`(select array_agg(free.id order by item.position) from ite
 export function batchInserts(statements: Statements, isKeyed: boolean) {
   const prepare = (free?: RawBuilder<unknown>) => {
     const write = (given: BatchInsert) => {
-      const before = [itemsOf(given)];
+      const sent = sql`unnest(${insertedValues(given, '[]')}) with ordinality as sent (${insertedNames}, position)`;
+      const before = [
+        sql`item as materialized (select *, ${foldedEmail(sql.ref('email'))} as folded from ${sent})`,
+      ];
       if (free) before.push(sql`free as materialized (${free})`);
       const ids = free ? idsOfFree : sql`${given.id}::uuid[]`;
       if (isKeyed) before.push(claimed(given as BatchInsert & Fingerprint, ids));
       const rows = sql.raw(`${free ? 'free' : 'item'} as source${isKeyed ? ', claimed' : ''}`);
-      return writeReturning(insertUsers('source', sql`${rows} order by source.folded`), {
-        before,
-        record: recorded('created', given),
-        isKeyed,
-      });
+      const insert = insertUsers('source', sql`${rows} order by source.folded`);
+      return writeReturning(before, insert, recorded('created', given), { isKeyed });
     };
     return statements.single<BatchInsert, User | { readonly id: null }>('INSERT users', write, {
       limitsLockWaits: isKeyed,
@@ -88,11 +88,4 @@ export function itemsIn(users: readonly (UserCreate | undefined)[]): Items {
     return [name, values.some((value) => value !== null) ? values : null];
   });
   return { id: users.map(() => newUserId()), ...Object.fromEntries(lists) };
-}
-
-function itemsOf(given: Items): RawBuilder<unknown> {
-  return sql`item as materialized (
-    select *, ${foldedEmail(sql.ref('email'))} as folded
-    from unnest(${insertedValues(given, '[]')}) with ordinality as sent (${insertedNames}, position)
-  )`;
 }
