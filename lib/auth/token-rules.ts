@@ -107,7 +107,7 @@ async function importUsableKey(
   published: unknown,
   accepted: readonly Algorithm[],
 ): Promise<UsableKey | undefined> {
-  if (!isPublicJwk(published) || !isForVerification(published)) return undefined;
+  if (!isForVerification(published)) return undefined;
   for (const algorithm of accepted) {
     // Some providers write null instead of leaving the member out.
     if (published.alg != null && !isNameOf(algorithm, published.alg)) continue;
@@ -117,12 +117,10 @@ async function importUsableKey(
   return undefined;
 }
 
-function isPublicJwk(value: unknown): value is JWK {
-  return typeof value === 'object' && value !== null && !('d' in value) && !('k' in value);
-}
-
-/** RFC 7517 sections 4.2 and 4.3. */
-function isForVerification({ use, key_ops }: JWK): boolean {
+/** A public key for signatures (RFC 7517 sections 4.2 and 4.3). */
+function isForVerification(value: unknown): value is JWK {
+  if (typeof value !== 'object' || value === null || 'd' in value || 'k' in value) return false;
+  const { use, key_ops }: JWK = value;
   if (use !== undefined && use !== 'sig') return false;
   return key_ops === undefined || (Array.isArray(key_ops) && key_ops.includes('verify'));
 }

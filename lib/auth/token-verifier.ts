@@ -23,10 +23,7 @@ export type VerifiedToken = {
 /** Maximum total length of the remembered tokens in characters: about five thousand tokens of common size. */
 const CACHE_SIZE = 4 * 1024 * 1024;
 
-/**
- * Maximum number of remembered tokens. A principal is several times as large as its token, so this limits the memory of
- * the cache.
- */
+/** Maximum number of remembered tokens. It limits memory, because a principal is several times as large as its token. */
 const CACHE_ENTRIES = 5000;
 
 /** Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725, and remembers the accepted ones. */
