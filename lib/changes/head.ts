@@ -8,9 +8,7 @@ import { type RawBuilder, sql } from 'kysely';
 export const headRow = sql`(select position, expired, expired_id, is_interrupted, settled, late, noted, noted_at
   from user_changes_head order by position desc limit 1)`;
 
-/**
- * The condition for an update or a lock of the head. It also holds if another transaction has moved the head meanwhile.
- */
+/** The condition for an update or a lock of the head. It also holds if another transaction has moved the head since. */
 export const isHead = sql`position >= (select position from user_changes_head order by position desc limit 1)`;
 
 /**
