@@ -4,14 +4,7 @@ import { unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { KeySet } from './key-set.ts';
 import { readPrincipal, type ServicePrincipal } from './principal.ts';
-import {
-  demandClaims,
-  demandStrictForm,
-  listNames,
-  NO_PAYLOAD,
-  readHeader,
-  type UsableKey,
-} from './token-rules.ts';
+import { demandClaims, listNames, NO_PAYLOAD, readHeader, type UsableKey } from './token-rules.ts';
 
 /** A token that was verified by a key. */
 export type VerifiedToken = {
@@ -74,7 +67,6 @@ export class TokenVerifier {
   }
 
   async #prove(token: string): Promise<ServicePrincipal> {
-    demandStrictForm(token);
     const header = readHeader(token, this.#settings.algorithms);
     const { payload, key } = await this.#verifyByOne(await this.#keySet.findKeys(header), token);
     const claims = demandClaims(payload);
