@@ -86,7 +86,11 @@ export class KeySet {
    * @throws {Problem} service_unavailable_error if that is unknown at the moment
    */
   async findKeys({ alg, kid }: TokenHeader): Promise<readonly UsableKey[]> {
-    if (!this.#isUsable || !this.#knows(kid)) await this.#refreshForUnknownKey();
+    if (!this.#isUsable || !this.#knows(kid)) {
+      // One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider.
+      if (this.#underWay || this.#pauseLeft() <= 0) await this.#refresh();
+      else this.#refreshIn(this.#pauseLeft());
+    }
     if (!this.#isUsable) throw unavailable('the keys of the identity provider could not be fetched');
     if (!this.#knows(kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
       throw unavailable("the token's key is not known and could not be fetched");
@@ -102,12 +106,6 @@ export class KeySet {
 
   #knows(kid: string | undefined): boolean {
     return kid === undefined || this.#keys.some(({ jwk }) => jwk.kid === kid);
-  }
-
-  /** One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider. */
-  async #refreshForUnknownKey(): Promise<void> {
-    if (this.#underWay || this.#pauseLeft() <= 0) return this.#refresh();
-    this.#refreshIn(this.#pauseLeft());
   }
 
   /** The wall clock may be set back, and the clock of a frozen process may stand still. The larger difference counts. */
@@ -134,7 +132,14 @@ export class KeySet {
   async #fetchAndAdopt(): Promise<void> {
     this.#attemptedAt = { time: this.#now(), uptime: performance.now() };
     try {
-      this.#adopt(await fetchKeys(this.#settings, this.#stopped.signal));
+      const keys = await fetchKeys(this.#settings, this.#stopped.signal);
+      const fingerprint = keys
+        .map(({ jwk }) => JSON.stringify(jwk))
+        .sort()
+        .join();
+      if (fingerprint !== this.#fingerprint) this.#keys = keys;
+      this.#fingerprint = fingerprint;
+      this.#fetchedAt = this.#now();
       this.#failures = 0;
       this.refreshes.succeeded += 1;
       this.#onRefresh('succeeded', 0);
@@ -144,15 +149,5 @@ export class KeySet {
       this.refreshes.failed += 1;
       this.#onRefresh('failed', this.#failures, cause);
     }
-  }
-
-  #adopt(keys: readonly UsableKey[]): void {
-    const fingerprint = keys
-      .map(({ jwk }) => JSON.stringify(jwk))
-      .sort()
-      .join();
-    if (fingerprint !== this.#fingerprint) this.#keys = keys;
-    this.#fingerprint = fingerprint;
-    this.#fetchedAt = this.#now();
   }
 }

@@ -1,4 +1,5 @@
 import { Problem } from '../http/problem.ts';
+import type { Claims } from './token-rules.ts';
 
 /** A role: `[domain].[action]`. `api.superuser` is accepted on every route, and no route requires it. */
 export type Role = 'users.read' | 'users.write' | 'users.delete';
@@ -12,12 +13,9 @@ export type ServicePrincipal = {
   readonly claims: Readonly<Record<string, unknown>>;
 };
 
-/** The caller in verified claims. `sub` is known to be a non-empty string. */
-export function readPrincipal(
-  claims: Readonly<Record<string, unknown>>,
-  rolesClaim: string,
-): ServicePrincipal {
-  return { subject: String(claims.sub), roles: parseRoles(findClaim(rolesClaim, claims)), claims };
+/** The caller in verified claims. */
+export function readPrincipal(claims: Claims, rolesClaim: string): ServicePrincipal {
+  return { subject: claims.sub, roles: parseRoles(findClaim(rolesClaim, claims)), claims };
 }
 
 /** The role that a route requires. SVC_OAUTH_DELETE_ROLE names the one in place of `users.delete`. */

@@ -6,13 +6,34 @@ import { isStorable } from '../text.ts';
 
 // The rules that jose does not have, in the order in which a token meets them: form, header, keys, claims.
 
+/** Algorithm and key of a token's signature, as named in its header. */
+export type TokenHeader = { readonly alg: Algorithm; readonly kid: string | undefined };
+
 /**
- * Demands three parts in canonical base64url without padding (RFC 7515 section 7.1). jose also accepts other texts of the
- * same bytes, and drops a byte order mark, which JSON must not have (RFC 8259 section 8.1).
+ * Reads the header of a token, whose form must be strict. Only `alg` and `kid` choose a key: `jwk`, `jku`, `x5u` and `x5c`
+ * are never read.
  *
  * @throws {Problem} unauthorized_error
  */
-export function demandStrictForm(token: string): void {
+export function readHeader(token: string, accepted: readonly Algorithm[]): TokenHeader {
+  demandStrictForm(token);
+  const header = decodeHeader(token);
+  const { typ, kid } = header;
+  const alg = accepted.find((algorithm) => isNameOf(algorithm, header.alg));
+  if (!alg) throw unauthorized("the token's alg is not accepted");
+  if (typ !== undefined && !isTokenType(typ)) throw unauthorized("the token's typ is not accepted");
+  if (kid !== undefined && typeof kid !== 'string') throw unauthorized("the token's kid is not a string");
+  if (Object.hasOwn(header, 'crit')) throw unauthorized('the token has critical header parameters');
+  // RFC 7797 section 6: `b64` must be listed in `crit`.
+  if (Object.hasOwn(header, 'b64')) throw unauthorized('the token has the header parameter b64');
+  return { alg, kid };
+}
+
+/**
+ * Demands three parts in canonical base64url without padding (RFC 7515 section 7.1). jose also accepts other texts of the
+ * same bytes, and drops a byte order mark, which JSON must not have (RFC 8259 section 8.1).
+ */
+function demandStrictForm(token: string): void {
   const parts = token.split('.', 4);
   const [header = '', payload = ''] = parts;
   if (parts.length !== 3 || parts.includes('')) throw unauthorized('the token is not in compact form');
@@ -32,28 +53,6 @@ export const NO_PAYLOAD = "the token's payload is not a JSON object";
 /** Node's decoder skips what is not base64, so the bytes must encode to the same text. */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
-}
-
-/** Algorithm and key of a token's signature, as named in its header. */
-export type TokenHeader = { readonly alg: Algorithm; readonly kid: string | undefined };
-
-/**
- * Reads the header of a token in strict form. Only `alg` and `kid` choose a key: `jwk`, `jku`, `x5u` and `x5c` are never
- * read.
- *
- * @throws {Problem} unauthorized_error
- */
-export function readHeader(token: string, accepted: readonly Algorithm[]): TokenHeader {
-  const header: Readonly<Record<string, unknown>> = decodeHeader(token);
-  const { typ, kid } = header;
-  const alg = accepted.find((algorithm) => isNameOf(algorithm, header.alg));
-  if (!alg) throw unauthorized("the token's alg is not accepted");
-  if (typ !== undefined && !isTokenType(typ)) throw unauthorized("the token's typ is not accepted");
-  if (kid !== undefined && typeof kid !== 'string') throw unauthorized("the token's kid is not a string");
-  if (Object.hasOwn(header, 'crit')) throw unauthorized('the token has critical header parameters');
-  // RFC 7797 section 6: `b64` must be listed in `crit`.
-  if (Object.hasOwn(header, 'b64')) throw unauthorized('the token has the header parameter b64');
-  return { alg, kid };
 }
 
 function decodeHeader(token: string): Readonly<Record<string, unknown>> {
@@ -107,7 +106,7 @@ async function importUsableKey(
   published: unknown,
   accepted: readonly Algorithm[],
 ): Promise<UsableKey | undefined> {
-  if (!isPublicJwk(published) || !isForVerification(published)) return undefined;
+  if (!isForVerification(published)) return undefined;
   for (const algorithm of accepted) {
     // Some providers write null instead of leaving the member out.
     if (published.alg != null && !isNameOf(algorithm, published.alg)) continue;
@@ -117,12 +116,10 @@ async function importUsableKey(
   return undefined;
 }
 
-function isPublicJwk(value: unknown): value is JWK {
-  return typeof value === 'object' && value !== null && !('d' in value) && !('k' in value);
-}
-
-/** RFC 7517 sections 4.2 and 4.3. */
-function isForVerification({ use, key_ops }: JWK): boolean {
+/** A public key for signatures (RFC 7517 sections 4.2 and 4.3). */
+function isForVerification(value: unknown): value is JWK {
+  if (typeof value !== 'object' || value === null || 'd' in value || 'k' in value) return false;
+  const { use, key_ops }: JWK = value;
   if (use !== undefined && use !== 'sig') return false;
   return key_ops === undefined || (Array.isArray(key_ops) && key_ops.includes('verify'));
 }

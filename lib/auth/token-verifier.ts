@@ -4,14 +4,7 @@ import { unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { KeySet } from './key-set.ts';
 import { readPrincipal, type ServicePrincipal } from './principal.ts';
-import {
-  demandClaims,
-  demandStrictForm,
-  listNames,
-  NO_PAYLOAD,
-  readHeader,
-  type UsableKey,
-} from './token-rules.ts';
+import { demandClaims, listNames, NO_PAYLOAD, readHeader, type UsableKey } from './token-rules.ts';
 
 /** A token that was verified by a key. */
 export type VerifiedToken = {
@@ -23,10 +16,7 @@ export type VerifiedToken = {
 /** Maximum total length of the remembered tokens in characters: about five thousand tokens of common size. */
 const CACHE_SIZE = 4 * 1024 * 1024;
 
-/**
- * Maximum number of remembered tokens. A principal is several times as large as its token, so this limits the memory of
- * the cache.
- */
+/** Maximum number of remembered tokens. It limits memory, because a principal is several times as large as its token. */
 const CACHE_ENTRIES = 5000;
 
 /** Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725, and remembers the accepted ones. */
@@ -77,7 +67,6 @@ export class TokenVerifier {
   }
 
   async #prove(token: string): Promise<ServicePrincipal> {
-    demandStrictForm(token);
     const header = readHeader(token, this.#settings.algorithms);
     const { payload, key } = await this.#verifyByOne(await this.#keySet.findKeys(header), token);
     const claims = demandClaims(payload);

@@ -45,11 +45,11 @@ export class Changes {
    * @throws {Problem} cursor_expired_error
    */
   async ofAll(query: ChangesQuery, waitUncounted?: WaitUncounted): Promise<ChangesPage> {
-    const { limit, wait, exclude_actor } = query;
+    const { cursor, limit, wait, exclude_actor } = query;
     const mayWait = waitUncounted && wait > 0 && limit > 0;
     const { changes, end } = await (mayWait
       ? this.#readOrWait(query, waitUncounted)
-      : this.#readOfAll(query));
+      : this.#read(cursor, { limit, excludeActor: exclude_actor }));
     const next = {
       cursor: changeCursor(end),
       limit: limit || undefined,
@@ -77,24 +77,22 @@ export class Changes {
       waitUncounted(milliseconds, async (over) => this.#longPoll.wait({ after, limit, excludeActor, over }));
     const awaited = typeof cursor === 'object' && (await waitAfter(cursor));
     if (awaited) return awaited;
-    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () => this.#readOfAll(query));
+    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () =>
+      this.#read(cursor, { limit, excludeActor }),
+    );
     const isAtEnd = page.changes.length === 0 && page.end.position === page.head;
     return (isAtEnd && (await waitAfter(page.end))) || page;
   }
 
-  #readOfAll({ cursor, limit, exclude_actor: excludeActor }: ChangesQuery) {
+  /** Reads a page after a place, or from the oldest change that is kept. For `now` it is empty, at the end of the feed. */
+  async #read(cursor: ChangesQuery['cursor'], reading: Omit<Reading, 'after'>) {
     if (cursor === 'now') return this.#look({ after: BEYOND_THE_HEAD, limit: 0 });
-    return this.#read(cursor, { limit, excludeActor });
-  }
-
-  /** Reads a page after a place, or from the oldest change that is kept. */
-  async #read(after: Place | undefined, reading: Omit<Reading, 'after'>) {
-    const page = await this.#look({ ...reading, after: after?.position });
+    const page = await this.#look({ ...reading, after: cursor?.position });
     // An expired cursor is refused first, whatever user it belongs to.
-    if (after && !page.holds(after)) throw cursorExpired();
+    if (cursor && !page.holds(cursor)) throw cursorExpired();
     if (!page.state.is_known) throw noSuchUserOrChange();
     const { changes, head, end } = page;
-    return { changes, head, end: after && after.position > head ? after : end };
+    return { changes, head, end: cursor && cursor.position > head ? cursor : end };
   }
 
   /**

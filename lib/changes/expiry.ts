@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { PreparedStatement, Statements } from '../postgres/index.ts';
 import { type ChangeRow, changeColumns, idOf } from './change.ts';
-import { isHead } from './head.ts';
+import { isHead } from './numbering.ts';
 
 /** Maximum number of changes that one statement deletes, so that no caller notices it. */
 const STEP = 1000;

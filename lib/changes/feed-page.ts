@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type ChangeRow, changeColumns, identityOf } from './change.ts';
 import type { Place } from './change-cursor.ts';
-import { headRow, unnumbered } from './head.ts';
+import { headRow, unnumbered } from './numbering.ts';
 import { refuseUnmigrated } from './refusals.ts';
 
 /** The identity of position 0, which no change has. */

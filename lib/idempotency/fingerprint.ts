@@ -15,12 +15,10 @@ function sha256(value: unknown): Buffer {
   return createHash('sha256').update(textOf(value)).digest();
 }
 
-/**
- * A text that no other JSON value has: each list and object begins with its number of members. There is no recursion,
- * as in JSON.stringify, because a value may be nested as deep as the limit on bodies allows.
- */
+/** A text that no other JSON value has: each list and object begins with its number of members. */
 function textOf(value: unknown): string {
   const parts: string[] = [];
+  // No recursion, because a value may be nested as deep as the limit on bodies allows.
   const pending = [value];
   while (pending.length > 0) {
     const next = pending.pop();

@@ -132,7 +132,7 @@ inline advance() {
 #define MAY_COMMIT(w) (!isTooLate[w])
 #endif
 
-/* lib/changes/head.ts: changes that a statement finds without a position. */
+/* lib/changes/numbering.ts: changes that a statement finds without a position. */
 #define IS_FOUND(s) (db.waiting[s] != 0 && ((s) > db.settled || HAS(db.late, s)))
 
 inline findUnnumbered(most, set) {
