@@ -69,7 +69,7 @@ export class Admissions {
     for (const admission of this.#admissions.values()) admission.onConnection();
   }
 
-  /** Must be called when the drain begins, which must know all requests that were sent. */
+  /** Reads every connection. Must be called when the drain begins, because it must know all requests that were sent. */
   resumeAll(): void {
     for (const admission of this.#admissions.values()) admission.resumeAll();
   }
