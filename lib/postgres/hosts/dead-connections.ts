@@ -63,7 +63,9 @@ export class DeadConnectionWatch {
     }
     for (const suspect of suspects) suspect.isRunning = !idle.includes(suspect);
     await sleep(READ_DELAY_MS);
-    const dead = idle.filter((watched) => watched.session.awaitsAnswer && !watched.hasReceived());
+    const dead = idle.filter(
+      (watched) => watched.session.awaitsAnswer && watched.heardAt < since && !watched.hasReceived(),
+    );
     if (dead.length === 0) return;
     for (const watched of this.#watched) {
       const { session } = watched;
@@ -106,15 +108,16 @@ export class DeadConnectionWatch {
 /** A session, and what its connection has received. */
 class WatchedSession {
   readonly session: Session;
-  /** When bytes were last found. */
+  /** When bytes were last found, by a look every `CHECK_INTERVAL_MS`. */
   heardAt = performance.now();
   /** Whether PostgreSQL has reported that it runs the statement. */
   isRunning = false;
-  #received = 0;
+  #received: number;
   #awaitsSince: number | undefined;
 
   constructor(session: Session) {
     this.session = session;
+    this.#received = session.connection.stream.bytesRead;
   }
 
   /** Whether bytes have come since the last look. */
