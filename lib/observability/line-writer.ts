@@ -26,8 +26,10 @@ const PAUSE = { shortest: 1, longest: 50 };
 const END = { pause: 5, patience: 200 };
 
 /**
- * Writes lines to standard output or another descriptor, whatever happens to its reader. They are written directly to the
- * descriptor, which Node has set to non-blocking if it is a pipe. The README of this folder says why not to a stream.
+ * Writes lines to standard output or another descriptor, whatever happens to its reader. A stream would end the process
+ * when its reader dies or the disk is full, and would queue without bound when its reader stalls. Therefore the lines are
+ * written directly to the descriptor, which Node has set to non-blocking if it is a pipe. sonic-boom 5.0.2 was tried: it
+ * loses lines of a slow reader, and of bursts into a file.
  */
 export class LineWriter {
   readonly #descriptor: number;
@@ -35,6 +37,7 @@ export class LineWriter {
   #queue: string[] = [];
   #rest = Buffer.alloc(0);
   #queuedBytes = 0;
+  #takenBytes = 0;
   #dropped = 0;
   #reported = 0;
   #pause = PAUSE.shortest;
@@ -73,20 +76,18 @@ export class LineWriter {
     setImmediate(this.#flushLater);
   }
 
-  /** Writes the queued lines, as far as the reader accepts them at this moment. Returns whether it accepted any byte. */
-  flush(): boolean {
-    if (this.#queue.length > 0) {
-      const added = Buffer.from(`${this.#queue.join('\n')}\n`);
-      this.#rest = this.#rest.length === 0 ? added : Buffer.concat([this.#rest, added]);
+  /** Writes the queued lines, as far as the reader accepts them at this moment. */
+  flush(): void {
+    const before = this.#takenBytes;
+    this.#writeRest();
+    if (this.#rest.length === 0 && this.#queue.length > 0) {
+      this.#rest = Buffer.from(`${this.#queue.join('\n')}\n`);
       this.#queue = [];
+      this.#writeRest();
     }
-    const size = written(this.#descriptor, this.#rest);
-    this.#rest = this.#rest.subarray(size);
-    this.#queuedBytes -= size;
-    if (size > 0) this.#pause = PAUSE.shortest;
+    if (this.#takenBytes > before) this.#pause = PAUSE.shortest;
     if (this.#queuedBytes > 0) this.#retryLater();
-    else this.#reportDropped();
-    return size > 0;
+    else if (this.#dropped > this.#reported) this.#reportDropped();
   }
 
   /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
@@ -95,15 +96,24 @@ export class LineWriter {
     this.flush();
     let stalled = 0;
     while (this.#queuedBytes > 0 && stalled < END.patience && performance.now() < deadline) {
+      const before = this.#takenBytes;
       await sleep(END.pause);
-      stalled = this.flush() ? 0 : stalled + END.pause;
+      this.flush();
+      stalled = this.#takenBytes > before ? 0 : stalled + END.pause;
     }
+  }
+
+  #writeRest(): void {
+    const size = written(this.#descriptor, this.#rest);
+    this.#rest = this.#rest.subarray(size);
+    this.#queuedBytes -= size;
+    this.#takenBytes += size;
   }
 
   #reportDropped(): void {
     const count = this.#dropped - this.#reported;
     this.#reported = this.#dropped;
-    if (count > 0) this.#onResumed?.(count);
+    this.#onResumed?.(count);
   }
 
   #retryLater(): void {
