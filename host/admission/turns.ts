@@ -20,13 +20,14 @@ const FURTHER_CALLERS = '';
 /** The callers that have something waiting, each with its turn. The first turn is next. */
 export class Turns {
   #turns: Turn[] = [];
+  #queued = 0;
   #passesUnverified = false;
   /** Connections that were resumed in this period because they were late. */
   readonly #late = new Set<Socket>();
 
   /** Number of queued requests of all callers. */
   get queued(): number {
-    return this.#turns.reduce(addQueued, 0);
+    return this.#queued;
   }
 
   get isEmpty(): boolean {
@@ -39,13 +40,14 @@ export class Turns {
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    if (this.queued < Math.min(limit, MANY_QUEUED)) return true;
+    if (this.#queued < Math.min(limit, MANY_QUEUED)) return true;
     const { queued, weight } = this.for(caller);
     return queued.length < this.#share(limit) * weight;
   }
 
   add(request: QueuedRequest): void {
     this.for(request.caller).queued.push({ waiting: request, since: performance.now() });
+    this.#queued += 1;
   }
 
   /** Removes the first request of the next caller. Requests without a verified token have every second turn only. */
@@ -55,12 +57,16 @@ export class Turns {
       this.#passesUnverified = !this.#passesUnverified;
       if (this.#passesUnverified) turn = this.#nextTurn();
     }
-    return turn?.queued.shift()?.waiting;
+    if (!turn) return undefined;
+    this.#queued -= 1;
+    return turn.queued.shift()?.waiting;
   }
 
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
-    return this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
+    const taken = this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
+    this.#queued -= taken.length;
+    return taken;
   }
 
   /**
@@ -131,9 +137,6 @@ export class Turns {
   }
 }
 
-/** Not a closure, because it is called for each request. */
-const addQueued = (sum: number, { queued }: Turn): number => sum + queued.length;
-
 /** While fewer requests of a caller are queued, its paused connections are resumed. */
 const FEW_QUEUED = 16;
 
@@ -179,6 +182,7 @@ class Turn {
 
   /** Reads so many connections, in the order in which they were paused. */
   resume(count: number): void {
+    if (count <= 0 || this.paused.length === 0) return;
     for (const { waiting } of this.paused.splice(0, count)) waiting.resume();
   }
 }
