@@ -2,7 +2,7 @@ import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
-import { findSoleFilter } from '../../lib/users/user-list.ts';
+import { isLookup } from '../../lib/users/user-list.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
 /** Lists the users that match the filters, page by page. */
@@ -15,8 +15,7 @@ export const listUsers = endpoint(
     method: 'GET',
     path: '/api/v1/users/',
     role: 'users.read',
-    firstStatement: ({ rawQueryString }) =>
-      findSoleFilter(rawQueryString.replace(/=[^&]*/g, '').split('&')) ? 'batched-read' : 'list',
+    firstStatement: ({ rawQueryString }) => (isLookup(rawQueryString) ? 'batched-read' : 'list'),
     query: UserListQuery,
     success: 200,
     reply: userListReply,

@@ -11,8 +11,8 @@ let seq = 0;
 
 /**
  * A new UUID version 7, greater than all earlier ones of this process. Within a millisecond, and while the clock is set
- * back, the next id counts on (RFC 9562 section 6.2, method 1), from 31 of 32 random bits. Random bytes are drawn for 256
- * ids at once. Drawing them one by one, as the package does by itself, took 7 of 150 microseconds that the server spends
+ * back, the next id counts on (RFC 9562 section 6.2, method 1). The counter has 32 bits and begins with a random number of 31
+ * bits. Random bytes are drawn for 256 ids at once. Drawing them one by one, as the package does by itself, took 7 of 150 microseconds that the server spends
  * on a create, and 270 of 1,900 of a batch.
  */
 export function newUserId(): string {
@@ -23,7 +23,12 @@ export function newUserId(): string {
   const random = pool.subarray(used, used + RANDOM);
   used += RANDOM;
   const now = Date.now();
-  seq = now > msecs ? random.readUInt32BE(6) >>> 1 : seq + 1;
-  msecs = Math.max(now, msecs);
+  if (now > msecs) {
+    msecs = now;
+    seq = random.readUInt32BE(6) >>> 1;
+  } else {
+    seq = (seq + 1) >>> 0;
+    if (seq === 0) msecs += 1;
+  }
   return uuidv7({ random, msecs, seq });
 }

@@ -19,12 +19,18 @@ const MAX_SHORT_SKIP = 2000;
 /** Maximum `limit` of a short statement. A larger page takes so long to send that reads of one user would wait. */
 const MAX_SHORT_PAGE = 100;
 
-/**
- * The unique filter of a query whose parameters have these names, if there is no other one. At most one user matches. The
- * admission of a request, which has the query as sent, and the read decide by it.
- */
-export function findSoleFilter([name, ...others]: readonly string[]): UniqueName | undefined {
+/** The unique filter of a query whose parameters have these names, if there is no other one. At most one user matches. */
+function findSoleFilter([name, ...others]: readonly string[]): UniqueName | undefined {
   return others.length === 0 ? uniqueNames.find((unique) => unique === name) : undefined;
+}
+
+/**
+ * Whether a query, as sent, has a unique filter and no other parameter, not even `limit` or `sort`. Only its admission
+ * depends on this. However long the query is, two parameters of it are read.
+ */
+export function isLookup(query: string): boolean {
+  const names = query.split('&', 2).map((pair) => pair.split('=', 1).join());
+  return findSoleFilter(names) !== undefined;
 }
 
 /** The list of users. */

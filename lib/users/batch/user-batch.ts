@@ -70,7 +70,7 @@ function isRepeated({ sent, faults = [] }: BatchItem, name: UniqueName, earlier:
   const value = (Object(sent) as Partial<Record<UniqueName, unknown>>)[name];
   if (typeof value !== 'string') return false;
   // Two addresses that are equal with their ASCII letters in lower case are equal for PostgreSQL, too.
-  const folded = name === 'email' ? value.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : value;
+  const folded = name === 'email' ? value.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : value;
   const isKnown = earlier.has(folded);
   earlier.add(folded);
   return isKnown && !faults.some(({ path }) => path[0] === name);
