@@ -37,11 +37,16 @@ export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: (b
     });
     const result = await handler(toGatewayEvent(event, route.method), context);
     // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
-    const remaining = context?.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
-    await telemetry?.flush(Math.max(remaining - RETURN, 0));
+    await telemetry?.flush(remainingTime(context));
     lines.flush();
     return { ...result, body: result.body.toString() };
   };
+}
+
+/** Milliseconds until the result must be returned. Emulators may pass any context. */
+function remainingTime(context: Invocation | undefined): number {
+  if (typeof context?.getRemainingTimeInMillis !== 'function') return Number.POSITIVE_INFINITY;
+  return Math.max(context.getRemainingTimeInMillis() - RETURN, 0);
 }
 
 async function compose(operationId: string, bound: (base: BaseService) => Handler) {
@@ -62,6 +67,8 @@ async function withinSubsegment(name: string, handler: Handler, log: EventLog): 
   const warn = (message: unknown) =>
     log.warning('xray_diagnostic', { message: redactedMessage(String(message)) });
   tracer.provider.setLogger({ error: warn, warn, info: () => {}, debug: () => {} });
+  // Outside of AWS Lambda there is no segment.
+  if (!tracer.isTracingEnabled()) return handler;
   return (event, context) =>
     tracer.provider.captureAsyncFunc(`## ${name}`, async (subsegment) => {
       tracer.annotateColdStart();
