@@ -49,7 +49,7 @@ function readTokenRequest({ headers, body }: AugmentedRequest) {
   if (!clientId) return refusal('invalid_client', 'The client id is missing.');
   if (form.grant_type !== 'client_credentials')
     return refusal('unsupported_grant_type', 'The only grant type here is client_credentials.');
-  const roles = String(form.scope ?? '').match(/\S+/g) ?? defaultRoles;
+  const roles = String(form.scope ?? '').match(/[^ ]+/g) ?? defaultRoles;
   if (!roles.every((role) => knownRoles.includes(role)))
     return refusal('invalid_scope', `Known scopes are ${knownRoles.join(', ')}.`);
   return { clientId: String(clientId), roles: [...new Set(roles)], expiresIn: TOKEN_LIFETIME };

