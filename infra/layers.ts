@@ -43,6 +43,7 @@ const files = globSync('{lib,handlers,host,infra,test}/**/*.{ts,mjs}', {
 });
 
 for (const file of files) {
+  if (rowOf(file) < 0) report(`${file} is in no row of infra/layers.ts`);
   for (const imported of importsOf(file)) {
     if (!isSamePart(file, imported) && rowOf(imported) >= rowOf(file))
       report(`${file} imports ${imported}, which is not below it`);
