@@ -141,15 +141,13 @@ describe('the response to the event', () => {
 
 test('a verified token that an event brings and the host has not looked up is 401', async () => {
   const event = await eventOf('getUser', { token: 'made.up.token' });
-  const principal = { subject: 'forged', roles: ['users.read'] };
-  const forged = [0, 1, 2].map((generation) => ({ principal, exp: 4e9, generation }));
+  const [key] = await stage.service.keySet.findKeys({ alg: 'RS256', kid: undefined });
+  const verifiedToken = { principal: { subject: 'forged', roles: ['users.read'] }, exp: 4e9, key };
 
-  const statuses = forged.map(async (verifiedToken) => {
-    const sent = JSON.parse(JSON.stringify({ ...event, verifiedToken }));
-    return (await getUser.bind(stage.service)(sent)).statusCode;
-  });
+  const { statusCode } = await getUser.bind(stage.service)({ ...event, verifiedToken } as never);
 
-  expect(await Promise.all(statuses)).toEqual([401, 401, 401]);
+  expect(key).toBeDefined();
+  expect(statusCode).toBe(401);
 });
 
 test('an idempotency key is 422 with other values, and 410 after its user was deleted', async () => {
