@@ -13,7 +13,7 @@ const MIN_PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 10_000;
 const LIFETIME_MS = 24 * 3600 * 1000;
 
-/** Is called after each refresh, with the number of failures in a row. */
+/** A function that is called after each refresh, with the number of failures in a row. */
 export type OnRefresh = (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
 
 /**

@@ -25,6 +25,7 @@ export function placeIn(cursor = ''): Place | undefined {
   if (!Number.isSafeInteger(position)) return undefined;
   const userId = user.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') || undefined;
   const place = { position, identity, userId };
-  // Several texts decode to the same bytes, and one that was cut off at an end may still match. Only this is the cursor.
+  // Several texts decode to the same bytes, and a cursor that was cut off may still match the pattern. Only the text that
+  // `changeCursor` writes is a cursor.
   return changeCursor(place) === cursor ? place : undefined;
 }

@@ -68,7 +68,8 @@ export class TakenValues {
   /** Refuses values that occur earlier in a batch. It asks the database only if emails may. */
   async refuseRepeatedItems(items: UniqueLists): Promise<void> {
     const { id, email, external_id } = items;
-    // In this form nearly all emails are equal that PostgreSQL takes for one. Only the collation of the column knows all.
+    // Nearly all emails that PostgreSQL takes for one are equal in this form. Only the collation of the column knows all of
+    // them, so PostgreSQL decides what is stored.
     const emails = email?.map((one) => one?.toUpperCase().toLowerCase()) ?? [];
     const verdicts = new Set(emails).size < emails.length ? await this.#select.run(items) : [];
     if (verdicts.length === 0 && !external_id) return;

@@ -50,8 +50,8 @@ export type UserUpdate = z.output<typeof UserUpdate>;
 export const UserRead = z.object(shapeOf(fields, memberOfResponse)).meta({ id: 'UserRead' });
 
 /**
- * A user, as PostgreSQL returns it. `version` counts the writes of the user. A time is in milliseconds since 1970. Both are
- * of type bigint, which pg reads as a text.
+ * A user, as PostgreSQL returns it. `version` counts the writes of the user. A time is in milliseconds since 1970.
+ * `version` and times are of type bigint, which pg reads as a text.
  */
 export type User = {
   readonly [Name in FieldName]:

@@ -255,7 +255,7 @@ inline rollBack(w) {
   holder[target[w]] = 0; endWrite(w)
 }
 
-/* lib/users/user-statements.ts, lib/changes/recording.ts: one statement locks the row, draws a number and writes both. */
+/* lib/users/user-statements.ts, lib/users/change-recording.ts: one statement locks the row, draws a number and writes both. */
 proctype write(byte me) {
   do
   :: atomic { /* sent; writers that rest are alike, so the first of them goes on */
