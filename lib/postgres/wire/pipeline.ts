@@ -30,6 +30,7 @@ export class Pipeline implements RowReceiver {
   readonly #areNamed: boolean;
   readonly #onResponse: (pipeline: Pipeline) => void;
   readonly #prepared = new Map<StatementText, Prepared>();
+  #isLimitPrepared = false;
   readonly #sent: Sent[] = [];
   /** Messages of the statements that are written at the end of this turn, and the number of these statements. */
   #messages: Buffer[] = [];
@@ -106,11 +107,11 @@ export class Pipeline implements RowReceiver {
    */
   #limitLockWaits(lockTimeout: string): void {
     const text = "select where set_config('lock_timeout', $1, true) is null";
-    this.#messages.push(
-      serialize.parse({ text }),
-      serialize.bind({ values: [lockTimeout] }),
-      serialize.execute(),
-    );
+    const name = this.#areNamed ? 'limit-lock-waits' : '';
+    if (!this.#isLimitPrepared)
+      this.#messages.push(serialize.close({ type: 'S', name }), serialize.parse({ name, text }));
+    this.#isLimitPrepared = this.#areNamed;
+    this.#messages.push(serialize.bind({ statement: name, values: [lockTimeout] }), serialize.execute());
   }
 
   #write(): void {
@@ -158,6 +159,7 @@ export class Pipeline implements RowReceiver {
   #forgetUnprepared({ statement, prepared }: Sent, fault: unknown): void {
     const isPrepared = prepared.columns.length > 0;
     if (isPrepared && !isStalePlan(fault)) return;
+    this.#isLimitPrepared = false;
     if (!isPrepared) prepared.fault ??= fault;
     if (this.#prepared.get(statement.text) === prepared) this.#prepared.delete(statement.text);
   }
