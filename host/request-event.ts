@@ -53,9 +53,11 @@ export class RequestEvent implements RecalledEvent {
     if (headers.expect?.toLowerCase() === '100-continue' && httpVersion !== '1.0' && !readableEnded)
       this.response.writeContinue();
     const chunks: Buffer[] = [];
-    await this.#flowInto(chunks, limit);
-    // The connection keeps the request until the next one arrives, and with it the listeners and the values that they
-    // resolved.
+    const received = Promise.withResolvers<void>();
+    this.#onRefusal = received.reject;
+    collectBody(this.request, chunks, limit, received);
+    await received.promise;
+    // The listeners keep the list.
     return joinChunks(chunks.splice(0));
   }
 
@@ -73,29 +75,34 @@ export class RequestEvent implements RecalledEvent {
   cancel(): void {
     this.refuseBody(unavailable('the request was cancelled by the shutdown'));
   }
+}
 
-  #flowInto(chunks: Buffer[], limit: number): Promise<void> {
-    const { request } = this;
-    let size = 0;
-    return new Promise<void>((resolve, reject) => {
-      // A request without a body emits no further events (optimizeEmptyRequests).
-      if (request.readableEnded) return resolve();
-      this.#onRefusal = reject;
-      request.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        chunks.push(chunk);
-        if (size <= limit) return;
-        chunks.length = 0;
-        // The rest of the body is received and discarded, so that the client can read the refusal.
-        request.removeAllListeners('data').resume();
-        reject(refuseLargeBody(limit));
-      });
-      request.on('end', () => resolve());
-      // Every request closes. An error costs its stack, so none is created if the body is complete.
-      request.on('close', () => request.readableEnded || reject(refuseIncompleteBody()));
-      request.on('error', () => reject(refuseIncompleteBody()));
-    });
-  }
+/**
+ * Collects the chunks of a body. It is not a method, because the connection keeps the request until the next one arrives,
+ * and with it the listeners and everything that they can reach.
+ */
+function collectBody(
+  request: IncomingMessage,
+  chunks: Buffer[],
+  limit: number,
+  { resolve, reject }: PromiseWithResolvers<void>,
+): void {
+  // A request without a body emits no further events (optimizeEmptyRequests).
+  if (request.readableEnded) return resolve();
+  let size = 0;
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size <= limit) return;
+    chunks.length = 0;
+    // The rest of the body is received and discarded, so that the client can read the refusal.
+    request.removeAllListeners('data').resume();
+    reject(refuseLargeBody(limit));
+  });
+  request.on('end', () => resolve());
+  // Every request closes. An error costs its stack, so none is created if the body is complete.
+  request.on('close', () => request.readableEnded || reject(refuseIncompleteBody()));
+  request.on('error', () => reject(refuseIncompleteBody()));
 }
 
 /** Joining a single chunk would copy it. */
