@@ -38,6 +38,8 @@ const supervisor = `
  */
 export async function runServer({ programs, home, cluster, account }: ServerPlace, settings: ServerSettings) {
   const log = join(home, 'server.log');
+  // An earlier version wrote it under another account, which the server's one may not overwrite.
+  await rm(log, { force: true });
   const options = Object.entries({ ...settings, unix_socket_directories: '' });
   const server = ['-D', cluster, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   const child = spawn('/bin/sh', ['-c', supervisor, 'sh', log, join(programs, 'bin/postgres'), ...server], {
