@@ -88,7 +88,10 @@ function collectBody(
   { resolve, reject }: PromiseWithResolvers<void>,
 ): void {
   // A request without a body emits no further events (optimizeEmptyRequests).
-  if (request.readableEnded) return resolve();
+  if (request.readableEnded) {
+    resolve();
+    return;
+  }
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
