@@ -1,20 +1,21 @@
 import { type Piece, pieceOf } from './json-writer.ts';
 
 /** In milliseconds. */
-const MINUTE = 60_000;
+const DAY = 86_400_000;
 
 /**
- * Number of minutes whose text is cached. The users and changes of a page belong to few minutes, or to those of the page
- * before. With one cached minute a list of 100 took the server 1.8 times as long, because an update and a creation
- * alternate.
+ * Number of days whose text is cached. A day beyond them takes 1 microsecond. When the text of a minute was cached, a get
+ * of any of 100,000 users cost the server 9 % more.
  */
 const KEPT = 256;
 
 const ZERO = 0x30;
-/** The places of the milliseconds and seconds in the JSON of a time: from its end, the last digit first. */
-const DIGITS = [3, 4, 5, 7, 8] as const;
+/** The two decimal digits of each number below 100, as a number of 16 bits. */
+const PAIRS = Uint16Array.from({ length: 100 }, (_, number) =>
+  Buffer.from(String(number).padStart(2, '0')).readUInt16BE(),
+);
 
-const kept: { readonly minute: number; readonly piece: Piece }[] = [];
+const kept: { readonly day: number; readonly piece: Piece }[] = [];
 
 /** A time in milliseconds since 1970 as the text of Date's `toISOString`, at a quarter of its cost. */
 export function isoTime(milliseconds: number): string {
@@ -23,28 +24,33 @@ export function isoTime(milliseconds: number): string {
 }
 
 /**
- * A time as a JSON string. The piece is valid until the next call. Within a cached minute only the digits of seconds and
- * milliseconds are written again.
+ * A time as a JSON string. The piece is valid until the next call. Its places are counted from its end, because a year
+ * has four digits or six.
  *
  * @throws {RangeError} beyond the range of Date
  */
 export function pieceOfTime(milliseconds: number): Piece {
-  const minute = Math.floor(milliseconds / MINUTE);
-  const piece = pieceOfMinute(minute);
-  let rest = (milliseconds - minute * MINUTE) | 0;
-  for (let index = 0; index < DIGITS.length; index += 1) {
-    const tenth = (rest / 10) | 0;
-    piece.bytes[piece.length - (DIGITS[index] as number)] = ZERO + rest - tenth * 10;
-    rest = tenth;
-  }
+  const day = Math.floor(milliseconds / DAY);
+  const piece = pieceOfDay(day);
+  const { words, length } = piece;
+  const rest = (milliseconds - day * DAY) | 0;
+  const seconds = (rest / 1000) | 0;
+  const minutes = (seconds / 60) | 0;
+  const hours = (minutes / 60) | 0;
+  const hundreds = ((rest - seconds * 1000) / 100) | 0;
+  words.setUint16(length - 14, PAIRS[hours] as number);
+  words.setUint16(length - 11, PAIRS[minutes - hours * 60] as number);
+  words.setUint16(length - 8, PAIRS[seconds - minutes * 60] as number);
+  words.setUint8(length - 5, ZERO + hundreds);
+  words.setUint16(length - 4, PAIRS[rest - seconds * 1000 - hundreds * 100] as number);
   return piece;
 }
 
-function pieceOfMinute(minute: number): Piece {
-  const place = minute & (KEPT - 1);
+function pieceOfDay(day: number): Piece {
+  const place = day & (KEPT - 1);
   const known = kept[place];
-  if (known?.minute === minute) return known.piece;
-  const piece = pieceOf(`"${new Date(minute * MINUTE).toISOString()}"`);
-  kept[place] = { minute, piece };
+  if (known?.day === day) return known.piece;
+  const piece = pieceOf(`"${new Date(day * DAY).toISOString()}"`);
+  kept[place] = { day, piece };
   return piece;
 }
