@@ -62,7 +62,7 @@ LABEL org.opencontainers.image.title="user-management-service" \
       org.opencontainers.image.licenses="LicenseRef-Proprietary" \
       org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
 COPY --from=compiled /app /app
-ENV SVC_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072
+ENV SVC_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 UV_THREADPOOL_SIZE=2
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
     CMD ["/nodejs/bin/node", "-e", "const { SVC_HOST: host, SVC_PORT: port } = process.env; const own = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '::': '::1' }[host ?? ''] ?? host; fetch(`http://${own.includes(':') ? `[${own}]` : own}:${port || 8000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

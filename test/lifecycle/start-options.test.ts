@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { START_MEMORY, START_OPTIONS } from '../stage/start-command.ts';
+import { START_OPTIONS, START_VARIABLES } from '../stage/start-command.ts';
 
 test('the image starts the host with the options of Node.js that npm start gives it', () => {
   const lines = readFileSync('Dockerfile', 'utf8').match(/^CMD .+$/gm) ?? [];
@@ -9,9 +9,15 @@ test('the image starts the host with the options of Node.js that npm start gives
   expect(command).toEqual([...START_OPTIONS, '/app/main.mjs']);
 });
 
-test('the image starts the C library with the options of npm start', () => {
-  expect(START_MEMORY).toEqual(['MALLOC_ARENA_MAX=2', expect.stringMatching(/^MALLOC_MMAP_THRESHOLD_=\d+$/)]);
-  expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`^ENV .*\\b${START_MEMORY.join(' ')}$`, 'm'));
+test('the image starts the C library and libuv with the options of npm start', () => {
+  expect(START_VARIABLES.map((setting) => setting.split('=')[0])).toEqual([
+    'MALLOC_ARENA_MAX',
+    'MALLOC_MMAP_THRESHOLD_',
+    'UV_THREADPOOL_SIZE',
+  ]);
+  expect(readFileSync('Dockerfile', 'utf8')).toMatch(
+    new RegExp(`^ENV .*\\b${START_VARIABLES.join(' ')}$`, 'm'),
+  );
 });
 
 test('the young generation of the heap has the same limit in every deployment, and a thread of its own collects it', () => {

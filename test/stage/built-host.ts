@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { builtHost } from './build.ts';
-import { START_MEMORY, START_OPTIONS } from './start-command.ts';
+import { START_OPTIONS, START_VARIABLES } from './start-command.ts';
 import { until } from './until.ts';
 
 // For tests here, so that a build does not count to the time of the first test. Other programs build when they start
@@ -13,7 +13,7 @@ import { until } from './until.ts';
 if (process.env.VITEST) await builtHost();
 
 // Exactly the options of `npm start`, so that users have the measured program. Source maps cost 0.5 ms per stack.
-const MEMORY = Object.fromEntries(START_MEMORY.map((setting) => setting.split('=')));
+const VARIABLES = Object.fromEntries(START_VARIABLES.map((setting) => setting.split('=')));
 
 // No process outlives the tests.
 const running = new Set<ChildProcess>();
@@ -50,7 +50,7 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [] 
   const main = await builtHost();
   const [command = '', ...rest] = [...runBy, process.execPath, ...START_OPTIONS, main];
   const child = spawn(command, rest, {
-    env: { ...MEMORY, ...variables },
+    env: { ...VARIABLES, ...variables },
     stdio: ['ignore', standardOutput, standardError],
   });
   running.add(child);

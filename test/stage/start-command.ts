@@ -11,5 +11,5 @@ const WORDS = START_COMMAND.split(' ');
 /** The options of Node.js in the command. */
 export const START_OPTIONS: readonly string[] = WORDS.filter((word) => word.startsWith('--'));
 
-/** The settings of the C library in the command, as `NAME=value`. */
-export const START_MEMORY: readonly string[] = WORDS.filter((word) => word.startsWith('MALLOC_'));
+/** The settings of the C library and of libuv in the command, as `NAME=value`. */
+export const START_VARIABLES: readonly string[] = WORDS.filter((word) => /^(?:MALLOC|UV)_/.test(word));
