@@ -37,12 +37,13 @@ export function pieceOfTime(milliseconds: number): Piece {
   const seconds = (rest / 1000) | 0;
   const minutes = (seconds / 60) | 0;
   const hours = (minutes / 60) | 0;
-  const hundreds = ((rest - seconds * 1000) / 100) | 0;
+  const thousandths = rest - seconds * 1000;
+  const tenths = (thousandths / 100) | 0;
   words.setUint16(length - 14, PAIRS[hours] as number);
   words.setUint16(length - 11, PAIRS[minutes - hours * 60] as number);
   words.setUint16(length - 8, PAIRS[seconds - minutes * 60] as number);
-  words.setUint8(length - 5, ZERO + hundreds);
-  words.setUint16(length - 4, PAIRS[rest - seconds * 1000 - hundreds * 100] as number);
+  words.setUint8(length - 5, ZERO + tenths);
+  words.setUint16(length - 4, PAIRS[thousandths - tenths * 100] as number);
   return piece;
 }
 

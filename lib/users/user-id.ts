@@ -11,9 +11,9 @@ let seq = 0;
 
 /**
  * A new UUID version 7, greater than all earlier ones of this process. Within a millisecond, and while the clock is set
- * back, the next id counts on (RFC 9562 section 6.2, method 1). The counter has 32 bits and begins with a random number of 31
- * bits. Random bytes are drawn for 256 ids at once. Drawing them one by one, as the package does by itself, took 7 of 150 microseconds that the server spends
- * on a create, and 270 of 1,900 of a batch.
+ * back, the next id counts on (RFC 9562 section 6.2, method 1). The counter has 32 bits and begins with a random
+ * number of 31 bits. Random bytes are drawn for 256 ids at once. Drawing them one by one, as the package does by itself,
+ * took 7 of 150 microseconds that the server spends on a create, and 270 of 1,900 of a batch.
  */
 export function newUserId(): string {
   if (used === pool.length) {

@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { copyOfProject, removeProject } from '../stage/project-copy.ts';
-import { START_VARIABLES } from '../stage/start-command.ts';
 import { docker, images } from './docker.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -55,7 +54,14 @@ describe('the image', () => {
   });
 
   test('has the settings for production, for memory and for threads', () => {
-    expect(image.Config.Env).toEqual(expect.arrayContaining(['SVC_ENV=production', ...START_VARIABLES]));
+    expect(image.Config.Env).toEqual(
+      expect.arrayContaining([
+        'SVC_ENV=production',
+        'MALLOC_ARENA_MAX=2',
+        'MALLOC_MMAP_THRESHOLD_=131072',
+        'UV_THREADPOOL_SIZE=2',
+      ]),
+    );
   });
 
   test('checks its health without a shell', () => {
