@@ -7,7 +7,8 @@ const usageOf = (command: string) => `npm run ${command} -- [options]
   --quick              bench: ours, Go, Bun and "hello"; get, create and list: within three minutes
   --targets a,b        only these targets
   --with 'words'       bench: ours with these settings and options of Node's, too, such as
-                       --with 'SVC_POSTGRES_POOL_SIZE=4 --max-semi-space-size=8'; may be given several times
+                       --with 'SVC_POSTGRES_POOL_SIZE=4 --max-semi-space-size=8'; may be given several times.
+                       An absolute path is another checkout, whose build is compared
   --workloads a,b      only these workloads
   --rounds n           how often all is run (5; quick 3)
   --seconds n          seconds that are counted in each run (3; quick 2)

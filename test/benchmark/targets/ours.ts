@@ -5,12 +5,12 @@ import type { Stage } from '../stage/stage.ts';
 import type { Program, Target } from './target.ts';
 
 /** The built host, started as `npm start` does, with V8's flags as they stand there, and more options of Node's. */
-function programOf(stage: Stage, variables: Variables, options = ''): Program {
+function programOf(stage: Stage, variables: Variables, options = '', folder?: string): Program {
   return {
     command: '/bin/sh',
     // If a flag is given twice, the later one applies.
     options: ['-c', START_COMMAND.replace(' dist/host', ` ${options} dist/host`)],
-    folder: join(stage.main, '../../..'),
+    folder: folder ?? join(stage.main, '../../..'),
     variables: { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1', ...variables },
   };
 }
@@ -48,9 +48,12 @@ export const ours: readonly Target[] = [
   variant('ours-traced-all', 'ours, all traced', TRACED, traced({ OTEL_TRACES_SAMPLER: 'always_on' })),
 ];
 
-/** The service with other settings and options of Node's, written as in a shell: `SVC_POSTGRES_POOL_SIZE=4 --no-opt`. */
+/**
+ * The service with other settings and options of Node's, written as in a shell: `SVC_POSTGRES_POOL_SIZE=4 --no-opt`. An
+ * absolute path is the folder of another checkout, whose build is run instead.
+ */
 export function oursWith(words: string, index: number): Target {
-  const [settings = [], options = []] = [/^\w+=/, /^-/].map((form) =>
+  const [settings = [], options = [], folders = []] = [/^\w+=/, /^-/, /^\//].map((form) =>
     words.split(' ').filter((word) => form.test(word)),
   );
   const variables = Object.fromEntries(settings.map((setting) => setting.split(/=(.*)/)));
@@ -62,6 +65,7 @@ export function oursWith(words: string, index: number): Target {
         stage,
         { ...stage.variablesOf(database), ...variables, SVC_PORT: String(port) },
         options.join(' '),
+        folders[0],
       ),
   };
 }
