@@ -239,21 +239,23 @@ describe('batched reads', () => {
     expect(Number(after?.count) - Number(before?.count)).toBe(2);
   });
 
-  test('during a statement in progress are one statement after it', async () => {
+  test('during two statements in progress are one statement after them', async () => {
     const { reading, ended } = lookingUp();
     const [before] = await opened.query("SELECT nextval('sent')::int AS count");
     const first = reading(slow, 'first');
-    await pause(100);
+    await pause(50);
+    const second = reading(uuid(50), 'second');
+    await pause(50);
     const others: Promise<void>[] = [];
     for (const number of numbers(20)) {
       await pause(2);
       others.push(reading(uuid(number), 'other'));
     }
-    await Promise.all([first, ...others]);
+    await Promise.all([first, second, ...others]);
     const [after] = await opened.query("SELECT nextval('sent')::int AS count");
 
-    expect(ended).toEqual(['first', ...others.map(() => 'other')]);
-    expect(Number(after?.count) - Number(before?.count)).toBe(3);
+    expect(ended).toEqual(['first', 'second', ...others.map(() => 'other')]);
+    expect(Number(after?.count) - Number(before?.count)).toBe(4);
   });
 
   test('that wait for longer than SVC_POSTGRES_POOL_TIMEOUT to be sent are refused', async () => {
@@ -267,13 +269,20 @@ describe('batched reads', () => {
     );
     const read = (id: string) => select({ ids: [id] });
     await read(uuid(1));
-    const inProgress = read(slow);
+    const inProgress = [read(slow)];
+    await pause(50);
+    inProgress.push(read(uuid(2)));
     await pause(50);
     const waiting = read(uuid(1));
-    const first = Promise.race([inProgress.then(() => 'answered'), waiting.catch(({ message }) => message)]);
+    const answered = inProgress.map((one) => one.then(() => 'answered'));
+    const first = Promise.race([...answered, waiting.catch(({ message }) => message)]);
 
     expect(await first).toBe('no connection became free in time');
-    expect(await outcomesOf([waiting, inProgress])).toEqual([unavailable, [{ id: slow }]]);
+    expect(await outcomesOf([waiting, ...inProgress])).toEqual([
+      unavailable,
+      [{ id: slow }],
+      [{ id: uuid(2) }],
+    ]);
   });
 
   test('that fail together are sent one by one, and only the faulty one fails', async () => {

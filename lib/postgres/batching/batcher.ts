@@ -12,7 +12,10 @@ import {
 import type { Row } from '../wire/rows.ts';
 
 type BatcherOptions = {
-  /** Whether the statements write. Then a batch contains each key once, and later batches overtake a late one. */
+  /**
+   * Whether the statements write. Then a batch contains each key once, and the next batch begins when the last one has
+   * ended or is late.
+   */
   readonly areWrites: boolean;
   /** Maximum number of batches in progress for each statement. */
   readonly maxBatches: number;
@@ -49,8 +52,8 @@ const LATE_MS = 5;
 
 /**
  * Carries out many statements of one text as one. The values of each are lists of one. The first value is the key of the
- * row that it returns, which has it as `key` or as `id`. Items that arrive in one turn of the event loop, or while the
- * previous batch is in progress, are the next batch. A single item is sent at once.
+ * row that it returns, which has it as `key` or as `id`. Items that arrive in one turn of the event loop, or while no
+ * further batch may begin, are the next batch. A single item is sent at once.
  *
  * A read sees every write that was acknowledged before the read arrived, because it is sent later. A batch of writes is
  * written completely or not at all, and made durable once. Writes of one key are carried out one after another. If one
@@ -96,7 +99,8 @@ export class Batcher implements Executor {
 
   #schedule(queue: ItemQueue): void {
     const { waiting, batches, late } = queue;
-    if (waiting.size === 0 || batches > late || batches >= this.#options.maxBatches) return;
+    const { areWrites, maxBatches } = this.#options;
+    if (waiting.size === 0 || batches >= maxBatches || (areWrites && batches > late)) return;
     queue.batches += 1;
     atEndOfTurn(() => this.#sendBatch(queue));
   }

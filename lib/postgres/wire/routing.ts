@@ -16,6 +16,12 @@ const MIN_SHARED_POOL_SIZE = 4;
 const READ_SESSIONS = 1;
 const READ_DEPTH = 64;
 
+/**
+ * While PostgreSQL carries out one batch of reads, the next one is on its way. With one batch at a time, a get from 64
+ * connections cost 1.03 times as much, and took 1.59 instead of 1.43 ms (median).
+ */
+const READ_BATCHES = 2;
+
 /** Each write waits for the disk. Few share a session, so that none waits long behind one that waits for a lock. */
 const WRITE_DEPTH = 3;
 
@@ -40,7 +46,7 @@ export function openExecutors(settings: Settings['postgres'], hosts: Hosts): Ope
   const single = open(singleSessions, 1);
   return {
     executors: {
-      'batched-read': new Batcher(list, settings, { areWrites: false, maxBatches: 1 }),
+      'batched-read': new Batcher(list, settings, { areWrites: false, maxBatches: READ_BATCHES }),
       'batched-write': new Batcher(write, settings, { areWrites: true, maxBatches: writeSessions }),
       list,
       single,
