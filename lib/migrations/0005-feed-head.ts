@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Engine, SendSql } from '../postgres/index.ts';
 
 /** The identity of each change, and further columns of the feed's head. */
-export async function feedHead(send: SendSql, { hasAutovacuum }: Engine): Promise<void> {
+export async function feedHead(send: SendSql, { isPostgres }: Engine): Promise<void> {
   for (const table of ['user_changes_unnumbered', 'user_changes']) {
     // Changes that are there have none. A default that came with the column would write all of them again.
     await send(sql`alter table ${sql.table(table)} add column if not exists identity integer`);
@@ -21,7 +21,7 @@ export async function feedHead(send: SendSql, { hasAutovacuum }: Engine): Promis
     add column if not exists noted bigint not null default 0,
     add column if not exists noted_at timestamptz not null default 'epoch'`);
   await send(sql`create index if not exists user_changes_head_position_idx on user_changes_head (position)`);
-  if (hasAutovacuum) await enlarge(send);
+  if (isPostgres) await enlarge(send);
 }
 
 /**

@@ -70,7 +70,7 @@ export class Statements extends Sender {
     write: (given: Given) => RawBuilder<Row>,
     options: { readonly limitsLockWaits?: boolean } = {},
   ): PreparedStatement<Given, Row> {
-    const limitsLockWaits = engineProfile(this.settings).limitsLockWaits && options.limitsLockWaits === true;
+    const limitsLockWaits = engineProfile(this.settings).isPostgres && options.limitsLockWaits === true;
     return new PreparedStatement(this, { summary, kind: 'single', limitsLockWaits }, write);
   }
 
@@ -79,7 +79,7 @@ export class Statements extends Sender {
    * written. If the engine does not report what it waited for, any time limit may be such a wait.
    */
   waitedFor(fault: unknown, table: string): boolean {
-    return engineProfile(this.settings).limitsLockWaits ? waitedFor(fault, table) : reachedTimeLimit(fault);
+    return engineProfile(this.settings).isPostgres ? waitedFor(fault, table) : reachedTimeLimit(fault);
   }
 
   /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */

@@ -30,7 +30,6 @@ export const SESSION: SessionParameters = {
 /** The configuration of a connection to this host. Its session has these parameters, if the engine accepts any. */
 export function clientConfig(postgres: Postgres, host: Host, parameters: SessionParameters): ClientConfig {
   const { user, database, sslMode } = postgres;
-  const { hasSessionOptions } = engineProfile(postgres);
   return {
     ...host,
     user,
@@ -43,7 +42,7 @@ export function clientConfig(postgres: Postgres, host: Host, parameters: Session
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     // The service does not need a stricter isolation, which costs conflicts. The role or the database may have set one.
-    ...(hasSessionOptions && {
+    ...(engineProfile(postgres).hasOwnSessions && {
       options: formatOptions({ default_transaction_isolation: 'read committed', ...parameters }),
     }),
   };

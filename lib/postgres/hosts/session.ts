@@ -144,7 +144,7 @@ export class Session extends PgClient {
    * from the numbers that PostgreSQL shows to another session.
    */
   async #identify(): Promise<void> {
-    if (!engineProfile(this.#postgres).showsSessions) return;
+    if (!engineProfile(this.#postgres).hasOwnSessions) return;
     const { rows } = await this.query(IDENTITY);
     const [processId, serverStarted] = rows.map(({ column1 }) => column1);
     if (Number(processId) === this.processID) this.serverStarted = serverStarted;

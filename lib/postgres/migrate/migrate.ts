@@ -79,11 +79,11 @@ export async function migrate(
   }
 }
 
-function sendOver(session: Session, { hasTransactionalDdl }: EngineProfile): SendSql {
+function sendOver(session: Session, { isPostgres }: EngineProfile): SendSql {
   return async (statement) => {
     const { sql: written, parameters } = compile(statement);
     // `concurrently` is not allowed in a transaction, and no statement queues behind it.
-    const isAlone = parameters.length > 0 || !hasTransactionalDdl || / concurrently /.test(written);
+    const isAlone = parameters.length > 0 || !isPostgres || / concurrently /.test(written);
     // Both statements in one text are one transaction, so no setting remains on a pooler's session.
     const text = isAlone ? written : `set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${written}`;
     // Several statements in one text have several results.
@@ -93,9 +93,9 @@ function sendOver(session: Session, { hasTransactionalDdl }: EngineProfile): Sen
 }
 
 /** Whether this run is the one that migrates, until its session ends. */
-async function hasLock(send: SendSql, { hasAdvisoryLocks }: EngineProfile): Promise<boolean> {
-  // Several instances then migrate at the same time. Each finds the result of another one, or tries again.
-  if (!hasAdvisoryLocks) return true;
+async function hasLock(send: SendSql, { hasOwnSessions }: EngineProfile): Promise<boolean> {
+  // Without advisory locks, several instances migrate at the same time. Each finds another one's result, or tries again.
+  if (!hasOwnSessions) return true;
   const [row] = await send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);
   return row?.is_ours === true;
 }

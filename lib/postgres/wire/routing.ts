@@ -30,9 +30,8 @@ export function openExecutors(settings: Settings['postgres'], hosts: Hosts): Ope
   const { poolSize } = settings;
   const open = (maxSessions: number, depth: number) =>
     new SessionExecutor(settings, hosts, { maxSessions, depth });
-  const { hasSessionOptions, limitsLockWaits } = engineProfile(settings);
-  // Without a limit on lock waits, a statement that waits for a lock would hold up the others of its session.
-  if (!(hasSessionOptions && limitsLockWaits) || poolSize < MIN_SHARED_POOL_SIZE) {
+  // Without the session's `lock_timeout`, a statement that waits for a lock would hold up the others of its session.
+  if (!engineProfile(settings).hasOwnSessions || poolSize < MIN_SHARED_POOL_SIZE) {
     const all = open(poolSize, 1);
     return {
       executors: { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all },
