@@ -54,8 +54,7 @@ export function isLockTimeout(fault: unknown): boolean {
  * and may accept the others.
  */
 export function mayConcernOneItem(fault: unknown): boolean {
-  const isUnavailable = UNAVAILABLE.test(sqlState(fault) ?? '') || hasLostShard(fault);
-  return isFromPostgres(fault) && !isUnavailable && !isStalePlan(fault) && !isMissingColumn(fault);
+  return isFromPostgres(fault) && !isUnavailable(fault) && !isStalePlan(fault) && !isMissingColumn(fault);
 }
 
 /** The table does not exist (yet). */
@@ -93,18 +92,10 @@ export function waitedFor(fault: unknown, table: string): boolean {
 }
 
 /** The connection has ended before the statement was sent: nothing ran. */
-export class NotSent extends Error {
-  constructor() {
-    super('the connection was terminated before the statement was sent');
-  }
-}
+export class NotSent extends Error {}
 
 /** PostgreSQL has not answered a statement within the request's time limit. */
-export class ResponseTimeout extends Error {
-  constructor() {
-    super('no response within the time limit');
-  }
-}
+export class ResponseTimeout extends Error {}
 
 /** The time limit was reached after the statement was sent, or while it still conflicted with other transactions. */
 export function reachedTimeLimit(fault: unknown): boolean {
@@ -151,17 +142,14 @@ export function isFromPostgres(fault: unknown): boolean {
 
 /** The connection ended before the response came. */
 export function hasLostConnection(fault: unknown): boolean {
-  const isTime = fault instanceof Error && /timeout/i.test(fault.message);
-  return !(fault instanceof Problem) && !isTime && breaksConnection(fault);
+  return !(fault instanceof Problem) && !/timeout/i.test(errorMessage(fault)) && breaksConnection(fault);
 }
 
 /** The problem for a fault of the database. The cause is only for the log. */
 export function toProblem(fault: unknown): unknown {
   const code = sqlState(fault);
-  const message = errorMessage(fault);
-  if (code === undefined ? CONNECTION_LOST.test(message) : UNAVAILABLE.test(code) || hasLostShard(fault)) {
-    return unavailable(`PostgreSQL cannot answer: ${code ?? message}`, fault);
-  }
+  if (isUnavailable(fault))
+    return unavailable(`PostgreSQL cannot answer: ${code ?? errorMessage(fault)}`, fault);
   if (code?.startsWith('22')) {
     return new Problem('validation_error', {
       reason: `PostgreSQL refused a value that validation let pass: ${code}`,
@@ -173,9 +161,12 @@ export function toProblem(fault: unknown): unknown {
   return fault;
 }
 
-/** Citus has lost the connection to another node. XX000 has no other sign of it than its message, which is English. */
-function hasLostShard(fault: unknown): boolean {
-  return sqlState(fault) === 'XX000' && /\bconnection\b/.test(errorMessage(fault));
+function isUnavailable(fault: unknown): boolean {
+  const code = sqlState(fault);
+  const message = errorMessage(fault);
+  if (code === undefined) return CONNECTION_LOST.test(message);
+  // With XX000, only the message, which is English, shows that Citus has lost the connection to another node.
+  return UNAVAILABLE.test(code) || (code === 'XX000' && /\bconnection\b/.test(message));
 }
 
 function causeOf(fault: unknown): unknown {

@@ -100,7 +100,10 @@ export const refusals = {
   queueFull: () => unavailable('too many requests wait for a connection'),
   /** The request's deadline passed after the statement was sent. */
   noResponse: () =>
-    unavailable("PostgreSQL cannot answer: the request's time limit is reached", new ResponseTimeout()),
+    unavailable(
+      "PostgreSQL cannot answer: the request's time limit is reached",
+      new ResponseTimeout('no response within the time limit'),
+    ),
   /** The drain timeout of the shutdown has passed. */
   cancelledByShutdown: () => unavailable('the statement was cancelled by the shutdown'),
   connectionsClosed: () => unavailable('the connections are closed because the service is shutting down'),

@@ -7,14 +7,11 @@ import { atEndOfTurn } from './end-of-turn.ts';
 import type { PendingStatement, StatementText } from './executor.ts';
 import { type Column, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
 
-/** A statement to send. Exactly one of the methods is called, once. */
-export type OutgoingStatement = Pick<PendingStatement, 'text' | 'values' | 'resolve' | 'reject'>;
-
 /** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
 type Prepared = { columns: readonly Column[]; fault?: unknown };
 
 /** A statement without a response. */
-type Sent = { readonly statement: OutgoingStatement; readonly prepared: Prepared; readonly rows: Row[] };
+type Sent = { readonly statement: PendingStatement; readonly prepared: Prepared; readonly rows: Row[] };
 
 /**
  * The statements of one session. Each is sent without a wait for the responses to earlier ones. It is prepared once, and
@@ -56,10 +53,10 @@ export class Pipeline implements RowReceiver {
   }
 
   /**
-   * Sends a statement at the end of this turn of the event loop, together with all others of the turn. `lockTimeout`
-   * limits its waits for locks, in milliseconds.
+   * Sends a statement at the end of this turn of the event loop, together with all others of the turn, and resolves or
+   * rejects it once. `lockTimeout` limits its waits for locks, in milliseconds.
    */
-  send(statement: OutgoingStatement, lockTimeout?: string): void {
+  send(statement: PendingStatement, lockTimeout?: string): void {
     if (this.length === 0) this.usedAt = Date.now();
     // Before it is prepared, because that waits for locks, too.
     if (lockTimeout !== undefined) this.#limitLockWaits(lockTimeout);
@@ -129,7 +126,8 @@ export class Pipeline implements RowReceiver {
   #rejectUnwritten(): void {
     const unwritten = this.#sent.splice(this.#sent.length - this.#unwritten);
     this.#unwritten = 0;
-    for (const { statement } of unwritten) statement.reject(new NotSent());
+    const reason = 'the connection was terminated before the statement was sent';
+    for (const { statement } of unwritten) statement.reject(new NotSent(reason));
     this.#onResponse(this);
   }
 

@@ -1,8 +1,10 @@
-import { type OutgoingStatement, Pipeline } from '../../../../lib/postgres/wire/pipeline.ts';
+import type { PendingStatement } from '../../../../lib/postgres/wire/executor.ts';
+import { Pipeline } from '../../../../lib/postgres/wire/pipeline.ts';
 
 // Sends each statement twice.
 const { send } = Pipeline.prototype;
-Pipeline.prototype.send = function (this: Pipeline, statement: OutgoingStatement, lockTimeout?: string) {
-  send.call(this, { ...statement, resolve: () => {}, reject: () => {} }, lockTimeout);
+Pipeline.prototype.send = function (this: Pipeline, statement: PendingStatement, lockTimeout?: string) {
+  const ignored = Object.assign(Object.create(statement), { resolve: () => {}, reject: () => {} });
+  send.call(this, ignored, lockTimeout);
   send.call(this, statement, lockTimeout);
 };
