@@ -1,17 +1,13 @@
 import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { Hosts } from './hosts/hosts.ts';
-import type { Executors } from './sender.ts';
+import type { Executors, SenderOptions } from './sender.ts';
 import { Statements } from './statements.ts';
 import { type Executor, maxWaitingStatements } from './wire/executor.ts';
 import { openExecutors } from './wire/routing.ts';
 import type { SessionExecutor } from './wire/session-executor.ts';
 
-type Options = {
-  readonly tracing?: Tracing | undefined;
-  /** The latest migration that this version requires. While it has not run, a missing column is 503. */
-  readonly latestMigration?: string;
-};
+type Options = Pick<SenderOptions, 'latestMigration'> & { readonly tracing?: Tracing | undefined };
 
 /** The database of the service. */
 export class Database {

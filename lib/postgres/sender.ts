@@ -60,7 +60,10 @@ type Retry = {
   readonly pause: number;
 };
 
-/** The parts of a sender. `latestMigration` is the one that this version requires. */
+/**
+ * The parts of a sender. `latestMigration` is the one that this version requires. While it has not run, a missing column
+ * is 503.
+ */
 export type SenderOptions = {
   readonly executors: Executors;
   readonly hosts: Pick<Hosts, 'onReadOnly'>;

@@ -5,9 +5,6 @@ import { BatchedStatement, PreparedStatement, type Values } from './prepared-sta
 import { Sender } from './sender.ts';
 import type { ReceivedRow } from './wire/rows.ts';
 
-/** A row of a list as PostgreSQL sent it, in binary. `lib/json` writes it without reading its values. */
-export type ListRow = ReceivedRow;
-
 /**
  * The statements of the service. Each method prepares a statement of one kind, written with kysely. `summary` is the
  * operation and the table, as spans show it.
@@ -52,12 +49,12 @@ export class Statements extends Sender {
     );
   }
 
-  /** A read of many rows, which stay in the form in which they came. A read that takes PostgreSQL long is `single`. */
+  /** A read of many rows, which stay as they came, for `lib/json`. A read that takes PostgreSQL long is `single`. */
   list<Given extends Values>(
     summary: string,
     kind: 'list' | 'single',
     write: (given: Given) => RawBuilder<unknown>,
-  ): PreparedStatement<Given, ListRow> {
+  ): PreparedStatement<Given, ReceivedRow> {
     return new PreparedStatement(this, { summary, kind, isBinary: true }, write);
   }
 

@@ -1,7 +1,8 @@
 import type { RawBuilder } from 'kysely';
 import { PreparedStatement, type Statement, type Values } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
-import { type ListRow, Statements } from '../../lib/postgres/statements.ts';
+import { Statements } from '../../lib/postgres/statements.ts';
+import type { ReceivedRow } from '../../lib/postgres/wire/rows.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
 /** The text and the values of a statement as it is sent. */
@@ -56,8 +57,8 @@ export function prepareBinary<Given extends Values>(
   summary: string,
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind,
-): Run<Given, ListRow> {
-  const statement = new PreparedStatement<Given, ListRow>(
+): Run<Given, ReceivedRow> {
+  const statement = new PreparedStatement<Given, ReceivedRow>(
     statements,
     { summary, kind, isBinary: true },
     write,

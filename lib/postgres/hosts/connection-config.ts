@@ -11,9 +11,6 @@ export type Host = Postgres['servers'][number];
 /** Parameters of PostgreSQL for a session. */
 export type SessionParameters = Readonly<Record<string, string>>;
 
-/** The settings that have the password, or name its source. */
-type PasswordSource = Pick<Postgres, 'password' | 'passwordFrom' | 'sessionToken'>;
-
 /** In milliseconds. A connection that is being opened waits for the password. */
 const PASSWORD_TIME_LIMIT_MS = 900;
 
@@ -65,7 +62,7 @@ export async function readPassword({
   password,
   passwordFrom,
   sessionToken,
-}: PasswordSource): Promise<string> {
+}: Pick<Postgres, 'password' | 'passwordFrom' | 'sessionToken'>): Promise<string> {
   if (passwordFrom === undefined) return password;
   if (!/^https?:/i.test(passwordFrom)) return (await readFile(passwordFrom, 'utf8')).replace(/\r?\n$/, '');
   const response = await fetch(passwordFrom, {

@@ -22,17 +22,17 @@ const TIME_LIMIT_MS = 500;
  */
 export class DeadConnectionWatch {
   readonly #postgres: Settings['postgres'];
-  readonly #hosts: { onSilence(): void } | undefined;
+  readonly #onSilence: () => void;
   readonly #watched = new Set<WatchedSession>();
   #timer: NodeJS.Timeout | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   /** The check belongs to no request. */
   readonly #check = AsyncResource.bind(() => this.#closeSilent());
 
-  /** `hosts` get a report if PostgreSQL cannot be asked. */
-  constructor(postgres: Settings['postgres'], hosts?: { onSilence(): void }) {
+  /** `onSilence` is called if PostgreSQL cannot be asked. */
+  constructor(postgres: Settings['postgres'], onSilence = () => {}) {
     this.#postgres = postgres;
-    this.#hosts = hosts;
+    this.#onSilence = onSilence;
   }
 
   /** Watches an open session until it ends. */
@@ -57,10 +57,7 @@ export class DeadConnectionWatch {
   /** Closes those of these suspects that are dead. They are at one host. */
   async #closeDead(suspects: readonly WatchedSession[], since: number): Promise<void> {
     const idle = await this.#findIdle(suspects).catch(() => undefined);
-    if (!idle) {
-      this.#hosts?.onSilence();
-      return;
-    }
+    if (!idle) return this.#onSilence();
     for (const suspect of suspects) suspect.isRunning = !idle.includes(suspect);
     await sleep(READ_DELAY_MS);
     const dead = idle.filter(

@@ -24,13 +24,14 @@ const ASKING_SESSION_LIFETIME_MS = 1000;
  * used, for reads, only while no host accepts writes.
  */
 export class Hosts {
+  /** The host in use, as far as it is known. */
+  inUse: Host;
   readonly #postgres: Settings['postgres'];
-  readonly #all: readonly Host[];
+  readonly #isOnly: boolean;
   readonly #attempts: ReadonlyMap<Host, ConnectionAttempts>;
   readonly #watch: DeadConnectionWatch;
   readonly #sessions = new Set<Session>();
   readonly #asking = new Map<Host, Session>();
-  #inUse: Host;
   /** Undefined when the hosts must be asked: at first, and after a session was lost. */
   #found: Found | undefined;
   #search: Promise<Found> | undefined;
@@ -40,22 +41,17 @@ export class Hosts {
 
   /** Connects to nothing yet. */
   constructor(postgres: Settings['postgres']) {
-    [this.#inUse] = postgres.servers;
+    [this.inUse] = postgres.servers;
     this.#postgres = postgres;
-    this.#all = postgres.servers;
-    this.#attempts = new Map(this.#all.map((host) => [host, new ConnectionAttempts()]));
-    this.#watch = new DeadConnectionWatch(postgres, this);
-    if (this.#isOnly) this.#found = { host: this.#inUse, acceptsWrites: true };
-  }
-
-  /** The host in use, as far as it is known. */
-  get inUse(): Host {
-    return this.#inUse;
+    this.#isOnly = postgres.servers.length === 1;
+    this.#attempts = new Map(postgres.servers.map((host) => [host, new ConnectionAttempts()]));
+    this.#watch = new DeadConnectionWatch(postgres, () => this.#onSilence());
+    if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
   }
 
   /** Whether the host in use refuses more sessions, so that statements must share those that there are. */
   get refusesSessions(): boolean {
-    return this.#attemptsAt(this.#inUse).isFailing;
+    return this.#attemptsAt(this.inUse).isFailing;
   }
 
   /** The host to use now. @throws why none can be used */
@@ -67,11 +63,6 @@ export class Hosts {
   onReadOnly(): void {
     this.#wasReadOnly = true;
     this.#searchSoon();
-  }
-
-  /** A host could not be asked about its sessions. Another host is used if none of these sessions responds. */
-  onSilence(): void {
-    if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
   }
 
   /**
@@ -90,7 +81,7 @@ export class Hosts {
     this.#watch.add(session);
     if (!found.acceptsWrites) this.#searchSoon();
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
-    if (!isOfStandby && this.#inUse === found.host) return session;
+    if (!isOfStandby && this.inUse === found.host) return session;
     // This session is newer than the one that was asked. The next search therefore asks over a new one.
     this.#asking.delete(found.host);
     this.#onError(session);
@@ -98,8 +89,9 @@ export class Hosts {
     throw new HostChanged();
   }
 
-  get #isOnly(): boolean {
-    return this.#all.length === 1;
+  /** A host could not be asked about its sessions. Another host is used if none of these sessions responds. */
+  #onSilence(): void {
+    if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
   }
 
   #attemptsAt(host: Host): ConnectionAttempts {
@@ -117,14 +109,14 @@ export class Hosts {
 
   async #askAll(): Promise<Found> {
     const responding = this.#respondingSessions();
-    const ordered = [this.#inUse, ...this.#all.filter((host) => host !== this.#inUse)];
+    const ordered = [this.inUse, ...this.#postgres.servers.filter((host) => host !== this.inUse)];
     const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<Answer>];
     const preferred = await first;
     if (preferred.acceptsWrites) return preferred;
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
     if (writer) return writer;
     const answers = [preferred, ...(await Promise.all(others))];
-    if (answers.some((answer) => answer.host !== this.#inUse && isRefusal(answer))) this.#leaveStandby();
+    if (answers.some((answer) => answer.host !== this.inUse && isRefusal(answer))) this.#leaveStandby();
     const standby = standbyAmong(answers, await responding);
     // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
     for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
@@ -171,7 +163,7 @@ export class Hosts {
 
   #use(next: Found): Found {
     if (!this.#isOnly) this.#found = next;
-    this.#inUse = next.host;
+    this.inUse = next.host;
     for (const session of this.#sessions) if (this.#mustLeave(session, next)) session.leave();
     if (next.acceptsWrites) this.#wasReadOnly = false;
     else if (!this.#isOnly) this.#searchSoon();
@@ -196,7 +188,7 @@ export class Hosts {
   #searchSoon(): void {
     this.#timer ??= setTimeout(async () => {
       this.#timer = undefined;
-      if (this.#sessions.size === 0) return this.#forget(this.#inUse);
+      if (this.#sessions.size === 0) return this.#forget(this.inUse);
       await this.#searchOnce().catch(() => {});
       if (this.#found?.acceptsWrites === false) this.#searchSoon();
     }, SEARCH_INTERVAL_MS).unref();
