@@ -159,9 +159,8 @@ export class Sender {
 }
 
 /**
- * How a statement is sent again, after so many attempts have failed, the last one by `fault`; undefined when it must
- * not be. The pause is random, so that conflicting statements do not meet again, and at most twice as long each time. A
- * read whose connection was lost, and a statement that was not sent, are sent once more, elsewhere, without one.
+ * How a statement is sent again, after so many attempts have failed, the last one by `fault`: see README.md. Undefined if
+ * it must not be. The pause is random, so that conflicting statements do not meet again.
  */
 function retryAfter(fault: unknown, attempts: number, isRead: boolean): Retry | undefined {
   const isHarmless = fault instanceof NotSent || (isRead && hasLostConnection(fault));

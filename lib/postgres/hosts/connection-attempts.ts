@@ -11,8 +11,7 @@ type Queued = PromiseWithResolvers<void> & { readonly session: Session };
 
 /**
  * The attempts to connect to one host. While they succeed, up to five run at the same time. After a failure they run one
- * after the other, five per second at most, and the attempts that wait when one begins share its failure: a host that
- * refuses sessions is not asked once per request.
+ * after the other, five per second at most, and the attempts that wait when one begins share its failure.
  */
 export class ConnectionAttempts {
   readonly #queue: Queued[] = [];

@@ -14,12 +14,7 @@ const READ_DELAY_MS = 20;
 /** Time limit of opening the session that asks, and of its question. */
 const TIME_LIMIT_MS = 500;
 
-/**
- * Closes sessions whose connection is dead. A network may forget a connection without a message to either end. If a
- * response does not come, another session asks PostgreSQL whether it runs the statement. If it does not, the connection
- * is dead. It is closed, together with all connections that were silent for as long, so that requests do not try them one
- * after the other.
- */
+/** Closes sessions whose connection a network has forgotten without a message to either end: see ../README.md. */
 export class DeadConnectionWatch {
   readonly #postgres: Settings['postgres'];
   readonly #onSilence: () => void;

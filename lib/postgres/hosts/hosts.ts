@@ -19,9 +19,7 @@ const ASKING_SESSION_LIFETIME_MS = 1000;
 
 /**
  * The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes, as libpq does with
- * `target_session_attrs=read-write`. All hosts are asked at the same time, and the one last used is preferred, however
- * long it takes within the time limit: a standby that answers first would give old data, and no write. A standby is
- * used, for reads, only while no host accepts writes.
+ * `target_session_attrs=read-write`: see ../README.md.
  */
 export class Hosts {
   /** The host in use, as far as it is known. */

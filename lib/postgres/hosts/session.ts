@@ -14,11 +14,7 @@ export function connectTimeLimit({ poolTimeout }: Pick<Postgres, 'poolTimeout'>)
   return Math.min(Math.max(poolTimeout, 1), 5) * 1000;
 }
 
-/**
- * A session with PostgreSQL, by pg's client in JavaScript. (pg's main module may load another client, see
- * NODE_PG_FORCE_NATIVE.) It connects only to a database with the encoding UTF8. Its server reports whether it accepts
- * writes.
- */
+/** A session with PostgreSQL, by pg's client in JavaScript. It connects only to a database with the encoding UTF8. */
 export class Session extends PgClient {
   readonly at: Host;
   /** Whether the session ends after the statements in progress, because another host is in use. */

@@ -17,10 +17,7 @@ const MAX_RETRY_MS = 10_000;
 /** All users of a table queue behind a change of it that waits for the table's lock. */
 const LOCK_TIMEOUT_MS = 900;
 
-/**
- * Any number except that of kysely's migrator, which version 1.0.0 uses. Its waiting statement holds a snapshot, and
- * `create index concurrently` waits for snapshots.
- */
+/** Any number except that of kysely's migrator: version 1.0.0 waits for it in a statement, which holds a snapshot. */
 const LOCK = '6083215794301857261';
 
 /**
@@ -49,8 +46,7 @@ type Migrations = Readonly<Record<string, Migration>>;
 
 /**
  * Runs the migrations that have not run yet, in their order, until `signal`, at the host that accepts writes. One of
- * several instances runs them. The others ask again and again, so that none of them waits within a statement. Recorded
- * migrations that are not in the list belong to a later version, and are ignored.
+ * several instances runs them. Recorded migrations that are not in the list belong to a later version, and are ignored.
  *
  * @throws the fault that ended the run; the next run continues there
  */

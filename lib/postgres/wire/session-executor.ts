@@ -16,7 +16,6 @@ import { Pipeline } from './pipeline.ts';
 import type { Row } from './rows.ts';
 
 type SessionExecutorOptions = {
-  /** Maximum number of sessions. */
   readonly maxSessions: number;
   /** Maximum number of statements in progress in a session. With 1, each statement has its session to itself. */
   readonly depth: number;
@@ -53,11 +52,7 @@ export const LOCK_GRACE_MS = 200;
 /** In a shared session. A statement that waits longer moves to `LockWaiters`, because others wait behind it. */
 const SHARED_LOCK_TIMEOUT_MS = 20;
 
-/**
- * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. If
- * one of them expires, its late response is discarded, and the others get theirs. With a depth of 1, the session of an
- * expired statement is closed, and PostgreSQL stops the statement.
- */
+/** Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. */
 export class SessionExecutor implements Executor {
   readonly #settings: Settings['postgres'];
   readonly #hosts: Hosts;
