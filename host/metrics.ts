@@ -4,17 +4,10 @@ import { ChangeNumbering } from '../lib/changes/numbering.ts';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import { METRICS, type MetricOf } from '../lib/observability/metric-list.ts';
 import { type RequestHead, requestAttributes } from '../lib/observability/request-attributes.ts';
-import type { Service } from '../lib/service.ts';
-import type { Admissions } from './admission/index.ts';
-import type { RequestsInFlight } from './requests-in-flight.ts';
+import type { ExchangeParts } from './exchange.ts';
 
 /** The parts of an instance that its metrics are read from. */
-type ObservedParts = {
-  readonly service: Service;
-  readonly inFlight: Pick<RequestsInFlight, 'requests' | 'drainAge'>;
-  readonly admissions: Pick<Admissions, 'refusals'>;
-  readonly lines: Pick<LineWriter, 'dropped'>;
-};
+type ObservedParts = ExchangeParts & { readonly lines: LineWriter };
 
 /** A value of a metric at this moment, with its attributes. */
 type Observation = readonly [value: number, attributes?: Attributes];

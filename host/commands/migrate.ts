@@ -1,12 +1,5 @@
 import { runMigrations } from '../../lib/migrations/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
+import { runCommand } from './run-command.ts';
 
-// Runs the pending migrations once, and reports the result by the exit code: for deployments with
-// SVC_POSTGRES_MIGRATE=false.
-try {
-  await runMigrations(readSettings().postgres);
-  process.stdout.write('The database is migrated.\n');
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
-}
+// Runs the pending migrations, for deployments with SVC_POSTGRES_MIGRATE=false.
+await runCommand(({ postgres }) => runMigrations(postgres), 'The database is migrated.');

@@ -27,7 +27,10 @@ export function documentation(endpoints: readonly Endpoint[], settings: Settings
     })),
     page('/docs', async () => policy([], originOf(await findTokenUrl()))),
     page('/redoc', () => policy(REDOC_STYLES)),
-    ...ASSETS.filter((path) => extname(path) !== '').map(asset),
+    // Clients may cache an asset for an hour, because an update of the package changes it.
+    ...ASSETS.filter((path) => extname(path) !== '').map((path) =>
+      served(path, async () => ({ text: await readAsset(path) }), 'max-age=3600'),
+    ),
   ];
 }
 
@@ -58,11 +61,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.json': JSON_TYPE,
 };
-
-/** Serves an asset. Clients may cache it for an hour, because an update of the package changes it. */
-function asset(path: AssetPath): Endpoint {
-  return served(path, async () => ({ text: await readAsset(path) }), 'max-age=3600');
-}
 
 /** Serves a page with a Content-Security-Policy. */
 function page(path: AssetPath, policy: () => string | Promise<string>): Endpoint {

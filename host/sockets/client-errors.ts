@@ -4,9 +4,8 @@ import { refuseWith } from '../../lib/endpoint/middleware-stack.ts';
 import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gateway.ts';
 import type { Problem } from '../../lib/http/problem.ts';
 import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
-import type { Service } from '../../lib/service.ts';
-import type { Router } from '../router.ts';
-import type { Connection, ConnectionRequest, Connections } from './connections.ts';
+import type { ExchangeParts } from '../exchange.ts';
+import type { Connection, ConnectionRequest } from './connections.ts';
 import { parseRawHead, type RawHead, UNREADABLE } from './raw-head.ts';
 
 /** In milliseconds: how long a refused client may continue to send before its connection is cut. */
@@ -14,10 +13,8 @@ const LINGER = 1000;
 
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
-type Parts = { readonly service: Service; readonly router: Router; readonly connections: Connections };
-
 /** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
-export function answerClientErrors(server: Server, { service, router, connections }: Parts): void {
+export function answerClientErrors(server: Server, { service, router, connections }: ExchangeParts): void {
   server.on('clientError', (error: ClientError, socket: Socket) => {
     // A connection that was opened ahead of need. Its client would take a 408 for the response to a request that it has
     // just sent.
