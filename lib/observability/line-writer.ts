@@ -26,19 +26,18 @@ const PAUSE = { shortest: 1, longest: 50 };
 const END = { pause: 5, patience: 200 };
 
 /**
- * Writes lines to standard output or another descriptor, whatever happens to its reader. A stream would end the process
- * when its reader dies or the disk is full, and would queue without bound when its reader stalls. Therefore the lines are
- * written directly to the descriptor, which Node has set to non-blocking if it is a pipe. sonic-boom 5.0.2 was tried: it
- * loses lines of a slow reader, and of bursts into a file.
+ * Writes lines to standard output or another descriptor, whatever happens to its reader: see README.md. The lines are
+ * written directly to the descriptor, which Node has set to non-blocking if it is a pipe.
  */
 export class LineWriter {
+  /** Number of lines dropped so far. */
+  dropped = 0;
   readonly #descriptor: number;
   readonly #onResumed: Options['onResumed'];
   #queue: string[] = [];
   #rest = Buffer.alloc(0);
   #queuedBytes = 0;
   #takenBytes = 0;
-  #dropped = 0;
   #reported = 0;
   #pause = PAUSE.shortest;
   #isScheduled = false;
@@ -55,18 +54,13 @@ export class LineWriter {
     if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
   }
 
-  /** Number of lines dropped so far. */
-  get dropped(): number {
-    return this.#dropped;
-  }
-
   /** Queues a line, which is written together with the other lines of this turn of the event loop. */
   write(line: string): void {
     const size = Buffer.byteLength(line) + 1;
     // One turn of the event loop may log more than the queue holds, although the reader is ready for all of it.
     if (this.#queuedBytes + size > QUEUE_LIMIT && this.#rest.length === 0) this.flush();
     if (this.#queuedBytes + size > QUEUE_LIMIT) {
-      this.#dropped += 1;
+      this.dropped += 1;
       return;
     }
     this.#queue.push(line);
@@ -87,7 +81,11 @@ export class LineWriter {
     }
     if (this.#takenBytes > before) this.#pause = PAUSE.shortest;
     if (this.#queuedBytes > 0) this.#retryLater();
-    else if (this.#dropped > this.#reported) this.#reportDropped();
+    else if (this.dropped > this.#reported) {
+      const count = this.dropped - this.#reported;
+      this.#reported = this.dropped;
+      this.#onResumed?.(count);
+    }
   }
 
   /** Writes the queued lines while the reader accepts them, for `seconds` at most. */
@@ -108,12 +106,6 @@ export class LineWriter {
     this.#rest = this.#rest.subarray(size);
     this.#queuedBytes -= size;
     this.#takenBytes += size;
-  }
-
-  #reportDropped(): void {
-    const count = this.#dropped - this.#reported;
-    this.#reported = this.#dropped;
-    this.#onResumed?.(count);
   }
 
   #retryLater(): void {

@@ -17,8 +17,7 @@ import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts'
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
 
 /**
- * The spans of requests. Each continues the caller's trace. If there are metrics, the duration of each request is recorded,
- * too. The sampling decision, by the trace, comes first. A request that is not sampled gets only ids for the log.
+ * The spans of requests. Each continues the caller's trace. With metrics, the duration of each request is recorded, too.
  *
  * @see OpenTelemetry semantic conventions for HTTP spans and metrics, stable since 1.23
  */
