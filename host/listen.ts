@@ -3,10 +3,9 @@ import { isIPv6, type Server } from 'node:net';
 import type { Settings } from '../lib/settings/settings.ts';
 
 /**
- * Maximum number of connections that wait to be accepted. With more, their clients have disconnected when they are accepted,
- * and have connected again behind the others. With fewer, not all of a thousand callers could connect again at once after a
- * short outage. A connection without a place is tried again a second later. test/overload/README.md has the figures and the
- * price. The system may set a lower limit.
+ * Maximum number of connections that wait to be accepted; the system may set a lower limit. With more, clients have
+ * disconnected when they are accepted: test/overload/README.md has the figures. With fewer, not all of a thousand callers
+ * could connect again at once after a short outage.
  */
 const BACKLOG = 1024;
 

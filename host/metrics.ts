@@ -9,7 +9,6 @@ import type { ExchangeParts } from './exchange.ts';
 /** The parts of an instance that its metrics are read from. */
 type ObservedParts = ExchangeParts & { readonly lines: LineWriter };
 
-/** A value of a metric at this moment, with its attributes. */
 type Observation = readonly [value: number, attributes?: Attributes];
 
 /** How a metric is created that is read at each export. A histogram is recorded at each request instead. */

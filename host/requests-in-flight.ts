@@ -38,7 +38,6 @@ export class RequestsInFlight {
     return this.#drainSince === undefined ? 0 : (performance.now() - this.#drainSince) / 1000;
   }
 
-  /** All requests in flight. */
   requests(): Iterable<CountedRequest> {
     return this.#requests;
   }

@@ -27,7 +27,6 @@ export class ChurningSet<Member> {
     this.#members.add(member);
   }
 
-  /** Returns whether it was a member. */
   delete(member: Member): boolean {
     return this.#members.delete(member);
   }

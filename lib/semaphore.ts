@@ -15,7 +15,6 @@ export class Semaphore {
     this.#reason = reason;
   }
 
-  /** Number of tasks that wait. */
   get waitingCount(): number {
     return this.#waiting.size;
   }

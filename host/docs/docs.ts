@@ -62,7 +62,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.json': JSON_TYPE,
 };
 
-/** Serves a page with a Content-Security-Policy. */
 function page(path: AssetPath, policy: () => string | Promise<string>): Endpoint {
   return served(path, async () => ({ text: await readAsset(path), policy: await policy() }));
 }

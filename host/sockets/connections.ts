@@ -56,7 +56,6 @@ export class Connections {
     server.once('close', () => clearInterval(timer));
   }
 
-  /** The connection of a socket. */
   of(socket: Socket): Connection {
     const known = this.#bySocket.get(socket);
     if (known) return known;
@@ -73,11 +72,7 @@ export class Connections {
   }
 }
 
-/**
- * A connection, whose requests are served one after the other (RFC 9112 section 9.3.2). A client that sends forty
- * requests at once and reads no response therefore costs one response. A connection refers only to requests in progress:
- * see README.md.
- */
+/** A connection, whose requests are served one after the other (RFC 9112 section 9.3.2): see README.md. */
 export class Connection {
   readonly socket: Socket;
   /** Whether Node's parser has refused a request. */

@@ -108,7 +108,6 @@ export function text(field: number, value: string): Bytes {
   return delimited(field, ASCII.test(value) ? value : Buffer.from(value).toString('latin1'));
 }
 
-/** A number as a field. */
 function number(field: number, value: number): Bytes {
   return String.fromCharCode(field << 3) + varint(value);
 }

@@ -12,9 +12,7 @@ type Options = Pick<SenderOptions, 'latestMigration'> & { readonly tracing?: Tra
 /** The database of the service. */
 export class Database {
   readonly statements: Statements;
-  /** The executor of each kind of statement. */
   readonly executors: Executors;
-  /** The hosts of SVC_POSTGRES_HOST. */
   readonly hosts: Hosts;
   readonly #pools: readonly SessionExecutor[];
   readonly #maxWaiting: number;

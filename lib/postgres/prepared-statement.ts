@@ -30,7 +30,6 @@ export class PreparedStatement<Given extends Values, Row> {
     this.#write = write;
   }
 
-  /** Sends the statement with these values, and resolves with its rows. */
   run(given: Given): Promise<readonly Row[]> {
     this.#compiled ??= this.#compile();
     const { text, parameters } = this.#compiled;
@@ -57,7 +56,6 @@ export class BatchedStatement<Given extends Values, Row> {
     this.#statement = statement;
   }
 
-  /** Sends the statement with these values, and resolves with its row, if there is one. */
   run(given: Given): Promise<Row | undefined> {
     const lists: Record<string, readonly [unknown]> = {};
     for (const name in given) lists[name] = [given[name]];
@@ -79,7 +77,6 @@ class Placeholder {
   }
 }
 
-/** The placeholders of all values, by their names. */
 function placeholders<Given>(): Given {
   return new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Given;
 }

@@ -5,7 +5,6 @@ import type { Host, SessionParameters } from './connection-config.ts';
 import { DeadConnectionWatch } from './dead-connections.ts';
 import { connectTimeLimit, HostChanged, Session } from './session.ts';
 
-/** A host, and whether it accepts writes. */
 type Found = { readonly host: Host; readonly acceptsWrites: boolean };
 
 /** The result of asking a host. `fault` is why it could not be asked. */
@@ -37,7 +36,6 @@ export class Hosts {
   /** Whether a write was refused since a host that accepts writes was last found. */
   #wasReadOnly = false;
 
-  /** Connects to nothing yet. */
   constructor(postgres: Settings['postgres']) {
     [this.inUse] = postgres.servers;
     this.#postgres = postgres;

@@ -65,7 +65,6 @@ export class SessionExecutor implements Executor {
   /** Creates the refusal of further statements during the shutdown. */
   #refuse: (() => Error) | undefined;
 
-  /** Opens nothing yet. */
   constructor(settings: Settings['postgres'], hosts: Hosts, options: SessionExecutorOptions) {
     this.#settings = settings;
     this.#hosts = hosts;
@@ -106,7 +105,6 @@ export class SessionExecutor implements Executor {
     return { idle, used: this.#pipelines.size - idle + this.#opening };
   }
 
-  /** Cancels all statements, and refuses later ones. */
   cancel(): void {
     this.#refuse = refusals.cancelledByShutdown;
     for (const statement of this.#queue) statement.reject(refusals.cancelledByShutdown());
