@@ -27,7 +27,8 @@ const END = { pause: 5, patience: 200 };
 
 /**
  * Writes lines to standard output or another descriptor, whatever happens to its reader: see README.md. The lines are
- * written directly to the descriptor, which Node has set to non-blocking if it is a pipe.
+ * written directly to the descriptor, which Node has set to non-blocking if it is a pipe. sonic-boom 5.0.2 loses lines of
+ * a slow reader, and of bursts into a file.
  */
 export class LineWriter {
   /** Number of lines dropped so far. */
