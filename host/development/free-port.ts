@@ -17,10 +17,8 @@ export async function freePort(wished: readonly number[] = []): Promise<number> 
 /** Whether something listens on `port` of `host` already. */
 export async function isTaken(port: number, host = '127.0.0.1'): Promise<boolean> {
   try {
-    const server = createServer().listen({ port, host, exclusive: true });
+    await using server = createServer().listen({ port, host, exclusive: true });
     await once(server, 'listening');
-    server.close();
-    await once(server, 'close');
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { freePort } from './free-port.ts';
 import { accountFor, createWhole, homeFor, runAs, runnablePostgres } from './postgres/place.ts';
-import { runServer, type ServerSettings, takeOver } from './postgres/server.ts';
+import { runServer, type ServerSettings } from './postgres/server.ts';
 
 /** A running server: how to connect to it, its main process, and how to stop it. */
 export type Postgres = Awaited<ReturnType<typeof startPostgres>>;
@@ -25,7 +25,6 @@ export async function startPostgres(options: {
   const home = await homeFor(resolve(options.dataFolder), account);
   const programs = await runnablePostgres(home, account);
   const place = { programs, home, cluster: join(home, 'cluster'), account };
-  await takeOver(place);
   await createWhole(place.cluster, (draft) =>
     runAs(account, join(programs, 'bin', 'initdb'), [
       `--pgdata=${draft}`,

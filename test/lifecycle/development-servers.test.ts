@@ -182,7 +182,7 @@ describe('the embedded PostgreSQL', () => {
     const first = await startPostgres({ dataFolder, settings: hastySettings });
     const second = startPostgres({ dataFolder, settings: hastySettings });
 
-    await expect(second).rejects.toThrow(`started by process ${process.pid}`);
+    await expect(second).rejects.toThrow(`Is another postmaster (PID ${first.processId}) running`);
     await first.stop();
   });
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { launcherOf } from '../../host/development/postgres/server.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
@@ -18,7 +17,7 @@ declare module 'vitest' {
   }
 }
 
-const temporary = join(tmpdir(), 'user-management-test-postgres-');
+const temporary = join(tmpdir(), 'user-management-embedded-');
 
 interface Stage {
   readonly title: string;
@@ -108,10 +107,16 @@ async function removeLeftovers(): Promise<void> {
   const names = await readdir(dirname(temporary));
   const folders = names.filter((name) => name.startsWith(basename(temporary)));
   for (const folder of folders.map((name) => join(dirname(temporary), name))) {
-    const isStarted = existsSync(join(folder, 'server.log'));
     // Another account's folder is left to that account.
-    if (isStarted && !(await launcherOf(folder))) await removeDataFolder(folder).catch(() => undefined);
+    if (await isLeftBehind(folder)) await removeDataFolder(folder).catch(() => undefined);
   }
+}
+
+/** Whether an embedded PostgreSQL has ended at least a minute ago, and nothing has removed its files. */
+export async function isLeftBehind(folder: string): Promise<boolean> {
+  const log = await stat(join(folder, 'server.log')).catch(() => undefined);
+  const isOld = log !== undefined && log.mtimeMs < Date.now() - 60_000;
+  return isOld && !existsSync(join(folder, 'cluster', 'postmaster.pid'));
 }
 
 /** Removes the files of an embedded PostgreSQL. If its account cannot access the folder, a link in its place leads to them. */

@@ -22,7 +22,7 @@ export function runAs(account: Account, program: string, options: readonly strin
 }
 
 /** Whether a program succeeds as `account`. */
-export async function canRun(...program: Parameters<typeof runAs>): Promise<boolean> {
+async function canRun(...program: Parameters<typeof runAs>): Promise<boolean> {
   return Boolean(await runAs(...program).catch(() => undefined));
 }
 

@@ -3,12 +3,11 @@ import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { launcherOf } from '../../../host/development/postgres/server.ts';
 import { startPostgres } from '../../../host/development/postgres.ts';
 import type { Variables } from '../../../lib/settings/settings.ts';
 import { builtHost } from '../../stage/build.ts';
 import { startHttpFront } from '../../stage/http-front.ts';
-import { removeDataFolder } from '../../stage/postgres.ts';
+import { isLeftBehind, removeDataFolder } from '../../stage/postgres.ts';
 import { inDatabase } from '../../stage/rows.ts';
 import { environmentOf } from '../../stage/service.ts';
 import type { Progress } from '../report/progress.ts';
@@ -27,7 +26,7 @@ const SETTINGS = {
 };
 
 const TEMPLATE = 'filled';
-const FOLDERS = join(tmpdir(), 'user-management-bench-');
+const FOLDERS = join(tmpdir(), 'user-management-benchmark-');
 
 /** The collector of spans takes them all. */
 const forget = async () => ({ status: 200, headers: { 'Content-Type': 'application/json' }, body: '{}' });
@@ -105,7 +104,7 @@ async function removeLeftovers(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(basename(FOLDERS)));
   for (const folder of names.map((name) => join(tmpdir(), name))) {
     const data = await realpath(join(folder, 'postgres')).catch(() => undefined);
-    if (!data || (await launcherOf(data))) continue;
+    if (!data || !(await isLeftBehind(data))) continue;
     await rm(data, { recursive: true, force: true });
     await rm(folder, { recursive: true, force: true });
   }
