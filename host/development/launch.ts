@@ -14,7 +14,6 @@ import { startTokenIssuer } from './token-issuer.ts';
 
 const dataFolder = join(import.meta.dirname, '../../.data');
 const connectionFile = join(dataFolder, 'development.json');
-const dayInSeconds = 86_400;
 const readyLimit = 30_000;
 /** In milliseconds. A longer start says what it waits for. */
 const patience = 300;
@@ -28,29 +27,21 @@ if (process.env.npm_lifecycle_event) {
   setInterval(() => process.ppid !== parent && leaving.abort(), 200).unref();
 }
 
-type Stoppable = { stop(): Promise<void> };
-const parts: { readonly name: string; readonly part: Stoppable }[] = [];
-let exitCode = 0;
+const parts = new AsyncDisposableStack();
 try {
   process.stdout.write(banner(await startEverything()));
   if (!leaving.signal.aborted) await once(leaving.signal, 'abort');
 } catch (error) {
-  if (!leaving.signal.aborted) {
-    process.stderr.write(`\n${messageOf(error)}\n`);
-    exitCode = 1;
-  }
+  if (!leaving.signal.aborted) fail(error);
 }
-if (parts.length > 0) process.stdout.write('\nStopping\n');
-for (const { name, part } of parts) {
-  try {
-    await part.stop();
-    process.stdout.write(`  ${name} stopped\n`);
-  } catch (error) {
-    process.stderr.write(`  ${name} did not stop: ${messageOf(error)}\n`);
-    exitCode = 1;
-  }
+if (leaving.signal.aborted) process.stdout.write('\nStopping\n');
+await parts.disposeAsync().catch(fail);
+process.exit();
+
+function fail(error: unknown): void {
+  process.stderr.write(`\n${messageOf(error)}\n`);
+  process.exitCode = 1;
 }
-process.exit(exitCode);
 
 async function startEverything(): Promise<Development> {
   const { settings, postgresPort, issuerPort } = await readDevelopmentSettings(process.env);
@@ -77,7 +68,7 @@ async function startEverything(): Promise<Development> {
     return { ...host, stop: () => host.shutDown() };
   });
   await untilReady(service, settings);
-  const token = await issuer?.issueToken({ clientId: 'newcomer', expiresIn: dayInSeconds });
+  const token = await issuer?.issueToken({ clientId: 'newcomer', expiresIn: 24 * 3600 });
   if (token) writeConnection({ url: service.url, token });
   return { settings, service, database, issuer, token };
 }
@@ -91,19 +82,22 @@ function writeConnection(connection: { readonly url: string; readonly token: str
 }
 
 /** Starts one part, prints its duration, and remembers to stop it before the parts that were started earlier. */
-async function start<Made extends Stoppable>(name: string, starting: () => Promise<Made>): Promise<Made> {
+async function start<Part extends { stop(): Promise<void> }>(name: string, starting: () => Promise<Part>) {
   leaving.signal.throwIfAborted();
   const since = performance.now();
   const notice = setTimeout(() => process.stdout.write(`  starting ${name}\n`), 1000);
   const part = await starting().finally(() => clearTimeout(notice));
-  parts.unshift({ name, part });
+  parts.defer(async () => {
+    await part.stop();
+    process.stdout.write(`  ${name} stopped\n`);
+  });
   process.stdout.write(`  ${name} started in ${((performance.now() - since) / 1000).toFixed(1)} s\n`);
   return part;
 }
 
 async function refuseTakenPort({ port, host }: Settings): Promise<void> {
-  if (port === 0 || !(await isTaken(port, host))) return;
-  const free = await freePort(Array.from({ length: 20 }, (_, index) => port + 1 + index));
+  if (!(await isTaken(port, host))) return;
+  const free = await freePort([port + 1, port + 2, port + 3]);
   throw new Error(
     `Port ${port} is taken by another program. Choose another one:\n\n  SVC_PORT=${free} npm run dev`,
   );
@@ -113,7 +107,7 @@ async function refuseTakenPort({ port, host }: Settings): Promise<void> {
 async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Promise<void> {
   const since = performance.now();
   let reported: string | undefined;
-  for (;;) {
+  for (; ; await pause(50, undefined, { signal: leaving.signal })) {
     const cause = await checkReadiness().then(() => undefined, reasonOf);
     if (cause === undefined) return;
     const waited = performance.now() - since;
@@ -124,7 +118,6 @@ async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Pro
       const servers = postgres.servers.map(({ host, port }) => `${host}:${port}`).join(', ');
       process.stdout.write(`  waiting for PostgreSQL at ${servers}: ${cause}\n`);
     }
-    await pause(50, undefined, { signal: leaving.signal });
   }
 }
 
