@@ -12,19 +12,6 @@ const BACKLOG = 1024;
 /** A server that listens on every address is reached at the loopback address. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
-const ADDRESS = 'SVC_HOST, which accepts an address of this machine';
-
-/** The setting to look at if the service cannot listen. */
-const SETTING_AT_FAULT: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'SVC_PORT, which accepts another port, and SVC_HOST',
-  EACCES: 'SVC_PORT, which accepts a port that this user may listen on',
-  EADDRNOTAVAIL: ADDRESS,
-  EAFNOSUPPORT: ADDRESS,
-  ENOTFOUND: ADDRESS,
-  EAI_AGAIN: ADDRESS,
-  EINVAL: ADDRESS,
-};
-
 /**
  * Listens on `host`, which is an address or a name. Resolves when connections are accepted.
  *
@@ -36,9 +23,12 @@ export async function listen(server: Server, { host, port }: Pick<Settings, 'hos
 }
 
 /** Why the service cannot listen, and the setting to look at; undefined for an error of another kind. */
-export function listenFault({ code, message }: NodeJS.ErrnoException): string | undefined {
-  const setting = SETTING_AT_FAULT[code ?? ''];
-  return setting && `The service cannot listen: ${message}. See ${setting}.`;
+export function listenFault({ code = '', syscall = '', message }: NodeJS.ErrnoException): string | undefined {
+  if (!['listen', 'getaddrinfo'].includes(syscall)) return undefined;
+  const setting = ['EADDRINUSE', 'EACCES'].includes(code)
+    ? 'SVC_PORT, which accepts another port, and SVC_HOST'
+    : 'SVC_HOST, which accepts an address of this machine';
+  return `The service cannot listen: ${message}. See ${setting}.`;
 }
 
 /** The URL of a server that listens on `host`, which is an address or a name. */
