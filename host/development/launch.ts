@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runMigrations } from '../../lib/migrations/index.ts';
 import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
 import { listenFault } from '../listen.ts';
@@ -62,8 +61,6 @@ async function startEverything(): Promise<Development> {
       )
     : undefined;
   const service = await start('service', async () => {
-    // Migrations run here, so that the service is ready as soon as it is visible.
-    if (database && settings.postgres.migrate) await runMigrations(settings.postgres);
     const host = await startHost(settings);
     return { ...host, stop: () => host.shutDown() };
   });
