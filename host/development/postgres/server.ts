@@ -51,12 +51,16 @@ export async function runServer({ programs, home, cluster, account }: ServerPlac
   });
   const ended = once(child, 'exit');
   const processId = Number(await child.stdout.take(1).toArray());
+  const limit = performance.now() + 60_000;
   // A standby is ready to accept read-only connections.
   for (let lines = ''; !lines.includes('ready to accept'); await pause(10)) {
-    const hasEnded = (child.exitCode ?? child.signalCode) !== null;
+    const hasFailed = (child.exitCode ?? child.signalCode) !== null || performance.now() > limit;
     lines = (await readFile(log, 'utf8').catch(() => '')).trim();
-    const end = lines.split('\n').slice(-15).join('\n');
-    if (hasEnded) throw new Error(`PostgreSQL does not start. The end of ${log}:\n${end}`);
+    if (!hasFailed) continue;
+    child.stdin.end();
+    throw new Error(
+      `PostgreSQL does not start. The end of ${log}:\n${lines.split('\n').slice(-15).join('\n')}`,
+    );
   }
   return {
     processId,
