@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { newUserId } from '../../lib/users/user-id.ts';
+import { itemsIn } from '../../lib/users/batch/insert-items.ts';
 
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
@@ -7,12 +7,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const newUserId = () => String(itemsIn([undefined]).id);
+
 /** The time in an id, in milliseconds since 1970 (RFC 9562 section 5.7). */
 const timeOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
 
 test('ids are UUIDs of version 7, each greater than the previous one', () => {
   const before = Date.now();
-  const ids = Array.from({ length: 5000 }, newUserId);
+  const ids = itemsIn(Array.from({ length: 5000 }, () => undefined)).id;
   const after = Date.now();
 
   expect(ids.filter((id) => !UUID_V7.test(id))).toEqual([]);
