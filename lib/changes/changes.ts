@@ -8,7 +8,7 @@ import type { ChangesQuery, UserChangesQuery } from './changes-query.ts';
 import { FeedPage, type Page, type Reading, type ReadRow, selectOfAll, selectOfUser } from './feed-page.ts';
 import { LongPoll } from './long-poll.ts';
 import { ChangeNumbering } from './numbering.ts';
-import { cursorExpired, noSuchUserOrChange, refuseUnmigrated } from './refusals.ts';
+import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 
 /** The meaning of `now`: a position after every change. */
 const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;
@@ -104,7 +104,7 @@ export class Changes {
     let isNumbered = false;
     // The time limit of the request's statements ends the loop.
     for (;;) {
-      const page = new FeedPage(await select.run(reading).catch(refuseUnmigrated), reading);
+      const page = new FeedPage(await select.run(reading), reading);
       const { has_unnumbered, is_interrupted, takes_writes } = page.state;
       const isComplete = isNumbered || !has_unnumbered || page.isFull || page.end.position < page.head;
       if (!takes_writes || (isComplete && !is_interrupted)) return page;

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
+import { unavailable } from '../http/problem.ts';
 import { type ChangeRow, changeColumns, identityOf } from './change.ts';
 import type { Place } from './change-cursor.ts';
 import { headRow, unnumbered } from './numbering.ts';
-import { refuseUnmigrated } from './refusals.ts';
 
 /** The identity of position 0, which no change has. */
 const ORIGIN = '00000000';
@@ -102,9 +102,11 @@ export class FeedPage {
   readonly #seen = new Map<number, ChangeRow>();
 
   constructor(rows: readonly ReadRow[], { after, limit, userId, excludeActor }: Reading) {
-    this.state = rows[0] ?? refuseUnmigrated();
-    this.head = Number(this.state.head);
-    this.#expired = Number(this.state.expired);
+    const [state] = rows;
+    if (!state) throw unavailable('the feed of changes has no head');
+    this.state = state;
+    this.head = Number(state.head);
+    this.#expired = Number(state.expired);
     this.#start = Math.min(after ?? this.#expired, this.head);
     for (const row of rows) if (row.position !== null) this.#seen.set(Number(row.position), row);
     this.changes = [...this.#seen.values()]

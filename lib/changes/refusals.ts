@@ -1,5 +1,4 @@
-import { Problem, unavailable } from '../http/problem.ts';
-import { isMissingColumn } from '../postgres/index.ts';
+import { Problem } from '../http/problem.ts';
 
 /** The changes after the cursor have been deleted, or the change of the cursor was lost. */
 export function cursorExpired(): Problem {
@@ -14,10 +13,4 @@ export function noSuchUserOrChange(): Problem {
   return new Problem('not_found_error', {
     detail: 'There is neither a user with this id nor a change of one.',
   });
-}
-
-/** The feed has not been migrated. A fault with another cause is thrown as it is. */
-export function refuseUnmigrated(fault?: unknown): never {
-  if (fault && !isMissingColumn(fault)) throw fault;
-  throw unavailable('the feed of changes has not been migrated', fault);
 }

@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
+import { latestMigration, migrations } from '../../lib/migrations/index.ts';
+import { type Migration, migrate, type SendSql } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administratorOf } from '../stage/administration.ts';
 import {
@@ -11,9 +13,11 @@ import {
   nextOf,
   untilPolling,
 } from '../stage/changes.ts';
+import { settingsFor } from '../stage/opened-database.ts';
+import { createDatabase } from '../stage/postgres.ts';
 import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
+import { environmentOf, startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -222,11 +226,46 @@ test('a page that ends with an excluded change has a cursor that is valid after 
 
 test('before the migration of this version, changes are 503 and users can be written', async () => {
   const end = await endOfFeed(call);
-  await query('ALTER TABLE user_changes_head RENAME COLUMN late TO later');
+  await query(
+    'ALTER TABLE user_changes_head RENAME COLUMN late TO later',
+    `UPDATE kysely_migration SET name = 'renamed' WHERE name = '${latestMigration}'`,
+  );
   const ada = await createUser();
   const page = await get(end);
-  await query('ALTER TABLE user_changes_head RENAME COLUMN later TO late');
+  await query(
+    'ALTER TABLE user_changes_head RENAME COLUMN later TO late',
+    `UPDATE kysely_migration SET name = '${latestMigration}' WHERE name = 'renamed'`,
+  );
 
   expect(page).toEqual(refusal('service_unavailable_error', CHANGES));
   expect((await get(end)).body).toEqual([change('user.created', ada, 1)]);
+});
+
+test('while the migrations run, changes are 503 until the feed is complete, and nothing is 500', async () => {
+  const database = await createDatabase();
+  const variables = { SVC_POSTGRES_MIGRATE: 'false' };
+  const surroundings = { database, issuer: service.issuer };
+  const migrating = await startService(variables, surroundings, { waitsUntilReady: false });
+  const statuses: string[] = [];
+  const readFeeds = async () => {
+    const paths = [CHANGES, of({ id: crypto.randomUUID() })];
+    const responses = await Promise.all(paths.map((path) => migrating.call('GET', path)));
+    statuses.push(responses.map(({ status }) => status).join());
+  };
+  const observed = Object.entries<Migration>(migrations).map(([name, run]): [string, Migration] => {
+    const observe = (send: SendSql): SendSql => {
+      return async (statement) => {
+        const rows = await send(statement);
+        await readFeeds();
+        return rows;
+      };
+    };
+    return [name, (send, engine) => run(observe(send), engine)];
+  });
+  await readFeeds();
+  await migrate(settingsFor(database), Object.fromEntries(observed));
+  await migrating.stop();
+  await database.drop();
+
+  expect(statuses.filter((status, index) => status !== statuses[index - 1])).toEqual(['503,503', '200,404']);
 });
