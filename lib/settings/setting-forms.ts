@@ -77,12 +77,10 @@ function listed(names: readonly string[]): string {
 }
 
 /** A boolean. */
-export function flag() {
-  return setting('`true`/`false`, `1`/`0`, `yes`/`no`, `on`/`off`, any case', (given) => {
-    if (TRUE.includes(given.toLowerCase())) return true;
-    return FALSE.includes(given.toLowerCase()) ? false : undefined;
-  });
-}
+export const flag = setting('`true`/`false`, `1`/`0`, `yes`/`no`, `on`/`off`, any case', (given) => {
+  if (TRUE.includes(given.toLowerCase())) return true;
+  return FALSE.includes(given.toLowerCase()) ? false : undefined;
+});
 
 /** An integer in decimal digits. */
 export function whole(min: number, max: number, unit = '') {
@@ -99,15 +97,13 @@ function list<Value>(accepts: string, one: (given: string) => Value | undefined)
 }
 
 /** Hosts, separated by commas. */
-export function hosts() {
-  return list('a host, or several separated by commas', (given) => (given === '' ? undefined : given));
-}
+export const hosts = list('a host, or several separated by commas', (given) => given || undefined);
 
 /** Ports, separated by commas. */
-export function ports() {
-  const accepts = 'a whole number from 1 to 65535, or one for each host, separated by commas';
-  return list(accepts, (given) => numberWithin(WHOLE, given, 1, 65_535));
-}
+export const ports = list(
+  'a whole number from 1 to 65535, or one for each host, separated by commas',
+  (given) => numberWithin(WHOLE, given, 1, 65_535),
+);
 
 /** A duration in seconds, in any decimal form of a number. */
 export function seconds(min: number, max: number) {
@@ -121,29 +117,26 @@ function numberWithin(pattern: RegExp, given: string, min: number, max: number):
 }
 
 /** An absolute http or https URL. */
-export function httpUrl() {
-  return setting('an http(s) URL without credentials', (given) => {
-    const { protocol = '', username, password } = URL.parse(given) ?? {};
-    return /^https?:$/.test(protocol) && username === '' && password === '' ? given : undefined;
-  });
-}
+export const httpUrl = setting('an http(s) URL without credentials', (given) => {
+  const { protocol = '', username, password } = URL.parse(given) ?? {};
+  return /^https?:$/.test(protocol) && username === '' && password === '' ? given : undefined;
+});
 
 /** A header name without another meaning: a token of RFC 9110 section 5.6.2. */
-export function headerName() {
-  return setting('a header name that HTTP, cookies, Trace Context and this API do not use', (given) => {
+export const headerName = setting(
+  'a header name that HTTP, cookies, Trace Context and this API do not use',
+  (given) => {
     const isToken = /^[!#$%&'*+\-.^_`|~\w]+$/.test(given);
     return isToken && !RESERVED_HEADER_NAMES.includes(given.toLowerCase()) ? given : undefined;
-  });
-}
+  },
+);
 
 /** A file, or an http or https URL. */
-export function source() {
-  return setting('a file path or an http(s) URL', (given) =>
-    /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i.test(given) ? undefined : given,
-  );
-}
+export const source = setting('a file path or an http(s) URL', (given) =>
+  /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i.test(given) ? undefined : given,
+);
 
 /** Some of ALGORITHMS, separated by commas. */
-export function algorithms() {
-  return list(`a list of ${ALGORITHMS.join(', ')}`, (given) => ALGORITHMS.find((known) => known === given));
-}
+export const algorithms = list(`a list of ${ALGORITHMS.join(', ')}`, (given) =>
+  ALGORITHMS.find((known) => known === given),
+);

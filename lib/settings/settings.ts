@@ -1,113 +1,102 @@
 import * as z from 'zod';
-import {
-  ALGORITHMS,
-  algorithms,
-  anyCase,
-  choice,
-  flag,
-  headerName,
-  hosts,
-  httpUrl,
-  ports,
-  seconds,
-  source,
-  text,
-  whole,
-} from './setting-forms.ts';
+import * as form from './setting-forms.ts';
 
 /** Maximum duration in seconds. Timers of Node.js cannot wait longer. */
 const MAX_SECONDS = 2_000_000;
 
-const encoding = () => choice('http/protobuf', 'http/json');
+const encoding = form.choice('http/protobuf', 'http/json');
 
 /** Each setting: its place in `Settings`, its variable, accepted values, default and description. */
 const DECLARED = {
-  environment: setting('SVC_ENV', choice('development', 'production').default('development')).describe(
+  environment: setting('SVC_ENV', form.choice('development', 'production').default('development')).describe(
     'Log format, and whether the documentation pages are served.',
   ),
-  logLevel: setting('SVC_LOG_LEVEL', anyCase('debug', 'info', 'warning', 'error').default('info')).describe(
-    'Minimum log level.',
-  ),
-  host: setting('SVC_HOST', text('an IP address or host name').default('0.0.0.0')).describe(
+  logLevel: setting(
+    'SVC_LOG_LEVEL',
+    form.anyCase('debug', 'info', 'warning', 'error').default('info'),
+  ).describe('Minimum log level.'),
+  host: setting('SVC_HOST', form.text('an IP address or host name').default('0.0.0.0')).describe(
     'Address to listen on.',
   ),
-  port: setting('SVC_PORT', whole(0, 65_535).default(8000)).describe(
+  port: setting('SVC_PORT', form.whole(0, 65_535).default(8000)).describe(
     'Port to listen on; 0 means any free port.',
   ),
-  bodyLimit: setting('SVC_BODY_LIMIT', whole(1024, 10_485_760, 'bytes').default(65_536)).describe(
+  bodyLimit: setting('SVC_BODY_LIMIT', form.whole(1024, 10_485_760, 'bytes').default(65_536)).describe(
     'Maximum size of a request body.',
   ),
-  requestIdHeader: setting('SVC_REQUEST_ID_HEADER', headerName().default('X-Request-ID')).describe(
+  requestIdHeader: setting('SVC_REQUEST_ID_HEADER', form.headerName.default('X-Request-ID')).describe(
     'Header that carries the request ID, in requests and responses.',
   ),
-  requireIfMatch: setting('SVC_REQUIRE_IF_MATCH', flag().default(false)).describe(
+  requireIfMatch: setting('SVC_REQUIRE_IF_MATCH', form.flag.default(false)).describe(
     'Whether PATCH and DELETE without `If-Match` are refused (428).',
   ),
   changesRetention: setting(
     'SVC_CHANGES_RETENTION',
-    whole(1, 3650, 'days; changes can no longer be turned off').default(30),
+    form.whole(1, 3650, 'days; changes can no longer be turned off').default(30),
   ).describe('How long changes are kept, the same for all instances.'),
   oauth: {
-    jwksUri: setting('SVC_OAUTH_JWKS_URI', httpUrl()).describe(
+    jwksUri: setting('SVC_OAUTH_JWKS_URI', form.httpUrl).describe(
       "URL of the identity provider's public keys (JWKS).",
     ),
-    issuer: setting('SVC_OAUTH_ISSUER', text()).describe('Required `iss` claim of a token.'),
-    audience: setting('SVC_OAUTH_AUDIENCE', text()).describe(
+    issuer: setting('SVC_OAUTH_ISSUER', form.text()).describe('Required `iss` claim of a token.'),
+    audience: setting('SVC_OAUTH_AUDIENCE', form.text()).describe(
       'Required `aud` claim of a token. If the claim is a list, one member must be this value.',
     ),
-    rolesClaim: setting('SVC_OAUTH_ROLES_CLAIM', text('a claim name').default('roles')).describe(
+    rolesClaim: setting('SVC_OAUTH_ROLES_CLAIM', form.text('a claim name').default('roles')).describe(
       'Claim that holds the roles. Use `scope` for providers with scopes, and a dotted name for a nested claim.',
     ),
     deleteRole: setting(
       'SVC_OAUTH_DELETE_ROLE',
-      choice('users.write', 'users.delete').default('users.write'),
+      form.choice('users.write', 'users.delete').default('users.write'),
     ).describe('Role that DELETE on a user requires. `users.delete` gives no other right.'),
-    algorithms: setting('SVC_OAUTH_ALGORITHMS', algorithms().default([...ALGORITHMS])).describe(
+    algorithms: setting('SVC_OAUTH_ALGORITHMS', form.algorithms.default([...form.ALGORITHMS])).describe(
       'Accepted signature algorithms. A key without `alg` is used for the first one that fits the key.',
     ),
-    clockTolerance: setting('SVC_OAUTH_CLOCK_TOLERANCE', seconds(0, 300).default(0)).describe(
+    clockTolerance: setting('SVC_OAUTH_CLOCK_TOLERANCE', form.seconds(0, 300).default(0)).describe(
       'Clock skew tolerated for `exp` and `nbf`.',
     ),
-    jwksRefresh: setting('SVC_OAUTH_JWKS_REFRESH', seconds(5, 3600).default(300)).describe(
+    jwksRefresh: setting('SVC_OAUTH_JWKS_REFRESH', form.seconds(5, 3600).default(300)).describe(
       'Interval between two fetches of the keys.',
     ),
   },
   postgres: {
-    hosts: setting('SVC_POSTGRES_HOST', hosts().default(['localhost'])).describe(
+    hosts: setting('SVC_POSTGRES_HOST', form.hosts.default(['localhost'])).describe(
       'Host name or address of the PostgreSQL server. With several, the service uses the one that accepts writes.',
     ),
-    ports: setting('SVC_POSTGRES_PORT', ports().default([5432])).describe('Port of the PostgreSQL server.'),
-    user: setting('SVC_POSTGRES_USER', text().default('postgres')).describe('Role to connect as.'),
-    password: setting('SVC_POSTGRES_PASSWORD', text().default('')).describe('Password of the role.'),
-    passwordFrom: setting('SVC_POSTGRES_PASSWORD_FROM', source().optional()).describe(
+    ports: setting('SVC_POSTGRES_PORT', form.ports.default([5432])).describe(
+      'Port of the PostgreSQL server.',
+    ),
+    user: setting('SVC_POSTGRES_USER', form.text().default('postgres')).describe('Role to connect as.'),
+    password: setting('SVC_POSTGRES_PASSWORD', form.text().default('')).describe('Password of the role.'),
+    passwordFrom: setting('SVC_POSTGRES_PASSWORD_FROM', form.source.optional()).describe(
       'File or URL from which the password is read for each new connection: a mounted secret, or the AWS Parameters and Secrets extension.',
     ),
-    sessionToken: setting('AWS_SESSION_TOKEN', text().optional()).describe(
+    sessionToken: setting('AWS_SESSION_TOKEN', form.text().optional()).describe(
       'Set by AWS Lambda. The service sends it to that extension.',
     ),
-    database: setting('SVC_POSTGRES_DB', text().default('postgres')).describe('Database to connect to.'),
+    database: setting('SVC_POSTGRES_DB', form.text().default('postgres')).describe('Database to connect to.'),
     sslMode: setting(
       'SVC_POSTGRES_SSLMODE',
-      choice('disable', 'require', 'verify-full').default('disable'),
+      form.choice('disable', 'require', 'verify-full').default('disable'),
     ).describe('TLS mode: none, encrypted, or encrypted with the server certificate verified.'),
-    poolSize: setting('SVC_POSTGRES_POOL_SIZE', whole(1, 200).default(10)).describe(
+    poolSize: setting('SVC_POSTGRES_POOL_SIZE', form.whole(1, 200).default(10)).describe(
       'Maximum number of connections of an instance. The default in AWS Lambda is 1.',
     ),
-    poolTimeout: setting('SVC_POSTGRES_POOL_TIMEOUT', seconds(0.01, 60).default(1)).describe(
+    poolTimeout: setting('SVC_POSTGRES_POOL_TIMEOUT', form.seconds(0.01, 60).default(1)).describe(
       'Maximum time that a statement waits before it is sent.',
     ),
-    statementTimeout: setting('SVC_POSTGRES_STATEMENT_TIMEOUT', seconds(0.01, 600).default(4)).describe(
+    statementTimeout: setting('SVC_POSTGRES_STATEMENT_TIMEOUT', form.seconds(0.01, 600).default(4)).describe(
       'Maximum duration of a statement.',
     ),
-    migrate: setting('SVC_POSTGRES_MIGRATE', flag().default(true)).describe(
+    migrate: setting('SVC_POSTGRES_MIGRATE', form.flag.default(true)).describe(
       'Whether pending migrations run at start. If several instances start, one runs them. Never in AWS Lambda.',
     ),
-    pooler: setting('SVC_POSTGRES_POOLER', choice('none', 'transaction').default('none')).describe(
+    pooler: setting('SVC_POSTGRES_POOLER', form.choice('none', 'transaction').default('none')).describe(
       'Pooler in front of PostgreSQL. `transaction` is for PgBouncer in transaction mode and RDS Proxy, and is the default in AWS Lambda.',
     ),
     engine: setting(
       'SVC_POSTGRES_ENGINE',
-      choice('postgresql', 'distributed').default('postgresql'),
+      form.choice('postgresql', 'distributed').default('postgresql'),
     ).describe(
       'Engine. `distributed` is for PostgreSQL-compatible engines without advisory locks, DDL in transactions or session options.',
     ),
@@ -115,52 +104,53 @@ const DECLARED = {
   shutdown: {
     drainTimeout: setting(
       'SVC_SHUTDOWN_DRAIN_TIMEOUT',
-      seconds(Number.NEGATIVE_INFINITY, MAX_SECONDS).default(30),
+      form.seconds(Number.NEGATIVE_INFINITY, MAX_SECONDS).default(30),
     ).describe('Maximum time to wait for requests in flight at shutdown. 0 or less skips the wait.'),
-    readinessDelay: setting('SVC_SHUTDOWN_READINESS_DELAY', seconds(0, MAX_SECONDS).default(0)).describe(
+    readinessDelay: setting('SVC_SHUTDOWN_READINESS_DELAY', form.seconds(0, MAX_SECONDS).default(0)).describe(
       'Time between the first 503 of `/ready` and the start of the drain. Requests are served as before.',
     ),
-    serverTimeout: setting('SVC_SHUTDOWN_SERVER_TIMEOUT', seconds(0, MAX_SECONDS).optional()).describe(
+    serverTimeout: setting('SVC_SHUTDOWN_SERVER_TIMEOUT', form.seconds(0, MAX_SECONDS).optional()).describe(
       'Time after the start of the drain at which requests in flight are cancelled.',
     ),
   },
   otel: {
     enabled: setting(
       'SVC_OTEL_ENABLED',
-      flag().optional().meta({ shownDefault: '`true` in production, otherwise `false`' }),
+      form.flag.optional().meta({ shownDefault: '`true` in production, otherwise `false`' }),
     ).describe('Enables traces, and metrics if `OTEL_METRICS_EXPORTER` names an exporter.'),
-    endpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', httpUrl().optional()).describe(
+    endpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', form.httpUrl.optional()).describe(
       'URL of an OTLP receiver (HTTP). Without it, spans are written to standard output.',
     ),
-    tracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', httpUrl().optional()).describe(
+    tracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', form.httpUrl.optional()).describe(
       'URL of the OTLP receiver for traces, if it is another one.',
     ),
     encoding: setting(
       'OTEL_EXPORTER_OTLP_PROTOCOL',
-      encoding().optional().meta({ shownDefault: '`http/protobuf`' }),
+      encoding.optional().meta({ shownDefault: '`http/protobuf`' }),
     ).describe('OTLP encoding.'),
-    tracesEncoding: setting('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', encoding().optional()).describe(
+    tracesEncoding: setting('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', encoding.optional()).describe(
       'OTLP encoding of traces.',
     ),
-    metricsEncoding: setting('OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', encoding().optional()).describe(
+    metricsEncoding: setting('OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', encoding.optional()).describe(
       'OTLP encoding of metrics.',
     ),
     tracesExporter: setting(
       'OTEL_TRACES_EXPORTER',
-      choice('otlp', 'console', 'none')
+      form
+        .choice('otlp', 'console', 'none')
         .optional()
         .meta({ shownDefault: '`otlp` with an endpoint, otherwise `console`' }),
     ).describe('Exporter of spans. `console` writes one JSON object per line.'),
     metricsExporter: setting(
       'OTEL_METRICS_EXPORTER',
-      choice('otlp', 'prometheus', 'none').default('none'),
+      form.choice('otlp', 'prometheus', 'none').default('none'),
     ).describe('Exporter of metrics.'),
     logLevel: setting(
       'OTEL_LOG_LEVEL',
-      anyCase('none', 'error', 'warn', 'info', 'debug', 'verbose', 'all').default('none'),
+      form.anyCase('none', 'error', 'warn', 'info', 'debug', 'verbose', 'all').default('none'),
     ).describe("Minimum level of OpenTelemetry's own diagnostics, which are written to the log."),
   },
-  xray: setting('POWERTOOLS_TRACE_ENABLED', flag().default(false)).describe(
+  xray: setting('POWERTOOLS_TRACE_ENABLED', form.flag.default(false)).describe(
     'AWS Lambda only: enables AWS X-Ray when OpenTelemetry is off.',
   ),
 };
