@@ -1,18 +1,13 @@
 import type * as z from 'zod';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from '../http/gateway.ts';
-import {
-  isUnmodified,
-  NO_PRECONDITIONS,
-  type Preconditions,
-  readPreconditions,
-} from '../http/preconditions.ts';
+import { isUnmodified, type Preconditions, readPreconditions } from '../http/preconditions.ts';
 import type { Problem } from '../http/problem.ts';
 import { type Reply, writeHeaders } from '../http/reply.ts';
 import { currentRequest } from '../http/request-scope.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
-import { createHandler, refuseWith } from './middleware-stack.ts';
+import { createHandler, type Respond, refuseWith } from './middleware-stack.ts';
 import type { Route } from './route.ts';
 import { withSiblingRoutes } from './sibling-routes.ts';
 
@@ -51,55 +46,44 @@ export function endpoint<const R extends Route>(
   return {
     route,
     bind(service) {
-      const bound = new BoundEndpoint(route, respond, service);
-      const handler = createHandler(service, (event, _, { signal }) => bound.respond(event, signal), route);
+      const serve = (checked: CheckedRequest, event: GatewayEvent) => {
+        const request = createRequest(route, checked, event);
+        const write = (value: unknown) =>
+          writeResult(route, value, request.preconditions, event.headers.accept);
+        const value = respond(request as RequestOf<R>, service);
+        return value instanceof Promise ? value.then(write) : write(value);
+      };
+      const checkAndServe: Respond = (event, _, { signal }) => {
+        // Only a public route is bound to less than the whole service, and it requires no token.
+        const checked = checkRequest(route, service as ProtectedService, event);
+        if (!(checked instanceof Promise)) return serve(checked, event);
+        return checked.then((settled) => {
+          // At the deadline the request was refused.
+          signal.throwIfAborted();
+          return serve(settled, event);
+        });
+      };
+      const handler = createHandler(service, checkAndServe, route);
       const refuse = (problem: Problem) => refuseWith(service, problem);
       return route.siblings ? withSiblingRoutes(route.siblings, handler, refuse) : handler;
     },
   };
 }
 
-/** An endpoint and its service: checks a request, and responds to it. */
-class BoundEndpoint<R extends Route> {
-  readonly #route: R;
-  readonly #respond: RespondTo<R>;
-  readonly #service: Services[R['needs']];
-
-  constructor(route: R, respond: RespondTo<R>, service: Services[R['needs']]) {
-    this.#route = route;
-    this.#respond = respond;
-    this.#service = service;
-  }
-
-  /** There is no promise unless a check or the endpoint's function returns one. */
-  respond(event: GatewayEvent, signal: AbortSignal): GatewayResult | Promise<GatewayResult> {
-    // Only a public route is bound to less than the whole service, and it requires no token.
-    const checked = checkRequest(this.#route, this.#service as ProtectedService, event);
-    if (!(checked instanceof Promise)) return this.#serve(checked, event);
-    return checked.then((settled) => {
-      // At the deadline the request was refused.
-      signal.throwIfAborted();
-      return this.#serve(settled, event);
-    });
-  }
-
-  #serve({ values, principal }: CheckedRequest, event: GatewayEvent): GatewayResult | Promise<GatewayResult> {
-    const { conditional, waits } = this.#route;
-    const isHead = event.requestContext.http.method === 'HEAD';
-    const preconditions = conditional ? readPreconditions(event.headers) : NO_PRECONDITIONS;
-    const request = {
-      path: event.rawPath,
-      ...values,
-      waitUncounted: waits && !isHead ? createWait(event) : undefined,
-      preconditions,
-      principal,
-    } as RequestOf<R>;
-    const { accept } = event.headers;
-    const value = this.#respond(request, this.#service);
-    return value instanceof Promise
-      ? value.then((settled) => writeResult(this.#route, settled, preconditions, accept))
-      : writeResult(this.#route, value, preconditions, accept);
-  }
+/** A checked request as the function of its endpoint gets it. */
+function createRequest(
+  { conditional, waits }: Route,
+  { values, principal }: CheckedRequest,
+  event: GatewayEvent,
+) {
+  const isHead = event.requestContext.http.method === 'HEAD';
+  return {
+    path: event.rawPath,
+    ...values,
+    waitUncounted: waits && !isHead ? createWait(event) : undefined,
+    preconditions: conditional ? readPreconditions(event.headers) : {},
+    principal,
+  };
 }
 
 /** The time that a function needs for its response after a wait. */

@@ -11,9 +11,6 @@ export type Preconditions = {
   readonly ifNoneMatch?: EntityTags | undefined;
 };
 
-/** The preconditions of a request without any. */
-export const NO_PRECONDITIONS: Preconditions = {};
-
 /** The text between two commas. A comma within quotes belongs to its tag (RFC 9110 section 5.6.1). */
 const MEMBER = /(?:[^",]|"[^"]*(?:"|$))+/g;
 /** RFC 9110 section 8.8.3. */
@@ -22,7 +19,6 @@ const ENTITY_TAG = /^(W\/)?("[\x21\x23-\x7e\x80-\xff]*")$/;
 /** The preconditions in a request's header fields (RFC 9110 section 13.1). Dates are ignored. */
 export function readPreconditions(headers: Readonly<Record<string, string | undefined>>): Preconditions {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers;
-  if (ifMatch === undefined && ifNoneMatch === undefined) return NO_PRECONDITIONS;
   return {
     ifMatch: parseEntityTags(ifMatch, { weak: false }),
     ifNoneMatch: parseEntityTags(ifNoneMatch, { weak: true }),
