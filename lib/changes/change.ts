@@ -55,7 +55,6 @@ const Change = z
     source: z.literal('/api/v1/users'),
     type: z.enum(TYPES).meta({ example: 'user.updated' }),
     subject: Uuid.meta({
-      ...Uuid.meta(),
       description: "The user's id.",
       example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
     }),

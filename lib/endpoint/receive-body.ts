@@ -5,24 +5,17 @@ import { Problem } from '../http/problem.ts';
 
 /** Receives the body, of at most `limit` bytes, as text. Bytes that are not UTF-8 stay in base64. */
 export async function receiveBody(limit: number, event: GatewayEvent): Promise<void> {
-  const bytes = await readBytes(event, limit);
+  const { body, isBase64Encoded } = event;
+  const bytes = event.receiveBody
+    ? await event.receiveBody(limit)
+    : Buffer.from(body ?? '', isBase64Encoded ? 'base64' : 'utf8');
   if (bytes.length > limit) throw refuseLargeBody(limit);
-  Object.assign(event, toText(bytes));
+  const isText = isUtf8(bytes);
+  Object.assign(event, { body: bytes.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText });
   freeBytes(bytes);
 }
 
 /** The refusal of a body with more than `limit` bytes. */
 export function refuseLargeBody(limit: number): Problem {
   return new Problem('payload_too_large_error', { detail: `The body must not exceed ${limit} bytes.` });
-}
-
-function toText(bytes: Buffer): Pick<GatewayEvent, 'body' | 'isBase64Encoded'> {
-  if (isUtf8(bytes)) return { body: bytes.toString(), isBase64Encoded: false };
-  return { body: bytes.toString('base64'), isBase64Encoded: true };
-}
-
-async function readBytes(event: GatewayEvent, limit: number): Promise<Buffer> {
-  if (event.receiveBody) return event.receiveBody(limit);
-  const { body, isBase64Encoded } = event;
-  return Buffer.from(body ?? '', isBase64Encoded ? 'base64' : 'utf8');
 }
