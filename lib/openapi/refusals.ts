@@ -6,16 +6,7 @@ import type { Route } from '../endpoint/route.ts';
 import type { RequestSchemas } from '../endpoint/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';
 import { type Problem, toProblem, unauthorized, unavailable, type ValueFault } from '../http/problem.ts';
-import {
-  refuseHostHeader,
-  refuseIncompleteBody,
-  refuseInvalidHttp,
-  refuseLargeHeaderFields,
-  refuseMethod,
-  refuseSlowRequest,
-  refuseUndecodablePath,
-  refuseUnknownPath,
-} from '../http/refusals.ts';
+import * as http from '../http/refusals.ts';
 import { detailOf, valuesNotAllowed } from '../http/value-faults.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 
@@ -25,14 +16,14 @@ import { MAX_HEAD_LENGTH } from '../text.ts';
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
   const faults = faultsOf(route);
   return byStatus([
-    refuseUndecodablePath(),
-    refuseInvalidHttp(),
-    refuseHostHeader(),
-    refuseSlowRequest(),
-    refuseLargeHeaderFields(),
+    http.refuseUndecodablePath(),
+    http.refuseInvalidHttp(),
+    http.refuseHostHeader(),
+    http.refuseSlowRequest(),
+    http.refuseLargeHeaderFields(),
     ...(route.role === 'public' ? [] : [unauthorized(''), refuseMissingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
-    ...(route.body ? refusalsOfBody(route.method, bodyLimit) : []),
+    ...(route.body ? [http.refuseIncompleteBody(), ...refusalsOfBody(route.method, bodyLimit)] : []),
     ...(faults.length > 0 ? [valuesNotAllowed(faults)] : []),
     ...route.problems.map((refusal) => refusal()),
     // PostgreSQL, or the identity provider's keys, can be unavailable.
@@ -42,12 +33,12 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
 }
 
 function refusalsOfBody(method: string, limit: number): readonly Problem[] {
-  return [refuseIncompleteBody(), refuseMediaType(method), refuseEncodedBody(method), refuseLargeBody(limit)];
+  return [refuseMediaType(method), refuseEncodedBody(method), refuseLargeBody(limit)];
 }
 
 /** Every problem of these routes and of unknown paths, lowest status first. */
 export function allRefusals(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
-  const ofNoRoute = [refuseUnknownPath(), refuseMethod('')];
+  const ofNoRoute = [http.refuseUnknownPath(), http.refuseMethod('')];
   return byStatus([...routes.flatMap((route) => refusalsOf(route, bodyLimit)), ...ofNoRoute]);
 }
 
