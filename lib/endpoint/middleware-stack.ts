@@ -28,7 +28,8 @@ export function createHandler(service: BaseService, respond: Respond, route?: Ro
   return (event, invocation) => {
     const context = createContext(invocation);
     const requestId = chooseRequestId(event.headers[field]);
-    const scope = { requestId, answeredBy: readDeadline(context) };
+    const left = context.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
+    const scope = { requestId, answeredBy: performance.now() + Math.max(left - DEADLINE_MARGIN_MS, 0) };
     return withinRequest(scope, () => observe(service, route, event, () => stack(event, context)));
   };
 }
@@ -113,13 +114,4 @@ function observe(
 function createContext(invocation: Invocation | undefined): Invocation {
   if (typeof invocation?.getRemainingTimeInMillis !== 'function') return {};
   return { getRemainingTimeInMillis: () => invocation.getRemainingTimeInMillis?.() ?? 0 };
-}
-
-/**
- * As a time of `performance.now()`. Without a deadline the clock is not read, because that takes as long as all the
- * rest.
- */
-function readDeadline({ getRemainingTimeInMillis }: Invocation): number {
-  if (!getRemainingTimeInMillis) return Number.POSITIVE_INFINITY;
-  return performance.now() + Math.max(getRemainingTimeInMillis() - DEADLINE_MARGIN_MS, 0);
 }

@@ -66,12 +66,8 @@ export function openApiDocument(declared: readonly Route[], settings: Documented
       },
     },
   };
-  return createDocument(document, { override: ({ jsonSchema }) => leaveOpen(jsonSchema) });
-}
-
-/** An additional member is not a breaking change, so no schema may forbid it. */
-function leaveOpen(schema: { additionalProperties?: unknown }): void {
-  delete schema.additionalProperties;
+  // An additional member is not a breaking change, so no schema may forbid it.
+  return createDocument(document, { override: ({ jsonSchema }) => delete jsonSchema.additionalProperties });
 }
 
 function operationOf(route: Route, routes: readonly Route[], settings: DocumentedSettings) {
