@@ -35,18 +35,20 @@ export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: (b
       composing = undefined;
       throw fault;
     });
-    const result = await handler(toGatewayEvent(event, route.method), context);
+    const invocation = readInvocation(context);
+    const result = await handler(toGatewayEvent(event, route.method), invocation);
+    const left = invocation.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
     // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
-    await telemetry?.flush(remainingTime(context));
+    await telemetry?.flush(Math.max(left - RETURN, 0));
     lines.flush();
     return { ...result, body: result.body.toString() };
   };
 }
 
-/** Milliseconds until the result must be returned. Emulators may pass any context. */
-function remainingTime(context: Invocation | undefined): number {
-  if (typeof context?.getRemainingTimeInMillis !== 'function') return Number.POSITIVE_INFINITY;
-  return Math.max(context.getRemainingTimeInMillis() - RETURN, 0);
+/** What a handler reads of the context of AWS Lambda. Emulators may pass any context. */
+function readInvocation(context: Invocation | undefined): Invocation {
+  if (typeof context?.getRemainingTimeInMillis !== 'function') return {};
+  return { getRemainingTimeInMillis: () => context.getRemainingTimeInMillis?.() ?? 0 };
 }
 
 async function compose(operationId: string, bound: (base: BaseService) => Handler) {

@@ -25,12 +25,11 @@ export type Respond = (
 export function createHandler(service: BaseService, respond: Respond, route?: Route): Handler {
   const field = service.settings.requestIdHeader.toLowerCase();
   const stack = createStack(service, respond);
-  return (event, invocation) => {
-    const context = createContext(invocation);
+  return (event, invocation = {}) => {
     const requestId = chooseRequestId(event.headers[field]);
-    const left = context.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
+    const left = invocation.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
     const scope = { requestId, answeredBy: performance.now() + Math.max(left - DEADLINE_MARGIN_MS, 0) };
-    return withinRequest(scope, () => observe(service, route, event, () => stack(event, context)));
+    return withinRequest(scope, () => observe(service, route, event, () => stack(event, invocation)));
   };
 }
 
@@ -108,10 +107,4 @@ function observe(
   if (route?.kind === 'probe') return serve();
   const logged = settings.logLevel === 'debug' ? () => logServed(log, event, route?.path, serve) : serve;
   return tracing ? tracing.serverSpans.within(event, route?.path, logged) : logged();
-}
-
-/** What the stack reads of the context of AWS Lambda. Other callers of a handler may pass anything. */
-function createContext(invocation: Invocation | undefined): Invocation {
-  if (typeof invocation?.getRemainingTimeInMillis !== 'function') return {};
-  return { getRemainingTimeInMillis: () => invocation.getRemainingTimeInMillis?.() ?? 0 };
 }
