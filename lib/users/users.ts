@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from 'uuid';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import { type Preconditions, preconditionFailed } from '../http/preconditions.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
@@ -12,6 +11,7 @@ import { isUser, type KeyedCreates, keyedValues } from './keyed-creates.ts';
 import { noSuchUser } from './refusals.ts';
 import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
+import { newUserId } from './user-id.ts';
 import { type UserInsert, userStatements, type ValuesToSet } from './user-statements.ts';
 import { versionTexts } from './write-preconditions.ts';
 
@@ -44,7 +44,7 @@ export class Users {
    * idempotency_key_reused_error, idempotency_key_in_use_error and gone_error
    */
   async create(user: UserCreate, author: Author, key?: string): Promise<Outcome<User>> {
-    const given = { ...user, ...author, id: uuidv7() };
+    const given = { ...user, ...author, id: newUserId() };
     if (key === undefined) return { created: await this.#store(given), isReplay: false };
     const request = { operation: 'createUser', subject: author.actor, key };
     const outcome = await this.#keyedCreates.carryOutOnce(request, keyedValues(user), async (fingerprint) => {

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import { v7 as uuidv7 } from 'uuid';
 import type { Fingerprint } from '../../idempotency/fingerprint.ts';
 import { claimed } from '../../idempotency/key-table.ts';
 import type { Statements } from '../../postgres/index.ts';
@@ -7,6 +6,7 @@ import { type Author, recorded } from '../change-recording.ts';
 import { foldedEmail } from '../email.ts';
 import { type CreatedName, createdFields } from '../fields.ts';
 import type { User, UserCreate } from '../user.ts';
+import { newUserId } from '../user-id.ts';
 import { insertedNames, insertedValues, insertUsers, writeReturning } from '../user-statements.ts';
 
 /** The items of a batch, one list per member; null if no item has a value. An item with refused values has no email. */
@@ -87,5 +87,5 @@ export function itemsIn(users: readonly (UserCreate | undefined)[]): Items {
     const values = users.map((user) => user?.[name] ?? null);
     return [name, values.some((value) => value !== null) ? values : null];
   });
-  return { id: users.map(() => uuidv7()), ...Object.fromEntries(lists) };
+  return { id: users.map(() => newUserId()), ...Object.fromEntries(lists) };
 }
