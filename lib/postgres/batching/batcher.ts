@@ -36,11 +36,12 @@ type Batch = readonly BatchItem[];
 type ItemQueue = {
   readonly text: StatementText;
   readonly waiting: ChurningSet<BatchItem>;
+  /** Whether a batch is taken from the waiting items at the end of this turn of the event loop. */
+  isScheduled: boolean;
   batches: number;
   late: number;
 };
 
-/** Maximum number of items of a batch. */
 const MAX_READS = 256;
 const MAX_WRITES = 128;
 
@@ -92,20 +93,23 @@ export class Batcher implements Executor {
   #findQueue(text: StatementText): ItemQueue {
     const known = this.#queues.get(text);
     if (known) return known;
-    const queue = { text, waiting: new ChurningSet<BatchItem>(), batches: 0, late: 0 };
+    const queue = { text, waiting: new ChurningSet<BatchItem>(), isScheduled: false, batches: 0, late: 0 };
     this.#queues.set(text, queue);
     return queue;
   }
 
   #schedule(queue: ItemQueue): void {
-    const { waiting, batches, late } = queue;
+    const { waiting, isScheduled, batches, late } = queue;
     const { areWrites, maxBatches } = this.#options;
-    if (waiting.size === 0 || batches >= maxBatches || (areWrites && batches > late)) return;
-    queue.batches += 1;
+    const isFull = batches >= maxBatches || (areWrites && batches > late);
+    if (isScheduled || isFull || waiting.size === 0) return;
+    queue.isScheduled = true;
     atEndOfTurn(() => this.#sendBatch(queue));
   }
 
   #sendBatch(queue: ItemQueue): void {
+    queue.isScheduled = false;
+    queue.batches += 1;
     let late = 0;
     const timer = setTimeout(() => {
       late = 1;
@@ -118,6 +122,7 @@ export class Batcher implements Executor {
       queue.late -= late;
       this.#schedule(queue);
     });
+    this.#schedule(queue);
   }
 
   /** Writes are in the order of their keys, so that two batches, also of two instances, do not wait for each other. */
@@ -172,7 +177,6 @@ function mergeValues(batch: Batch): readonly unknown[] {
   return first.values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
-/** Resolves each item with the row of its key, or with no row. */
 function resolveAll(batch: Batch, rows: readonly Row[]): void {
   const rowsByKey = new Map(rows.map((row) => [row.key ?? row.id, row]));
   for (const item of batch) {

@@ -35,6 +35,7 @@ export function maxWaitingStatements({ poolSize }: Pick<Settings['postgres'], 'p
 export class PendingStatement {
   readonly text: StatementText;
   readonly values: readonly unknown[];
+  /** A time of `performance.now()`. */
   readonly deadline: number;
   readonly queuedAt = performance.now();
   /** Whether it was sent, so that only its deadline ends it. */
