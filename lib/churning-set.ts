@@ -31,10 +31,6 @@ export class ChurningSet<Member> {
     return this.#members.delete(member);
   }
 
-  clear(): void {
-    this.#members = new Set();
-  }
-
   [Symbol.iterator](): SetIterator<Member> {
     return this.#members.values();
   }

@@ -92,7 +92,9 @@ export function waitedFor(fault: unknown, table: string): boolean {
 }
 
 /** The connection has ended before the statement was sent: nothing ran. */
-export class NotSent extends Error {}
+export class NotSent extends Error {
+  override readonly message = 'the connection was terminated before the statement was sent';
+}
 
 /** PostgreSQL has not answered a statement within the request's time limit. */
 export class ResponseTimeout extends Error {}

@@ -47,7 +47,6 @@ export class Pipeline implements RowReceiver {
     });
   }
 
-  /** Number of statements without a response. */
   get length(): number {
     return this.#sent.length;
   }
@@ -126,8 +125,7 @@ export class Pipeline implements RowReceiver {
   #rejectUnwritten(): void {
     const unwritten = this.#sent.splice(this.#sent.length - this.#unwritten);
     this.#unwritten = 0;
-    const reason = 'the connection was terminated before the statement was sent';
-    for (const { statement } of unwritten) statement.reject(new NotSent(reason));
+    for (const { statement } of unwritten) statement.reject(new NotSent());
     this.#onResponse(this);
   }
 

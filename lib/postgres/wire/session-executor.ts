@@ -21,7 +21,6 @@ type SessionExecutorOptions = {
   readonly depth: number;
 };
 
-/** A statement, and the session to which it was sent. */
 class QueuedStatement extends PendingStatement {
   /** Maximum time of its wait for a lock, in milliseconds. */
   maxLockWait: number | undefined;
@@ -37,7 +36,6 @@ const MAX_IDLE_MS = 60_000;
 /** An older session is replaced, so that sessions spread over new servers behind a load balancer. */
 const MAX_AGE_MS = 1_800_000;
 
-/** Interval at which idle and old sessions are closed. */
 const UPKEEP_MS = 250;
 
 /** Interval at which the shutdown looks whether all sessions are closed. */
@@ -59,7 +57,7 @@ export class SessionExecutor implements Executor {
   readonly #options: SessionExecutorOptions;
   readonly #parameters: SessionParameters;
   readonly #pipelines = new Set<Pipeline>();
-  readonly #queue = new ChurningSet<QueuedStatement>();
+  #queue = new ChurningSet<QueuedStatement>();
   #opening = 0;
   #upkeep: NodeJS.Timeout | undefined;
   /** Creates the refusal of further statements during the shutdown. */
@@ -108,7 +106,7 @@ export class SessionExecutor implements Executor {
   cancel(): void {
     this.#refuse = refusals.cancelledByShutdown;
     for (const statement of this.#queue) statement.reject(refusals.cancelledByShutdown());
-    this.#queue.clear();
+    this.#queue = new ChurningSet();
     for (const pipeline of this.#pipelines) pipeline.abandon();
   }
 
