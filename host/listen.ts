@@ -26,7 +26,7 @@ export async function listen(server: Server, { host, port }: Pick<Settings, 'hos
 export function listenFault({ code = '', syscall = '', message }: NodeJS.ErrnoException): string | undefined {
   if (!['listen', 'getaddrinfo'].includes(syscall)) return undefined;
   const setting = ['EADDRINUSE', 'EACCES'].includes(code)
-    ? 'SVC_PORT, which accepts another port, and SVC_HOST'
+    ? 'SVC_PORT, which accepts a free port that this user may listen on, and SVC_HOST'
     : 'SVC_HOST, which accepts an address of this machine';
   return `The service cannot listen: ${message}. See ${setting}.`;
 }

@@ -31,9 +31,8 @@ export function banner({ settings, service: { url, port }, database, issuer, tok
     `  SVC_OAUTH_ROLES_CLAIM=${oauth.rolesClaim}`,
     '',
     headline(
-      'In a second terminal (sh, bash or zsh), as a whole or line by line: get a token; create a user; read it,',
+      'In a second terminal (sh, bash, zsh): get a token; create, read, list, change and delete a user',
     ),
-    headline('list all, change it, delete it'),
     '',
     ...commands(`${url}/api/v1/users/`, issuer?.tokenEndpoint, token),
     '',

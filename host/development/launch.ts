@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
 import { listenFault } from '../listen.ts';
@@ -31,14 +32,14 @@ try {
   process.stdout.write(banner(await startEverything()));
   if (!leaving.signal.aborted) await once(leaving.signal, 'abort');
 } catch (error) {
-  if (!leaving.signal.aborted) fail(error);
+  if (!leaving.signal.aborted) fail(messageOf(error));
 }
 if (leaving.signal.aborted) process.stdout.write('\nStopping\n');
-await parts.disposeAsync().catch(fail);
+await parts.disposeAsync();
 process.exit();
 
-function fail(error: unknown): void {
-  process.stderr.write(`\n${messageOf(error)}\n`);
+function fail(message: string): void {
+  process.stderr.write(`\n${message}\n`);
   process.exitCode = 1;
 }
 
@@ -61,6 +62,8 @@ async function startEverything(): Promise<Development> {
       )
     : undefined;
   const service = await start('service', async () => {
+    // Migrations run here, so that they have no time limit, and their failure ends the start.
+    if (database && settings.postgres.migrate) await runMigrations(settings.postgres);
     const host = await startHost(settings);
     return { ...host, stop: () => host.shutDown() };
   });
@@ -84,10 +87,12 @@ async function start<Part extends { stop(): Promise<void> }>(name: string, start
   const since = performance.now();
   const notice = setTimeout(() => process.stdout.write(`  starting ${name}\n`), 1000);
   const part = await starting().finally(() => clearTimeout(notice));
-  parts.defer(async () => {
-    await part.stop();
-    process.stdout.write(`  ${name} stopped\n`);
-  });
+  parts.defer(() =>
+    part.stop().then(
+      () => void process.stdout.write(`  ${name} stopped\n`),
+      (error) => fail(`${name} did not stop: ${messageOf(error)}`),
+    ),
+  );
   process.stdout.write(`  ${name} started in ${((performance.now() - since) / 1000).toFixed(1)} s\n`);
   return part;
 }

@@ -84,7 +84,10 @@ function readTokenRequest({ headers, body }: TokenRequestIncomingMessage) {
   // RFC 6749, 2.3.1: the client id is form-encoded before it is joined with the secret.
   const decoded = new URLSearchParams(`name=${credentials.split(':')[0]}`).get('name');
   const clientId = basic ? decoded : body.client_id;
-  return { clientId: String(clientId ?? ''), roles: body.scope?.match(/[^ ]+/g) ?? DEFAULT_ROLES };
+  return {
+    clientId: String(clientId ?? ''),
+    roles: [...new Set(body.scope?.match(/[^ ]+/g) ?? DEFAULT_ROLES)],
+  };
 }
 
 /** Returns the RS256 private key in `file`, and creates it at the first time; without a file a new one. */

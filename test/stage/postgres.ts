@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { isServed } from '../../host/development/postgres/server.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
@@ -116,7 +116,7 @@ async function removeLeftovers(): Promise<void> {
 export async function isLeftBehind(folder: string): Promise<boolean> {
   const log = await stat(join(folder, 'server.log')).catch(() => undefined);
   const isOld = log !== undefined && log.mtimeMs < Date.now() - 60_000;
-  return isOld && !existsSync(join(folder, 'cluster', 'postmaster.pid'));
+  return isOld && !(await isServed(join(folder, 'cluster')));
 }
 
 /** Removes the files of an embedded PostgreSQL. If its account cannot access the folder, a link in its place leads to them. */

@@ -23,7 +23,7 @@ export type ServerSettings = Readonly<Record<string, string | number>>;
  * handlers, and by SIGINT (fast shutdown) afterwards.
  */
 const supervisor = `
-  exec 3<&0 2>"$1"; shift
+  exec 3<&0 2>>"$1"; shift
   LC_ALL=C "$@" 3<&- >&2 & server=$!
   { read -r _ <&3; kill -TERM $server; kill -INT $server; } 2>/dev/null & watcher=$!
   echo $server
@@ -36,10 +36,8 @@ const supervisor = `
  * its log if it cannot.
  */
 export async function runServer({ programs, home, cluster, account }: ServerPlace, settings: ServerSettings) {
-  await awaitEarlierServer(cluster);
   const log = join(home, 'server.log');
-  // An earlier version wrote it under another account, which the server's one may not overwrite.
-  await rm(log, { force: true });
+  await awaitEarlierServer(cluster, log);
   const options = Object.entries({ ...settings, unix_socket_directories: '' });
   const server = ['-D', cluster, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   const child = spawn('/bin/sh', ['-c', supervisor, 'sh', log, join(programs, 'bin/postgres'), ...server], {
@@ -52,15 +50,15 @@ export async function runServer({ programs, home, cluster, account }: ServerPlac
   const ended = once(child, 'exit');
   const processId = Number(await child.stdout.take(1).toArray());
   const limit = performance.now() + 60_000;
-  // A standby is ready to accept read-only connections.
-  for (let lines = ''; !lines.includes('ready to accept'); await pause(10)) {
-    const hasFailed = (child.exitCode ?? child.signalCode) !== null || performance.now() > limit;
-    lines = (await readFile(log, 'utf8').catch(() => '')).trim();
-    if (!hasFailed) continue;
-    child.stdin.end();
-    throw new Error(
-      `PostgreSQL does not start. The end of ${log}:\n${lines.split('\n').slice(-15).join('\n')}`,
-    );
+  for (;;) {
+    const { processId: owner, state } = await readLockFile(cluster);
+    if (owner === processId && state === 'ready') break;
+    if (performance.now() > limit || (child.exitCode ?? child.signalCode) !== null) {
+      child.stdin.end();
+      const lines = (await readFile(log, 'utf8').catch(() => '')).trim().split('\n');
+      throw new Error(`PostgreSQL does not start. The end of ${log}:\n${lines.slice(-15).join('\n')}`);
+    }
+    await pause(10);
   }
   return {
     processId,
@@ -74,15 +72,27 @@ export async function runServer({ programs, home, cluster, account }: ServerPlac
 }
 
 /**
- * Waits for a server that is stopping, and removes the lock file of a crashed one. Its process id may now belong to
- * another program, and PostgreSQL would not start. PostgreSQL itself refuses a second server.
+ * Waits for a server that is stopping, and removes the log of an earlier one, and its lock file if it has crashed: its
+ * process id may now belong to another program, and PostgreSQL would not start. PostgreSQL refuses a second server.
  */
-async function awaitEarlierServer(cluster: string): Promise<void> {
-  const lockFile = join(cluster, 'postmaster.pid');
-  const limit = performance.now() + 30_000;
-  for (; performance.now() < limit; await pause(50)) {
-    const [, , , port, , , , state] = (await readFile(lockFile, 'utf8').catch(() => '')).split('\n');
-    if (!port || !(await isTaken(Number(port)))) return rm(lockFile, { force: true });
-    if (state?.trim() !== 'stopping') return;
+async function awaitEarlierServer(cluster: string, log: string): Promise<void> {
+  for (const limit = performance.now() + 30_000; await isServed(cluster); await pause(50)) {
+    const { state } = await readLockFile(cluster);
+    if (state !== 'stopping' || performance.now() > limit) return;
   }
+  for (const file of [lockFileOf(cluster), log]) await rm(file, { force: true });
 }
+
+/** Whether something listens on the port of the server that has run on this cluster last and has not removed its lock file. */
+export async function isServed(cluster: string): Promise<boolean> {
+  const { port } = await readLockFile(cluster);
+  return port > 0 && (await isTaken(port));
+}
+
+/** The lock file has the process id in line 1, the port in line 4, and the state of the server in line 8. */
+async function readLockFile(cluster: string) {
+  const lines = (await readFile(lockFileOf(cluster), 'utf8').catch(() => '')).split('\n');
+  return { processId: Number(lines[0]), port: Number(lines[3]), state: lines[7]?.trim() };
+}
+
+const lockFileOf = (cluster: string) => join(cluster, 'postmaster.pid');
