@@ -1,18 +1,9 @@
 import * as z from 'zod';
 
+const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const;
+
 /** The signature algorithms of tokens: only asymmetric ones (RFC 8725 section 3.1). */
-export const ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-] as const;
+export const ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 
 /** One of ALGORITHMS. */
 export type Algorithm = (typeof ALGORITHMS)[number];
