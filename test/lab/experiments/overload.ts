@@ -36,6 +36,8 @@ export const experiment = defineExperiment({
     load: { type: 'string', default: 'reads-and-updates' },
     /** Ten callers, nine of which send little, and results per caller. */
     fair: { type: 'boolean', default: false },
+    /** With `--fair`, how often each load is made. The medians decide. */
+    rounds: { type: 'string', default: '1' },
     /** Loads a bare node:http server in place of the service. */
     bare: { type: 'boolean', default: false },
     /** A setting of the service, `SVC_POSTGRES_POOL_SIZE=4`; may be repeated. */
@@ -52,7 +54,8 @@ export const experiment = defineExperiment({
     await runLoad({ ...steady, seconds: 3 });
     if (!options.fair) return areLimitsKept();
     const connections = numbersOf(options.connections ?? '20,200,2000');
-    return isFair({ service, connections, seconds, plot: options.plot, measurePeak, print });
+    const rounds = numberIn('rounds', options.rounds);
+    return isFair({ service, connections, seconds, rounds, plot: options.plot, measurePeak, print });
 
     async function startService(): Promise<LoadedService> {
       const settings = { synchronous_commit: 'off' };

@@ -132,6 +132,25 @@ describe('a generator', () => {
     expect(broken).toBe(0);
   });
 
+  test('whose callers queue sends what was due when a connection is free, and gives it up in time', async () => {
+    const times: number[] = [];
+    const onResponse = (_: number, from: number, to: number) => times.push(to - from);
+    const generator = await start(
+      { connections: 1, rate: 100, patience: 200, queues: true, onResponse },
+      (socket) => setTimeout(() => socket.write(RESPONSE), 30),
+    );
+    await sleep(1000);
+    await generator.stop();
+
+    const { due, sent, noConnection, givenUp, broken } = generator.counts;
+    expect(sent + noConnection).toBe(due);
+    expect(noConnection).toBeGreaterThan(10);
+    expect(times.length + givenUp).toBe(sent);
+    expect(Math.max(...times)).toBeGreaterThan(100);
+    expect(Math.max(...times)).toBeLessThan(400);
+    expect(broken).toBe(0);
+  });
+
   test('replaces connections that break, if its callers give up', async () => {
     const generator = await start({ connections: 1, patience: 1000, onResponse() {} }, (socket) =>
       socket.destroy(),

@@ -19,11 +19,17 @@ export type Load = {
   readonly rest?: number | undefined;
   /**
    * Milliseconds after which callers give up: they close the connection and open another one, as they do with one that
-   * breaks. A request that is due while no connection is free is not sent. Without it, callers wait: such a request is sent
-   * when a connection is free, and the time is counted from when it was due, so that a server that stalls does not hide
-   * it. A connection that breaks ends the load.
+   * breaks. A request that is due while no connection is free is not sent, unless callers queue.
+   *
+   * Without a patience, callers wait: such a request is sent when a connection is free, and the time is counted from when
+   * it was due, so that a server that stalls does not hide it. A connection that breaks ends the load.
    */
   readonly patience?: number;
+  /**
+   * Whether callers that give up queue requests while no connection is free, as the pools of HTTP clients do. The time is
+   * counted from when a request was due, and its caller gives up then, too.
+   */
+  readonly queues?: boolean | undefined;
   /** Makes the next request. */
   nextRequest(): string;
   /** Receives each request that is due. */
@@ -44,6 +50,8 @@ export class Generator {
   readonly #callers: Caller[] = [];
   /** With patience, the connection that was used last is used next, as by pools of HTTP clients. */
   readonly #free: Caller[] = [];
+  /** When the queued requests were due. */
+  readonly #queued: number[] = [];
   /** In the order in which their requests were sent. */
   readonly #waiting = new Set<Caller>();
   readonly #allAnswered = Promise.withResolvers<void>();
@@ -76,6 +84,7 @@ export class Generator {
     if (patience !== undefined) setTimeout(this.#allAnswered.resolve, patience + 100).unref();
     if (this.#waiting.size > 0) await this.#allAnswered.promise;
     this.counts.givenUp += this.#waiting.size;
+    this.counts.noConnection += this.#queued.length;
     for (const { connection } of this.#callers) connection.close();
   }
 
@@ -110,6 +119,7 @@ export class Generator {
       this.#load.onDue?.(now);
       const caller = isPatient ? this.#free.shift() : this.#free.pop();
       if (caller) this.#send(caller, isPatient ? due : now);
+      else if (this.#load.queues) this.#queued.push(now);
       else this.counts.noConnection += 1;
     }
   }
@@ -140,8 +150,23 @@ export class Generator {
       this.#load.onDue?.(now);
       this.#send(caller, now);
     } else {
+      const queuedSince = this.#takeQueued();
+      if (queuedSince !== undefined) {
+        this.#send(caller, queuedSince);
+        return;
+      }
       this.#free.push(caller);
       if (patience === undefined && this.#begun > 0) this.#sendDue(rate);
+    }
+  }
+
+  /** When the first queued request was due whose caller still waits; undefined if there is none. */
+  #takeQueued(): number | undefined {
+    const givenUp = performance.now() - (this.#load.patience ?? 0);
+    for (;;) {
+      const since = this.#queued.shift();
+      if (since === undefined || since > givenUp) return since;
+      this.counts.noConnection += 1;
     }
   }
 

@@ -20,6 +20,8 @@ export type Job = {
   readonly connections: number;
   /** Requests a second, whether they are answered or not. Without it, each connection sends the next one after a response. */
   readonly rate?: number;
+  /** Whether it queues requests while no connection is free. Otherwise they are not sent. */
+  readonly queues?: boolean;
   readonly seconds: number;
 };
 
@@ -61,7 +63,7 @@ export async function runAll(jobs: readonly Job[]): Promise<readonly Outcome[]> 
 if (import.meta.main) serveJobs((jobs: readonly Job[]) => Promise.all(jobs.map(outcomeOf)));
 
 async function outcomeOf(job: Job): Promise<Outcome> {
-  const { port, connections, rate, seconds } = job;
+  const { port, connections, rate, queues, seconds } = job;
   const [successes, refusals]: [number[], number[]] = [[], []];
   const answeredBySecond: number[] = [];
   const bySecond: { due: number; inTime: number }[] = [];
@@ -75,7 +77,7 @@ async function outcomeOf(job: Job): Promise<Outcome> {
   }
 
   const generator = new Generator({
-    ...{ port, connections, rate, patience: PATIENCE },
+    ...{ port, connections, rate, queues, patience: PATIENCE },
     nextRequest: requestsOf(job, () => performance.now() - begun),
     onDue: (moment) => {
       secondOf(moment).due += 1;
