@@ -3,7 +3,6 @@ import type { GatewayEvent } from '../lib/http/gateway.ts';
 
 /** A request that can be counted. */
 export type CountedRequest = Pick<GatewayEvent, 'headers' | 'requestContext'> & {
-  /** Called by cancelAll. */
   cancel(): void;
   /** Calls back when the client disconnects, until the returned function is called. */
   onceDisconnected(onDisconnected: () => void): () => void;
@@ -42,7 +41,6 @@ export class RequestsInFlight {
     return this.#requests;
   }
 
-  /** Counts a request until `leave` is called. */
   enter(request: CountedRequest): void {
     this.#requests.add(request);
   }

@@ -25,7 +25,6 @@ const MAX_TURNS_TO_ACCEPT = 8;
 /** A request that was queued for longer is refused, because callers commonly give up after a second. */
 const MAX_WAIT_MS = 850;
 
-/** Interval at which waits are checked and the pace is measured. */
 const PERIOD_MS = 100;
 
 type Executor = Database['executors'][StatementKind];

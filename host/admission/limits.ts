@@ -9,7 +9,6 @@ const FIRST_PACE = 8;
 /** Minimum size of the queue at any pace. */
 const MIN_LIMIT = 128;
 
-/** Weight of the latest measurement. */
 const WEIGHT = 1 / 4;
 
 /** The measured pace of admission. */
@@ -23,7 +22,6 @@ export class AdmissionPace {
     return Math.max(this.#pace * MAX_EXPECTED_WAIT_MS, MIN_LIMIT);
   }
 
-  /** Counts admitted requests. */
   count(admitted: number): void {
     this.#admitted += admitted;
   }
@@ -42,7 +40,6 @@ export class AdmissionPace {
   }
 }
 
-/** Maximum number of memory-intensive requests in progress. */
 const MAX_MEMORY_INTENSIVE = 8;
 
 /** A request that takes longer waits for PostgreSQL or for its client, and delays no other request. */
@@ -67,7 +64,6 @@ export class MemoryIntensiveLimit {
     return this.#taken < MAX_MEMORY_INTENSIVE && !this.#isOneBegun;
   }
 
-  /** Occupies a place for a request until it is answered. */
   begin(response: ServerResponse): void {
     this.#taken += 1;
     this.#isOneBegun = true;

@@ -9,12 +9,10 @@ export type RefusalReason = keyof ReturnType<typeof zeros>;
 
 const zeros = () => ({ no_room: 0, waited_too_long: 0, caller_left: 0 });
 
-/** Interval of the log. */
 const LOG_PERIOD_MS = 1000;
 
 /** Counts the refusals of one instance, and logs them once a second. */
 export class RefusalCounts {
-  /** Number of refusals by caller and reason. */
   readonly byCaller = { known: zeros(), unverified: zeros() };
   readonly #log: Pick<EventLog, 'warning'>;
   #unreported = { known: 0, unverified: 0 };

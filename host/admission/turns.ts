@@ -25,7 +25,6 @@ export class Turns {
   /** Connections that were resumed in this period because they were late. */
   readonly #late = new Set<Socket>();
 
-  /** Number of queued requests of all callers. */
   get queued(): number {
     return this.#queued;
   }
@@ -149,7 +148,6 @@ const MAX_PAUSE_MS = 450;
 /** A request on a connection that was paused for longer cannot be served in time. */
 const LATE_MS = 700;
 
-/** Something that has waited since a time of `performance.now`. */
 type Waiting<Thing> = { readonly waiting: Thing; readonly since: number };
 
 /** Removes what has waited since before a time of `performance.now`. */

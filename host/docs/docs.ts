@@ -51,7 +51,6 @@ function policy(styles: readonly string[], origin = ''): string {
   ].join('; ');
 }
 
-/** A text, and its Content-Security-Policy if it is a page. */
 type Served = { readonly text: string; readonly policy?: string };
 
 /** By the extension of the path; a page has none. */

@@ -21,7 +21,6 @@ export type OnRefresh = (outcome: 'succeeded' | 'failed', failures: number, caus
  * first token.
  */
 export class KeySet {
-  /** Number of refreshes. */
   readonly refreshes = { succeeded: 0, failed: 0 };
   readonly #settings: Settings['oauth'];
   readonly #onRefresh: OnRefresh;
@@ -99,7 +98,6 @@ export class KeySet {
     );
   }
 
-  /** Whether the last good set may still be used. */
   get #isUsable(): boolean {
     return this.#keys.length > 0 && this.#now() - this.#fetchedAt < LIFETIME_MS;
   }

@@ -9,7 +9,6 @@ export type ServicePrincipal = {
   /** The token's `sub`. */
   readonly subject: string;
   readonly roles: readonly string[];
-  /** The whole token payload. */
   readonly claims: Readonly<Record<string, unknown>>;
 };
 

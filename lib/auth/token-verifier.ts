@@ -21,7 +21,6 @@ const CACHE_ENTRIES = 5000;
 
 /** Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725, and remembers the accepted ones. */
 export class TokenVerifier {
-  /** How often a token to verify was, and was not, in the cache. */
   readonly counts = { hits: 0, misses: 0 };
   readonly #settings: Settings['oauth'];
   readonly #keySet: KeySet;

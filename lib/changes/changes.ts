@@ -33,7 +33,6 @@ export class Changes {
     this.#numbering = new ChangeNumbering(statements);
   }
 
-  /** Number of requests that wait for changes. */
   get waiting(): number {
     return this.#longPoll.waiting;
   }

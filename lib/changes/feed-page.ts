@@ -23,7 +23,6 @@ export type Reading = {
 
 /** The state of the feed, in each row, and a change, or null if there is none. */
 export type ReadRow = {
-  /** The latest position. */
   readonly head: string;
   /** Changes up to this position have been deleted. */
   readonly expired: string;
@@ -93,7 +92,6 @@ export class FeedPage {
   readonly isFull: boolean;
   /** The place up to which the feed has been read. */
   readonly end: Place;
-  /** The latest position. */
   readonly head: number;
   /** The state of the feed, which every row has. */
   readonly state: ReadRow;
@@ -118,7 +116,6 @@ export class FeedPage {
     this.end = this.placeAt(this.isFull ? Number(this.changes.at(-1)?.position) : lookedAt);
   }
 
-  /** The place after the change at a position. */
   placeAt(position: number): Place {
     if (position === this.#expired) return { position, identity: identityOfExpired(this.state) };
     const change = this.#seen.get(position);

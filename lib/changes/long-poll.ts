@@ -37,7 +37,6 @@ export class LongPoll {
     this.#look = look;
   }
 
-  /** Number of waiting readers. */
   get waiting(): number {
     return this.#readers.size;
   }

@@ -70,7 +70,6 @@ export function endpoint<const R extends Route>(
   };
 }
 
-/** A checked request as the function of its endpoint gets it. */
 function createRequest(
   { conditional, waits }: Route,
   { values, principal }: CheckedRequest,
@@ -99,7 +98,6 @@ function createWait(event: GatewayEvent): WaitUncounted {
   };
 }
 
-/** The value of an endpoint as its result. */
 function writeResult(
   { success, reply, conditional }: Route,
   value: unknown,

@@ -1,4 +1,3 @@
-/** All problem codes, with HTTP status and title. */
 const PROBLEMS = {
   bad_request_error: [400, 'Bad Request'],
   unauthorized_error: [401, 'Unauthorized'],

@@ -7,7 +7,6 @@ export type RequestScope = {
   readonly requestId: string;
   /** Time at which the request is answered in any case; infinity except in a function. */
   readonly answeredBy: number;
-  /** Deadline of its statements. */
   statementsUntil?: number;
 };
 

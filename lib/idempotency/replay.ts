@@ -13,7 +13,6 @@ export type Outcome<Created> = { readonly created: Created; readonly isReplay: b
 
 /** The requests with a key of one instance. */
 export abstract class KeyedRequests<Created> {
-  /** Number of replayed requests. */
   replays = 0;
   readonly #statements: Statements;
   /**

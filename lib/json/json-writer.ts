@@ -50,7 +50,6 @@ export class JsonPage {
     this.#end = 0;
   }
 
-  /** Writes a piece unchanged. */
   piece({ words, length }: Piece): void {
     this.#keepFree(length + WORD);
     const view = this.#view;

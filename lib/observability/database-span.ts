@@ -7,7 +7,6 @@ export type Server = Settings['postgres']['servers'][number];
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-/** A statement as its span describes it. */
 type DescribedStatement = { readonly sql: string; readonly summary: string };
 
 /**

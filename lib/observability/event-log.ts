@@ -94,7 +94,6 @@ export class FailureLog {
   }
 }
 
-/** An event as in JSON. */
 type Event = { timestamp: string; level: string; event: string; cause?: Cause };
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warning: 33, error: 31 };

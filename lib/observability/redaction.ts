@@ -33,10 +33,8 @@ const PACKAGE_SCOPE = /(?<![\w.+-])@[\w-]+\//g;
 /** PostgreSQL's data exceptions, violated constraints and errors raised by triggers. They may quote a value. */
 const QUOTING = /^(22|23|P0)...$/;
 
-/** Maximum number of nested causes in the log. */
 const MAX_DEPTH = 3;
 
-/** The frames of a stack, one line each. */
 const FRAMES = /\n +at .*/s;
 
 const BETWEEN_SEGMENTS = /(\/)/;

@@ -44,7 +44,6 @@ function fixedFields(span: ReadableSpan): Bytes {
   return fixed.toString('latin1');
 }
 
-/** Writes nanoseconds as 64 bits. */
 function writeTime(at: number, [seconds, nanoseconds]: HrTime): void {
   fixed.writeBigUInt64LE(BigInt(seconds) * 1_000_000_000n + BigInt(nanoseconds), at);
 }

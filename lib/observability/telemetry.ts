@@ -63,7 +63,6 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
         new DatabaseSpans(describe, database, serverInUse),
     },
     activeSpan,
-    /** Creates the instance's own metrics. */
     meter: metrics.getMeter(SCOPE),
     /** Sends everything that is queued, for `milliseconds` and one second at most. */
     flush: (milliseconds: number) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),

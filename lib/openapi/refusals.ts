@@ -46,7 +46,6 @@ function byStatus(refusals: readonly Problem[]): readonly Problem[] {
   return refusals.toSorted((one, other) => one.status - other.status);
 }
 
-/** A fault for each value that these schemas describe. */
 function faultsOf({ headers, params, query, body }: RequestSchemas): readonly ValueFault[] {
   return [
     ...rulesOf(headers).map(([header, detail]) => ({ header, detail })),

@@ -73,7 +73,6 @@ export type SenderOptions = {
 
 /** Sends single statements within the request's time limit. It alone decides whether a statement is sent again. */
 export class Sender {
-  /** Number of statements that were sent again, by reason. */
   readonly retried: Record<Retry['reason'], number> = {
     connection_lost: 0,
     deadlock: 0,

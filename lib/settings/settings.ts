@@ -227,7 +227,6 @@ export function forgetVariables(names: readonly string[]): void {
   for (const name of names) delete process.env[name];
 }
 
-/** Adds the name of its variable to a schema. */
 function setting<Schema extends z.ZodType>(variable: string, schema: Schema): Schema {
   return schema.meta({ variable });
 }
@@ -244,7 +243,6 @@ function listSettings(group: SettingGroup): readonly (readonly [variable: string
   );
 }
 
-/** The values of a group, by the same names. */
 type Values<Group> = {
   readonly [Name in keyof Group]: Group[Name] extends z.ZodType<infer Value> ? Value : Values<Group[Name]>;
 };

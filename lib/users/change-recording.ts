@@ -13,7 +13,6 @@ export function authorOf({ subject }: ServicePrincipal): Author {
   return { actor: subject, request_id: currentRequest()?.requestId ?? '' };
 }
 
-/** The types of changes, as stored. */
 const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
 
 /**

@@ -2,7 +2,6 @@ import { Problem, type ValueFault } from '../http/problem.ts';
 import { pointerTo, valuesNotAllowed } from '../http/value-faults.ts';
 import { FIELDS, type UniqueName } from './fields.ts';
 
-/** The place of a value in a batch. */
 type ItemValue = { readonly index: number; readonly name: UniqueName };
 
 const SOME_TAKEN = 'Some values already belong to another user. See errors.';

@@ -37,7 +37,6 @@ export function isLookup(query: string): boolean {
 export class UserList {
   readonly #statements: Statements;
   readonly #lookups: Readonly<Record<UniqueName, ReturnType<typeof lookupBy>>>;
-  /** The prepared statements, by their keys. */
   readonly #prepared = new Map<string, PreparedStatement<PageParameters, ListRow>>();
 
   constructor(statements: Statements) {

@@ -74,7 +74,6 @@ export const NEIGHBOURS_OF_USER = {
   changes: { methods: ['GET'] },
 } as const;
 
-/** A schema for each of these fields. */
 function shapeOf<Entry extends { readonly name: FieldName }>(
   entries: readonly Entry[],
   member: (entry: Entry) => z.ZodType,

@@ -30,7 +30,6 @@ export class DeadConnectionWatch {
     this.#onSilence = onSilence;
   }
 
-  /** Watches an open session until it ends. */
   add(session: Session): void {
     if (session.serverStarted === undefined) return;
     const watched = new WatchedSession(session);
@@ -97,7 +96,6 @@ export class DeadConnectionWatch {
   }
 }
 
-/** A session, and what its connection has received. */
 class WatchedSession {
   readonly session: Session;
   /** When bytes were last found, by a look every `CHECK_INTERVAL_MS`. */

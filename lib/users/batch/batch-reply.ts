@@ -14,7 +14,6 @@ import { type BatchItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts'
 /** A batch that was carried out, and the result of each item. */
 export type CreatedBatch = Outcome<readonly CreatedItem[]> & {
   readonly batch: UserBatch;
-  /** The path of the request. */
   readonly instance: string;
 };
 

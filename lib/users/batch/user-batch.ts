@@ -10,7 +10,6 @@ export type BatchItem = { readonly sent: unknown } & (
   | { readonly user?: never; readonly faults: readonly ItemFault[] }
 );
 
-/** A fault of an item: its place in the item, and the rule. */
 type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
 
 /** Maximum number of items in a batch. */
