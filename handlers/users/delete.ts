@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
-import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
+import { SIBLINGS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
 /** Deletes a user for ever. */
@@ -16,7 +16,7 @@ export const deleteUser = endpoint(
     needs: 'users',
     method: 'DELETE',
     path: '/api/v1/users/{user_id}',
-    siblings: NEIGHBOURS_OF_USER,
+    siblings: SIBLINGS_OF_USER,
     role: 'users.delete',
     firstStatement: 'batched-write',
     params: UserPath,

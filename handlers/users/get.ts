@@ -3,7 +3,7 @@ import { preconditionFailed } from '../../lib/http/preconditions.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
-import { NEIGHBOURS_OF_USER, UserPath } from '../../lib/users/user.ts';
+import { SIBLINGS_OF_USER, UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
 /** Reads one user. */
@@ -15,7 +15,7 @@ export const getUser = endpoint(
     needs: 'users',
     method: 'GET',
     path: '/api/v1/users/{user_id}',
-    siblings: NEIGHBOURS_OF_USER,
+    siblings: SIBLINGS_OF_USER,
     role: 'users.read',
     firstStatement: 'batched-read',
     params: UserPath,

@@ -18,7 +18,7 @@ export function changeCursor({ position, identity, userId = '' }: Place): string
 }
 
 /** The place of a cursor; undefined for any other text, and without one. */
-export function placeIn(cursor = ''): Place | undefined {
+export function parseChangeCursor(cursor = ''): Place | undefined {
   const text = Buffer.from(cursor, 'base64url').toString('latin1');
   const [, identity, user = '', digits] = PLACE.exec(text) ?? [];
   const position = Number(digits);

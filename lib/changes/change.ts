@@ -111,14 +111,14 @@ export const changesReply: Reply<ChangesPage> = {
  */
 function changeJson(row: ChangeRow): string {
   const { user_id, version, changed, actor, request_id, time } = row;
-  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${namesIn(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
+  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${formatNames(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
 }
 
 /** The JSON of the names of changed fields, by the number in `changed`. */
 const NAMES: string[] = [];
 
 /** Other bits belong to fields that a later version added. */
-function namesIn(changed: number): string {
+function formatNames(changed: number): string {
   NAMES[changed] ??= JSON.stringify(
     updatedFields.flatMap(({ name, changeBit }) => (changed & changeBit ? [name] : [])),
   );

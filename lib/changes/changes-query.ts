@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ValueFault } from '../http/problem.ts';
 import { integerParameter, MAX_HEAD_LENGTH, NO_NUL_PATTERN, textParameter } from '../text.ts';
 import { MAX_PAGE_SIZE } from './change.ts';
-import { placeIn } from './change-cursor.ts';
+import { parseChangeCursor } from './change-cursor.ts';
 
 /** The rule for a cursor, which belongs to one feed. */
 const CURSOR = 'must be a cursor from a Link header of this path';
@@ -17,7 +17,7 @@ export const ChangesQuery = z
   .object({
     cursor: z
       .string()
-      .transform((cursor) => (cursor === 'now' ? cursor : placeIn(cursor)))
+      .transform((cursor) => (cursor === 'now' ? cursor : parseChangeCursor(cursor)))
       .refine((place) => place === 'now' || (place && !place.userId), `${CURSOR}, or now`)
       .optional()
       .meta({
@@ -53,7 +53,7 @@ export type ChangesQuery = z.output<typeof ChangesQuery>;
 export const UserChangesQuery = z.object({
   cursor: z
     .string()
-    .transform(placeIn)
+    .transform(parseChangeCursor)
     .refine((place) => place !== undefined, CURSOR)
     .optional()
     .meta({
@@ -70,7 +70,7 @@ export function cursorOfUser(
   { user_id }: { readonly user_id?: string | undefined },
   { cursor }: { readonly cursor?: string | undefined },
 ): readonly ValueFault[] {
-  const place = placeIn(cursor);
+  const place = parseChangeCursor(cursor);
   if (!place || place.userId === user_id?.toLowerCase()) return [];
   return [{ parameter: 'cursor', detail: CURSOR }];
 }

@@ -14,7 +14,7 @@ const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes if the
  */
 const IdempotencyKey = z
   .string()
-  .transform(keyIn)
+  .transform(parseKey)
   .refine((key) => key !== undefined, FORM)
   .meta({
     override: { type: 'string', minLength: 1, maxLength: 512, pattern: `${BARE.source}|${QUOTED.source}` },
@@ -24,7 +24,7 @@ const IdempotencyKey = z
     example: '"8e03978e-40d5-43e8-bc93-6894a57f9324"',
   });
 
-function keyIn(field: string): string | undefined {
+function parseKey(field: string): string | undefined {
   const value = field.replace(/^[ \t]+|[ \t]+$/g, '');
   return BARE.test(value) ? value : QUOTED.exec(value)?.[1]?.replace(/\\(["\\])/g, '$1');
 }

@@ -179,7 +179,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
   const set = Object.entries(environment).filter(([, value]) => value !== '');
   const given: Variables = { ...defaults, ...Object.fromEntries(set) };
   const faults: string[] = [];
-  const values = valuesIn(DECLARED, given, faults);
+  const values = readValues(DECLARED, given, faults);
   const { hosts, ports, ...postgres } = values.postgres;
   if (hosts && ports && ports.length !== 1 && ports.length !== hosts.length) {
     faults.push('SVC_POSTGRES_PORT is not valid: it accepts one port for all hosts, or one for each');
@@ -248,13 +248,13 @@ type Values<Group> = {
 };
 
 /** A value that is missing or not valid is undefined, and adds a sentence to `faults`. */
-function valuesIn<Group extends SettingGroup>(
+function readValues<Group extends SettingGroup>(
   group: Group,
   given: Variables,
   faults: string[],
 ): Values<Group> {
   const values = Object.entries(group).map(([name, one]) => {
-    if (!(one instanceof z.ZodType)) return [name, valuesIn(one, given, faults)];
+    if (!(one instanceof z.ZodType)) return [name, readValues(one, given, faults)];
     const variable = variableOf(one);
     const { data, error } = one.safeParse(given[variable]);
     const fault = given[variable] === undefined ? 'is required' : 'is not valid';

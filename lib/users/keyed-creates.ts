@@ -57,11 +57,11 @@ export class KeyedCreates extends KeyedRequests<readonly CreatedItem[]> {
 
   protected override async readRecord(key: Buffer) {
     const rows = await this.#select.run({ key });
-    return rows[0] && { request: rows[0].request, created: rows.map(itemIn) };
+    return rows[0] && { request: rows[0].request, created: rows.map(readItem) };
   }
 }
 
-function itemIn({ request: _, created, ...row }: KeyRow): CreatedItem {
+function readItem({ request: _, created, ...row }: KeyRow): CreatedItem {
   if (created === null) return 'refused';
   return row.id === null ? 'gone' : row;
 }

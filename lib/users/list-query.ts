@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { integerParameter, textParameter, UUID_PATTERN } from '../text.ts';
 import { FIELDS, type UniqueName } from './fields.ts';
-import { CURSOR_FORM, isCursor, positionIn } from './list-cursor.ts';
+import { CURSOR_FORM, isCursor, parseCursor } from './list-cursor.ts';
 import { MAX_PAGE_SIZE } from './user.ts';
 
 /** Maximum `skip`: the largest 32-bit integer. */
@@ -125,5 +125,5 @@ function demandCursorOfSelection(query: UserListQuery, context: z.RefinementCtx<
     if (!isRefused) context.addIssue({ code: 'custom', path: [name], message });
   };
   if (skip > 0) refuse('skip', 'must not be combined with a cursor');
-  if (!positionIn(cursor, query)) refuse('cursor', CURSOR);
+  if (!parseCursor(cursor, query)) refuse('cursor', CURSOR);
 }

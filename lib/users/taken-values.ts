@@ -95,7 +95,7 @@ export class TakenValues {
 
   /** The names of the values of each item that belong to other users now. */
   async find(items: UniqueLists): Promise<readonly (readonly UniqueName[])[]> {
-    return (await this.#select.run(items)).map(namesIn);
+    return (await this.#select.run(items)).map(listTaken);
   }
 }
 
@@ -104,12 +104,12 @@ const isOfNoLaterItem = sql`not exists (
   select from item as later where later.id = users.id and later.position >= item.position
 )`;
 
-function namesIn(verdict: Partial<Verdict>): readonly UniqueName[] {
+function listTaken(verdict: Partial<Verdict>): readonly UniqueName[] {
   return uniqueNames.filter((name) => verdict[name]);
 }
 
 /** Refuses the named values of items, if there are any, in the order of the items. */
 function refuseItems(verdicts: readonly Partial<Verdict>[], refusal: typeof itemsTaken): void {
-  const values = verdicts.flatMap((verdict, index) => namesIn(verdict).map((name) => ({ index, name })));
+  const values = verdicts.flatMap((verdict, index) => listTaken(verdict).map((name) => ({ index, name })));
   if (values.length > 0) throw refusal(values);
 }

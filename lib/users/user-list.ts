@@ -3,7 +3,7 @@ import type { ListRow, PreparedStatement, Statements } from '../postgres/index.t
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
-import { cursorAfter, type Position, positionIn } from './list-cursor.ts';
+import { cursorAfter, type Position, parseCursor } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
 import type { User } from './user.ts';
@@ -98,7 +98,7 @@ function lookupBy(statements: Statements, isFound: RawBuilder<unknown>) {
 /** Omits a bound that the cursor has passed, because PostgreSQL would start at the bound and walk to the cursor. */
 function valuesOf(query: UserListQuery) {
   const { email, external_id, ids, created_after = '', created_before = '', cursor, skip, limit } = query;
-  const position = cursor === undefined ? undefined : positionIn(cursor, query);
+  const position = cursor === undefined ? undefined : parseCursor(cursor, query);
   const after = timestampRange(created_after)?.floor;
   const before = timestampRange(created_before)?.ceiling;
   const way = query.sort === 'created_at' ? 1 : -1;

@@ -69,7 +69,7 @@ export const UserPath = z.object({
 });
 
 /** The sibling routes of the path of one user, with their methods. */
-export const NEIGHBOURS_OF_USER = {
+export const SIBLINGS_OF_USER = {
   batch: { methods: ['POST'] },
   changes: { methods: ['GET'] },
 } as const;

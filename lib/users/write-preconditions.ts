@@ -15,10 +15,10 @@ const VERSION_TAG = /^"([1-9]\d{0,17})"$/;
 
 /** The preconditions of a write as versions. `If-None-Match: *` allows no version. */
 export function versionTexts({ ifMatch = '*', ifNoneMatch = [] }: Preconditions): VersionTexts {
-  if (ifNoneMatch === '*') return { among: versionsIn([]), except: null };
+  if (ifNoneMatch === '*') return { among: formatVersions([]), except: null };
   return {
-    among: ifMatch === '*' ? null : versionsIn(ifMatch),
-    except: ifNoneMatch.length === 0 ? null : versionsIn(ifNoneMatch),
+    among: ifMatch === '*' ? null : formatVersions(ifMatch),
+    except: ifNoneMatch.length === 0 ? null : formatVersions(ifNoneMatch),
   };
 }
 
@@ -27,6 +27,6 @@ export const isOfGivenVersions: RawBuilder<boolean> = sql`
   (given.among is null or version = any(given.among::bigint[]))
   and (given.except is null or version <> all(given.except::bigint[]))`;
 
-function versionsIn(tags: readonly string[]): string {
+function formatVersions(tags: readonly string[]): string {
   return `{${tags.flatMap((tag) => VERSION_TAG.exec(tag)?.[1] ?? [])}}`;
 }

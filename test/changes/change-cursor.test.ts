@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { changeCursor, placeIn } from '../../lib/changes/change-cursor.ts';
+import { changeCursor, parseChangeCursor } from '../../lib/changes/change-cursor.ts';
 
 const USER = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 const PLAIN = USER.replaceAll('-', '');
@@ -13,13 +13,16 @@ const places = [
 ];
 
 test.each(places)('the cursor of %j encodes this place', (place) => {
-  expect(placeIn(changeCursor(place))).toEqual(place);
+  expect(parseChangeCursor(changeCursor(place))).toEqual(place);
 });
 
 test.each(places)('a truncated cursor of %j is not a cursor', (place) => {
   const cursor = changeCursor(place);
   for (let length = 1; length < cursor.length; length += 1)
-    expect([cursor.slice(0, -length), cursor.slice(length)].map(placeIn)).toEqual([undefined, undefined]);
+    expect([cursor.slice(0, -length), cursor.slice(length)].map(parseChangeCursor)).toEqual([
+      undefined,
+      undefined,
+    ]);
 });
 
 test.each([
@@ -27,7 +30,7 @@ test.each([
   ['.16', { position: 16, userId: undefined }],
   [`${PLAIN}.9007199254740991`, { position: Number.MAX_SAFE_INTEGER, userId: USER }],
 ])('a cursor of earlier versions encodes its place: %s', (text, place) => {
-  expect(placeIn(encode(text))).toEqual({ ...place, identity: undefined });
+  expect(parseChangeCursor(encode(text))).toEqual({ ...place, identity: undefined });
 });
 
 describe('a cursor must not be', () => {
@@ -61,7 +64,7 @@ describe('a cursor must not be', () => {
     `${PLAIN}.9f86d081.16.`,
     '..16.',
   ])('the encoding of %j', (text) => {
-    expect(placeIn(encode(text))).toBeUndefined();
+    expect(parseChangeCursor(encode(text))).toBeUndefined();
   });
 
   test.each([
@@ -73,6 +76,6 @@ describe('a cursor must not be', () => {
     ['as plain text', '16'],
     ['as the id of a change', '16-9f86d081'],
   ])('a text %s', (_title, cursor) => {
-    expect(placeIn(cursor)).toBeUndefined();
+    expect(parseChangeCursor(cursor)).toBeUndefined();
   });
 });

@@ -9,11 +9,11 @@ export type AnyUser = Omit<User, 'created_at' | 'updated_at'> & {
 };
 
 /** The range of Date, in milliseconds since 1970. */
-const LAST_MOMENT = 8.64e15;
+const LAST_TIMESTAMP = 8.64e15;
 
 /** A time in the range of Date, usually in these years. */
 export const anyMoment = fc.oneof(
-  fc.integer({ min: -LAST_MOMENT, max: LAST_MOMENT }),
+  fc.integer({ min: -LAST_TIMESTAMP, max: LAST_TIMESTAMP }),
   fc.integer({ min: 1_700_000_000_000, max: 1_900_000_000_000 }),
 );
 /** Texts with every character that JSON escapes, with characters of several bytes, and with lone surrogates. */

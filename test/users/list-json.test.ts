@@ -7,13 +7,13 @@ import { type AnyUser, anyUser, nullFields, representation } from '../stage/any-
 import { rowsOf } from '../stage/received-rows.ts';
 
 /** The first day that PostgreSQL supports. */
-const FIRST_MOMENT = -210_866_803_200_000;
+const FIRST_TIMESTAMP = -210_866_803_200_000;
 
 /** The texts that PostgreSQL can store: UTF-8 without U+0000. */
 const anyStored = anyUser.filter(
   (user) =>
     Object.values(user).every((value) => typeof value !== 'string' || value.isWellFormed()) &&
-    Math.min(user.created_at, user.updated_at) >= FIRST_MOMENT,
+    Math.min(user.created_at, user.updated_at) >= FIRST_TIMESTAMP,
 );
 
 const ada: AnyUser = {
