@@ -170,7 +170,7 @@ export class Admission {
       }
     }
     this.#pace.count(admitted);
-    const isReading = this.#turns.readAhead(this.#pace.servableInTime);
+    const isReading = this.#turns.readAhead();
     // Otherwise the next response, or the timer, continues.
     if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#scheduleTurn();
   }

@@ -39,7 +39,7 @@ export class Turns {
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    if (this.#queued < Math.min(limit, MANY_QUEUED)) return true;
+    if (this.#queued < MANY_QUEUED) return true;
     const { queued, weight } = this.for(caller);
     return queued.length < this.#share(limit) * weight;
   }
@@ -68,12 +68,9 @@ export class Turns {
     return taken;
   }
 
-  /**
-   * Reads further connections of all callers that have few requests queued. Of many callers, fewer are read, because the
-   * requests beyond `limit` would only be refused. Returns whether more can be read.
-   */
-  readAhead(limit: number): boolean {
-    const share = this.#share(limit);
+  /** Reads further connections of all callers that have few requests queued. Returns whether more can be read. */
+  readAhead(): boolean {
+    const share = this.#share(MANY_QUEUED);
     const lacking = ({ queued, weight }: Turn) =>
       Math.min(FEW_QUEUED, Math.ceil(share * weight)) - queued.length;
     for (const turn of this.#turns) turn.resume(lacking(turn));
@@ -92,7 +89,7 @@ export class Turns {
   isPauseDue(caller: Caller): boolean {
     const turn = this.find(caller);
     if (!turn) return false;
-    if (turn.queued.length >= Math.max(this.#share(MANY_QUEUED) * turn.weight, FEW_QUEUED)) return true;
+    if (turn.queued.length >= this.#share(MANY_QUEUED) * turn.weight) return true;
     const [first] = turn.paused;
     if (!first || performance.now() - first.since < MAX_PAUSE_MS) return false;
     turn.resume(1);
@@ -136,11 +133,11 @@ export class Turns {
   }
 }
 
-/** While fewer requests of a caller are queued, its paused connections are resumed. */
+/** While fewer requests of a caller are queued, and fewer than its share, its paused connections are resumed. */
 const FEW_QUEUED = 16;
 
 /** While a caller has its share of so many queued requests, its answered connections are paused: see README.md. */
-const MANY_QUEUED = 96;
+const MANY_QUEUED = 48;
 
 /** A connection that was paused for longer is read, and an answered one is paused instead. */
 const MAX_PAUSE_MS = 450;

@@ -100,9 +100,14 @@ describe('the turns', () => {
   });
 
   test('have room while few are queued, and then for the share of each caller in what can be served in time', () => {
-    const { turns } = start([of('a', 'a1'), of('b', 'b1'), of('b', 'b2')]);
+    const { turns } = start([
+      of('a', 'a1'),
+      ...Array.from({ length: 46 }, (_, count) => of('b', `b${count}`)),
+    ]);
     const hasRoom = (caller: string, limit: number) => turns.hasRoom(queued(of(caller, '')), limit);
-    expect([hasRoom('a', 3), hasRoom('b', 3), hasRoom('b', 4), hasRoom('c', 3)]).toEqual([
+    expect(hasRoom('b', 60)).toBe(true);
+    turns.add(queued(of('b', 'b46')));
+    expect([hasRoom('a', 60), hasRoom('b', 60), hasRoom('b', 96), hasRoom('c', 60)]).toEqual([
       true,
       false,
       true,
@@ -122,16 +127,15 @@ describe('the turns', () => {
     expect([...isRead(), hasRoom(), hasRoom()]).toEqual([true, false, false, true]);
   });
 
-  test('read connections only for requests that can be queued', () => {
-    const { turns } = start([of('a', 'a1')]);
-    const sockets = Array.from({ length: 9 }, () => new Socket().pause());
-    for (const [index, socket] of sockets.entries()) {
-      socket.resume();
-      turns.for(`${index % 3}`).pause(socket);
-    }
-    const paused = () => sockets.filter((socket) => socket.isPaused()).length;
-    expect([turns.readAhead(8), paused()]).toEqual([true, 3]);
-    expect([turns.readAhead(128), paused()]).toEqual([false, 0]);
+  test('read as many connections of each caller as it has a share of 48 requests, and 16 at most', () => {
+    const pausedOf = (callers: number) => {
+      const { turns } = start([]);
+      const sockets = Array.from({ length: callers * 20 }, () => new Socket().resume());
+      for (const [index, socket] of sockets.entries()) turns.for(`${index % callers}`).pause(socket);
+      turns.readAhead();
+      return sockets.filter((socket) => socket.isPaused()).length;
+    };
+    expect([pausedOf(1), pausedOf(12), pausedOf(100)]).toEqual([4, 12 * 16, 100 * 19]);
   });
 
   test('give up all requests that came before a time, of every caller', async () => {
@@ -139,7 +143,7 @@ describe('the turns', () => {
     await sleep(5);
     expect(turns.takeAllBefore(performance.now() - 1000)).toEqual([]);
     expect(turns.takeAllBefore(performance.now())).toHaveLength(2);
-    expect([turns.queued, turns.readAhead(128), turns.isEmpty]).toEqual([0, false, true]);
+    expect([turns.queued, turns.readAhead(), turns.isEmpty]).toEqual([0, false, true]);
   });
 
   test('are bounded: callers beyond 256 share one, but not with requests without a verified token', () => {
@@ -190,7 +194,7 @@ describe('admission', () => {
   /** As in turns.ts. */
   const FEW = 16;
   /** Number of requests that this test admits at a time. */
-  const INSIDE = 64;
+  const INSIDE = 32;
   /** Number of times that all admitted requests have responses while others wait, and their connections are not read. */
   const TURNS = 5;
   const CALLERS = (TURNS + 2) * INSIDE + FEW / 2;
