@@ -102,7 +102,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     };
   }
 
-  /** Looks into the cache of verified tokens. The authentication rule uses what was found, and does not look again. */
+  /** Looks into the cache of verified tokens. The authentication rule uses what was found without a second look. */
   #identifyCaller(): void {
     const { authorization } = this.headers;
     const token = authorization === undefined ? undefined : findBearerToken(authorization);

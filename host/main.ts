@@ -2,7 +2,7 @@ import type { Host } from './host.ts';
 import { listenFault } from './listen.ts';
 import { setHeapFlags } from './v8-flags.ts';
 
-// The signal handlers are set before anything is loaded, so that an early signal also ends the process in order.
+// The signal handlers are set before the service is loaded, so that an early signal also ends the process in order.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
 
 const starting = start();

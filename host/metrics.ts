@@ -18,7 +18,7 @@ const CREATE = {
   'up-down counter': 'createObservableUpDownCounter',
 } as const;
 
-/** All connections to PostgreSQL count as one pool: SVC_POSTGRES_POOL_SIZE limits them together. */
+/** All connections for requests count as one pool: SVC_POSTGRES_POOL_SIZE limits them together. */
 const POOL = { 'db.client.connection.pool.name': 'postgresql' };
 
 type ObservedMetric = MetricOf<keyof typeof CREATE>;
@@ -75,7 +75,7 @@ export function observe(meter: Meter, { service, inFlight, admissions, lines }: 
   const [count, age] = [create(meter, 'changes.unnumbered'), create(meter, 'changes.unnumbered.age')];
   meter.addBatchObservableCallback(
     async (result) => {
-      // Read only while a connection is idle, so that no other statement waits for it.
+      // Not while all open connections are in use, so that other statements do not wait for it.
       const { idle, used } = database.connections();
       if (idle === 0 && used > 0) return;
       // If PostgreSQL cannot be asked, these metrics are not reported.

@@ -38,9 +38,10 @@ export class RequestEvent implements RecalledEvent {
   }
 
   /**
-   * Reads the body, and not a byte beyond `limit`.
+   * Reads the body. What exceeds `limit` bytes is not kept.
    *
-   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends before the body
+   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends before the body; the reason given
+   *   to `refuseBody`
    */
   async receiveBody(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;

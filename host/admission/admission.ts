@@ -6,7 +6,7 @@ import { AdmissionPace, MemoryIntensiveLimit } from './capacity.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';
 
-/** Maximum number of served requests; further requests are queued. This number keeps the process and PostgreSQL busy. */
+/** While so many requests are served, further ones are queued. This number keeps the process and PostgreSQL busy. */
 const MAX_SERVED = 64;
 
 /**
@@ -68,7 +68,7 @@ export class Admissions {
     for (const admission of this.#admissions.values()) admission.onConnection();
   }
 
-  /** Reads every connection. Must be called when the drain begins, because it must know all requests that were sent. */
+  /** Reads every paused connection. Must be called when the drain begins, because it must know all requests that were sent. */
   resumeAll(): void {
     for (const admission of this.#admissions.values()) admission.resumeAll();
   }
@@ -128,7 +128,7 @@ export class Admission {
     this.#hasAccepted = true;
   }
 
-  /** Reads every connection. In a drain none is paused again. */
+  /** Reads every connection that was paused. In a drain none is paused again. */
   resumeAll(): void {
     this.#turns.resumeAll();
   }

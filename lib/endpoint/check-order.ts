@@ -22,7 +22,7 @@ export type CheckedRequest = {
  * or API Gateway has checked path (404) and method (405). After them, the database checks an expired cursor (410),
  * existence (404), preconditions (412) and conflicts (409).
  *
- * There is no promise unless a key or a body must be awaited. The statement of an admitted request is therefore queued
+ * There is no promise unless a new token must be verified or a body be received. The statement of an admitted request is therefore queued
  * before admission decides about the next request. With promises it admitted 25 or 33 instead of 17 requests.
  */
 export function checkRequest(

@@ -54,7 +54,7 @@ export function endpoint<const R extends Route>(
         return value instanceof Promise ? value.then(write) : write(value);
       };
       const checkAndServe: Respond = (event, _, { signal }) => {
-        // Only a public route is bound to less than the whole service, and it requires no token.
+        // Only a public route may be bound to a service without a verifier, and it requires no token.
         const checked = checkRequest(route, service as ProtectedService, event);
         if (!(checked instanceof Promise)) return serve(checked, event);
         return checked.then((settled) => {

@@ -15,7 +15,7 @@ export type GatewayEvent = {
   readonly body?: string | null | undefined;
   /**
    * Resolves with the whole body. Rejects with a Problem: 413 beyond `limit` bytes, 400 or 408 if the body does not
-   * arrive.
+   * arrive, 503 if the shutdown ends the wait.
    */
   readonly receiveBody?: (limit: number) => Promise<Buffer>;
   /** Only in the container: lets a request wait for changes without being in flight. */

@@ -1,6 +1,6 @@
 import { Problem } from './problem.ts';
 
-// Refusals of a request before its endpoint, wherever they are found.
+// Refusals of the form of a request, wherever they are found.
 
 /** Not a request by RFC 9112. The reason is only for the log. */
 export function refuseInvalidHttp(reason?: string): Problem {

@@ -37,7 +37,7 @@ export const METRICS = {
   ),
   'statements.retried': counter(
     '{statement}',
-    'Statements that were sent again.',
+    'Statements that were sent again after a lost connection or a conflict.',
     '`reason`: `connection_lost`, `deadlock`, `serialization_failure`',
   ),
   'process.memory.usage': upDownCounter('By', 'Physical memory of the process (RSS).'),
@@ -68,7 +68,7 @@ export const METRICS = {
   ),
   'changes.unnumbered': gauge(
     '{change}',
-    'Changes without a position. They get one when the changes are read, or at the next cleanup. Not reported while all connections are in use.',
+    'Changes without a position. They get one when the changes are read, or at the next cleanup. Not reported while all open connections are in use.',
   ),
   'changes.unnumbered.age': gauge(
     's',

@@ -50,8 +50,8 @@ export function isLockTimeout(fault: unknown): boolean {
 }
 
 /**
- * PostgreSQL has refused a statement that wrote several items, possibly because of one of them. It wrote none of them,
- * and may accept the others.
+ * PostgreSQL has refused a statement of several items, possibly because of one of them. It wrote none of them, and may
+ * accept the others.
  */
 export function mayConcernOneItem(fault: unknown): boolean {
   return isFromPostgres(fault) && !isUnavailable(fault) && !isStalePlan(fault) && !isMissingColumn(fault);

@@ -71,7 +71,7 @@ export type SenderOptions = {
   readonly latestMigration?: string | undefined;
 };
 
-/** Sends single statements within the request's time limit. It alone decides whether a statement is sent again. */
+/** Sends single statements within the request's time limit. It alone repeats them after a lost connection or a conflict. */
 export class Sender {
   readonly retried: Record<Retry['reason'], number> = {
     connection_lost: 0,

@@ -104,7 +104,7 @@ export const refusals = {
       "PostgreSQL cannot answer: the request's time limit is reached",
       new ResponseTimeout('no response within the time limit'),
     ),
-  /** The drain timeout of the shutdown has passed. */
+  /** The shutdown does not wait any longer. */
   cancelledByShutdown: () => unavailable('the statement was cancelled by the shutdown'),
   connectionsClosed: () => unavailable('the connections are closed because the service is shutting down'),
 };

@@ -10,7 +10,7 @@ const FIRST_TRY_MS = 50;
 const MAX_TRY_MS = 200;
 
 /**
- * Sends short statements that wait for a lock, over a part of the sessions of `executor`. Otherwise five callers who
+ * Sends short statements that wait for a lock, over a part of the sessions of `executor`. Otherwise a few callers who
  * changed a user whose row was locked would occupy all sessions that keyed creates, batches and changes need.
  *
  * The statements take turns. Those that have tried for the shortest time go first, so a statement whose lock is free soon
