@@ -7,7 +7,9 @@ import { type RequestHead, requestAttributes } from '../lib/observability/reques
 import type { ExchangeParts } from './exchange.ts';
 
 /** The parts of an instance that its metrics are read from. */
-type ObservedParts = ExchangeParts & { readonly lines: LineWriter };
+type ObservedParts = Pick<ExchangeParts, 'service' | 'inFlight' | 'admissions'> & {
+  readonly lines: LineWriter;
+};
 
 type Observation = readonly [value: number, attributes?: Attributes];
 

@@ -11,10 +11,12 @@ import { parseRawHead, type RawHead, UNREADABLE } from './raw-head.ts';
 /** In milliseconds: how long a refused client may continue to send before its connection is cut. */
 const LINGER = 1000;
 
+type ClientErrorParts = Pick<ExchangeParts, 'service' | 'router' | 'connections'>;
+
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
-export function answerClientErrors(server: Server, { service, router, connections }: ExchangeParts): void {
+export function answerClientErrors(server: Server, { service, router, connections }: ClientErrorParts): void {
   server.on('clientError', (error: ClientError, socket: Socket) => {
     // A connection that was opened ahead of need. Its client would take a 408 for the response to a request that it has
     // just sent.
