@@ -6,7 +6,7 @@ import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { emailTaken, valuesTaken } from '../../lib/users/refusals.ts';
 import { UserCreate } from '../../lib/users/user.ts';
-import { createdUserReply } from '../../lib/users/user-replies.ts';
+import { createdUserReply } from '../../lib/users/user-reply.ts';
 import { logCreated } from '../../lib/users/users.ts';
 
 /** Stores a user with a new id. The user is active. */

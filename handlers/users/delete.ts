@@ -5,7 +5,7 @@ import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, UserPath } from '../../lib/users/user.ts';
-import { deletedUserReply } from '../../lib/users/user-replies.ts';
+import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
 /** Deletes a user for ever. */
 export const deleteUser = endpoint(

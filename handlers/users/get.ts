@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, UserPath } from '../../lib/users/user.ts';
-import { userReply } from '../../lib/users/user-replies.ts';
+import { userReply } from '../../lib/users/user-reply.ts';
 
 /** Reads one user. */
 export const getUser = endpoint(

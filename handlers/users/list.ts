@@ -3,7 +3,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { isLookup } from '../../lib/users/user-list.ts';
-import { userListReply } from '../../lib/users/user-replies.ts';
+import { userListReply } from '../../lib/users/user-reply.ts';
 
 /** Lists the users that match the filters, page by page. */
 export const listUsers = endpoint(

@@ -5,7 +5,7 @@ import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { emailTaken, noSuchUser, valuesTaken } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, UserPath, UserUpdate } from '../../lib/users/user.ts';
-import { userReply } from '../../lib/users/user-replies.ts';
+import { userReply } from '../../lib/users/user-reply.ts';
 
 /** Updates the given fields of a user, and no others. */
 export const updateUser = endpoint(

@@ -2,7 +2,7 @@ import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Database, StatementKind } from '../../lib/postgres/index.ts';
 import type { RequestsInFlight } from '../requests-in-flight.ts';
 import { isDisconnected } from '../sockets/connections.ts';
-import { AdmissionPace, MemoryIntensiveLimit } from './capacity.ts';
+import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';
 

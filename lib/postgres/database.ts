@@ -4,7 +4,7 @@ import { Hosts } from './hosts/hosts.ts';
 import type { Executors, SenderOptions } from './sender.ts';
 import { Statements } from './statements.ts';
 import { type Executor, maxWaitingStatements } from './wire/executor.ts';
-import { openExecutors } from './wire/open-executors.ts';
+import { openExecutors } from './wire/routing.ts';
 import type { SessionExecutor } from './wire/session-executor.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & { readonly tracing?: Tracing | undefined };

@@ -4,7 +4,7 @@ import { JsonPage, pieceOf } from '../json/json-writer.ts';
 import type { ListRow } from '../postgres/index.ts';
 import { type Field, fields } from './fields.ts';
 import type { Position } from './list-cursor.ts';
-import { members } from './user-replies.ts';
+import { members } from './user-reply.ts';
 
 /** The columns of a user on a page, in binary. */
 export const pageColumns = sql.join(fields.map(({ name }) => sql.ref(`users.${name}`)));

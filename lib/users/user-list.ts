@@ -7,7 +7,7 @@ import { cursorAfter, type Position, parseCursor } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
 import type { User } from './user.ts';
-import { type UserPage, userJson } from './user-replies.ts';
+import { type UserPage, userJson } from './user-reply.ts';
 import { userColumns } from './user-statements.ts';
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */

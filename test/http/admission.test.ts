@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
-import { AdmissionPace } from '../../host/admission/capacity.ts';
+import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
 import { Connections } from '../../host/sockets/connections.ts';

@@ -6,7 +6,7 @@ import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
-/** More requests than may be queued while PostgreSQL responds to none, as in capacity.ts. */
+/** More requests than may be queued while PostgreSQL responds to none, as in limits.ts. */
 const FLOOD = 300;
 
 /** Number of requests of the quiet caller, each on a connection of its own. */

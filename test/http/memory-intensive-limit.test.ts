@@ -3,14 +3,14 @@ import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Admissions } from '../../host/admission/admission.ts';
-import { MemoryIntensiveLimit } from '../../host/admission/capacity.ts';
+import { MemoryIntensiveLimit } from '../../host/admission/limits.ts';
 import type { QueuedRequest } from '../../host/admission/turns.ts';
 import { connectTo } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
 import { requestText } from '../stage/raw-client.ts';
 import { until } from '../stage/until.ts';
 
-/** As in capacity.ts; in milliseconds. */
+/** As in limits.ts; in milliseconds. */
 const MOST = 8;
 const LONGEST = 20;
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isoTime } from '../../lib/json/iso-time.ts';
-import { userJson } from '../../lib/users/user-replies.ts';
+import { userJson } from '../../lib/users/user-reply.ts';
 import { anyMoment, anyUser, representation } from '../stage/any-user.ts';
 
 test('a time has the text that Date writes', () => {

@@ -8,7 +8,7 @@ import { uniqueNames } from '../fields.ts';
 import { type CreatedItem, isUser } from '../keyed-creates.ts';
 import { itemFault, itemsTaken } from '../refusals.ts';
 import { type User, UserRead } from '../user.ts';
-import { personal, replayed, userJson } from '../user-replies.ts';
+import { personal, replayed, userJson } from '../user-reply.ts';
 import { type BatchItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts';
 
 /** A batch that was carried out, and the result of each item. */
