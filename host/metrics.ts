@@ -6,7 +6,6 @@ import { METRICS, type MetricOf } from '../lib/observability/metric-list.ts';
 import { type RequestHead, requestAttributes } from '../lib/observability/request-attributes.ts';
 import type { ExchangeParts } from './exchange.ts';
 
-/** The parts of an instance that its metrics are read from. */
 type ObservedParts = Pick<ExchangeParts, 'service' | 'inFlight' | 'admissions'> & {
   readonly lines: LineWriter;
 };

@@ -38,10 +38,9 @@ export class RequestEvent implements RecalledEvent {
   }
 
   /**
-   * Reads the body. What exceeds `limit` bytes is not kept.
+   * Reads the body. If it exceeds `limit` bytes, none of it is kept.
    *
-   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends before the body; the reason given
-   *   to `refuseBody`
+   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends first; the reason of `refuseBody`
    */
   async receiveBody(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;

@@ -117,7 +117,7 @@ export class Admission {
     this.#scheduleTurn();
   }
 
-  /** Must be called after each response: its connection is not read at once while its caller has others queued. */
+  /** Must be called after each response: its connection is not read at once while its caller has its share queued. */
   onAnswered(request: QueuedRequest): void {
     if (this.#turns.isPauseDue(request.caller)) this.#pauseAfter(request);
     this.#scheduleTurn();

@@ -34,12 +34,12 @@ export class Turns {
   }
 
   /**
-   * Whether a request can be served in time if `limit` requests can. While many are queued, a caller may have its share of
-   * them. A request on a late connection cannot. Call it once for each request.
+   * Whether a request can be served in time if `limit` requests can, which is 128 or more. From `SHARED_FROM` on, a caller
+   * may have its share of them. A request on a late connection cannot. Call it once for each request.
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    if (this.#queued < MANY_QUEUED) return true;
+    if (this.#queued < SHARED_FROM) return true;
     const { queued, weight } = this.for(caller);
     return queued.length < this.#share(limit) * weight;
   }
@@ -70,11 +70,11 @@ export class Turns {
 
   /** Reads further connections of all callers that have few requests queued. Returns whether more can be read. */
   readAhead(): boolean {
+    this.#turns = this.#turns.filter(({ queued, paused }) => queued.length + paused.length > 0);
     const share = this.#share(MANY_QUEUED);
     const lacking = ({ queued, weight }: Turn) =>
       Math.min(FEW_QUEUED, Math.ceil(share * weight)) - queued.length;
     for (const turn of this.#turns) turn.resume(lacking(turn));
-    this.#turns = this.#turns.filter(({ queued, paused }) => queued.length + paused.length > 0);
     return this.#turns.some((turn) => turn.paused.length > 0 && lacking(turn) > 0);
   }
 
@@ -132,6 +132,9 @@ export class Turns {
     return caller !== undefined && caller !== FURTHER_CALLERS && this.#turns.length >= MAX_TURNS;
   }
 }
+
+/** While fewer requests are queued, there is room for any caller. */
+const SHARED_FROM = 96;
 
 /** While fewer requests of a caller are queued, and fewer than its share, its paused connections are resumed. */
 const FEW_QUEUED = 16;

@@ -22,8 +22,8 @@ export type CheckedRequest = {
  * or API Gateway has checked path (404) and method (405). After them, the database checks an expired cursor (410),
  * existence (404), preconditions (412) and conflicts (409).
  *
- * There is no promise unless a new token must be verified or a body be received. The statement of an admitted request is therefore queued
- * before admission decides about the next request. With promises it admitted 25 or 33 instead of 17 requests.
+ * There is no promise unless a new token must be verified or a body must be received. The statement of an admitted request
+ * is therefore queued before admission decides about the next request. With promises it admitted 25 or 33 instead of 17.
  */
 export function checkRequest(
   route: Route,

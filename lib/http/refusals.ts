@@ -1,7 +1,5 @@
 import { Problem } from './problem.ts';
 
-// Refusals of the form of a request, wherever they are found.
-
 /** Not a request by RFC 9112. The reason is only for the log. */
 export function refuseInvalidHttp(reason?: string): Problem {
   return new Problem('bad_request_error', { reason, detail: 'The request is not valid HTTP.' });

@@ -80,7 +80,7 @@ const DECLARED = {
       form.choice('disable', 'require', 'verify-full').default('disable'),
     ).describe('TLS mode: none, encrypted, or encrypted with the server certificate verified.'),
     poolSize: setting('SVC_POSTGRES_POOL_SIZE', form.whole(1, 200).default(10)).describe(
-      'Maximum number of connections of an instance, and one more for readiness. The default in AWS Lambda is 1.',
+      'Maximum number of connections for requests. Readiness uses one more. The default in AWS Lambda is 1.',
     ),
     poolTimeout: setting('SVC_POSTGRES_POOL_TIMEOUT', form.seconds(0.01, 60).default(1)).describe(
       'Maximum time that a statement waits before it is sent.',

@@ -7,8 +7,8 @@ const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 const PLAIN = new RegExp(`^[^${CONTROL}]*$`);
 
 /**
- * The fields of a user, in the order of responses: the one place of a field (README.md). Log lines, spans and metrics
- * have no value but the id, and the masked email of `user_created`. CONTRIBUTING.md has the steps to add a field.
+ * The fields of a user, in the order of responses: the one place of a field (README.md). Log lines and spans have
+ * no value but the id, and the masked email of `user_created`. Metrics have none. CONTRIBUTING.md has the steps to add a field.
  */
 export const FIELDS = {
   id: {

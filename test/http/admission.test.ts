@@ -99,20 +99,35 @@ describe('the turns', () => {
     expect(order).toEqual(['a1', 'unverified 1', 'a2', 'a3', 'unverified 2', 'unverified 3']);
   });
 
-  test('have room while few are queued, and then for the share of each caller in what can be served in time', () => {
+  test('have room while fewer than 96 are queued, and then for the share of each caller in what can be served in time', () => {
     const { turns } = start([
       of('a', 'a1'),
-      ...Array.from({ length: 46 }, (_, count) => of('b', `b${count}`)),
+      ...Array.from({ length: 94 }, (_, count) => of('b', `b${count}`)),
     ]);
     const hasRoom = (caller: string, limit: number) => turns.hasRoom(queued(of(caller, '')), limit);
-    expect(hasRoom('b', 60)).toBe(true);
-    turns.add(queued(of('b', 'b46')));
-    expect([hasRoom('a', 60), hasRoom('b', 60), hasRoom('b', 96), hasRoom('c', 60)]).toEqual([
+    expect(hasRoom('b', 128)).toBe(true);
+    turns.add(queued(of('b', 'b94')));
+    expect([hasRoom('a', 128), hasRoom('b', 128), hasRoom('b', 192), hasRoom('c', 128)]).toEqual([
       true,
       false,
       true,
       true,
     ]);
+  });
+
+  test('pause a caller that has its share of 48 queued requests, or half a share without a verified token', () => {
+    const isPauseDue = (
+      caller: string | undefined,
+      count: number,
+      others: readonly (string | undefined)[],
+    ) => {
+      const requests = Array.from({ length: count }, () => of(caller, ''));
+      return start([...requests, ...others.map((other) => of(other, ''))]).turns.isPauseDue(caller);
+    };
+    expect([isPauseDue('a', 47, []), isPauseDue('a', 48, [])]).toEqual([false, true]);
+    expect([isPauseDue('a', 23, ['b']), isPauseDue('a', 24, ['b'])]).toEqual([false, true]);
+    expect([isPauseDue('a', 31, [undefined]), isPauseDue('a', 32, [undefined])]).toEqual([false, true]);
+    expect([isPauseDue(undefined, 15, ['a']), isPauseDue(undefined, 16, ['a'])]).toEqual([false, true]);
   });
 
   test('have no room for the first request on a connection that was paused for too long', async () => {
@@ -127,15 +142,22 @@ describe('the turns', () => {
     expect([...isRead(), hasRoom(), hasRoom()]).toEqual([true, false, false, true]);
   });
 
-  test('read as many connections of each caller as it has a share of 48 requests, and 16 at most', () => {
-    const pausedOf = (callers: number) => {
+  test('read a share of 48 connections of each caller, one at least and 16 at most, until all are read', () => {
+    const readAhead = (callers: number, times: number) => {
       const { turns } = start([]);
       const sockets = Array.from({ length: callers * 20 }, () => new Socket().resume());
       for (const [index, socket] of sockets.entries()) turns.for(`${index % callers}`).pause(socket);
-      turns.readAhead();
-      return sockets.filter((socket) => socket.isPaused()).length;
+      const canReadMore = Array.from({ length: times }, () => turns.readAhead()).at(-1);
+      return [sockets.filter((socket) => socket.isPaused()).length, canReadMore];
     };
-    expect([pausedOf(1), pausedOf(12), pausedOf(100)]).toEqual([4, 12 * 16, 100 * 19]);
+    expect([readAhead(1, 1), readAhead(1, 2)]).toEqual([
+      [4, true],
+      [0, false],
+    ]);
+    expect([readAhead(12, 1), readAhead(100, 1)]).toEqual([
+      [12 * 16, true],
+      [100 * 19, true],
+    ]);
   });
 
   test('give up all requests that came before a time, of every caller', async () => {

@@ -27,7 +27,12 @@ test('each measured goal is reached or missed; the others are left out', () => {
   ];
   const results: Results = { starts: [], leftOut: [], runs };
   const memory = { min: 70, median: 75, max: 90 };
-  const start = { target: 'ours', milliseconds: undefined, memoryAtRest: memory, memoryUnderLoad: undefined };
+  const start = {
+    target: 'ours',
+    milliseconds: undefined,
+    memoryAtRest: memory,
+    memoryUnderLoad: { ...memory, median: 165 },
+  };
   const lines = goalTableOf(results, [start]).split('\n');
   expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
     ['goal', 'measured'],
@@ -35,6 +40,7 @@ test('each measured goal is reached or missed; the others are left out', () => {
     ['get: server and PostgreSQL to go', 'at most 0.75', '1.10', 'missed'],
     ['get: server of ours-traced-1 less that of ours, s/1,000', 'at most 0.006', '0.00500', 'reached'],
     ['memory at rest, MB', 'at most 80', '75.0', 'reached'],
+    ['memory under load, MB', 'at most 160', '165', 'missed'],
   ]);
 });
 

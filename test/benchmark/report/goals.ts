@@ -53,7 +53,7 @@ const goals: readonly Goal[] = [
     to: ours('get', both),
     atMost: 1.3,
   },
-  beside('fastify', 'fresh-token', 'server and PostgreSQL', 1),
+  ...['fastify', 'fastify-all'].map((peer) => beside(peer, 'fresh-token', 'server and PostgreSQL', 1)),
   beside('hello', 'health', 'server', 1.3),
   beside('go', 'get-half', 'p99', 2),
   ...(
