@@ -72,8 +72,7 @@ export class Turns {
   readAhead(): boolean {
     this.#turns = this.#turns.filter(({ queued, paused }) => queued.length + paused.length > 0);
     const share = this.#share(MANY_QUEUED);
-    const lacking = ({ queued, weight }: Turn) =>
-      Math.min(FEW_QUEUED, Math.ceil(share * weight)) - queued.length;
+    const lacking = ({ queued, weight }: Turn) => Math.ceil((share * weight) / 3) - queued.length;
     for (const turn of this.#turns) turn.resume(lacking(turn));
     return this.#turns.some((turn) => turn.paused.length > 0 && lacking(turn) > 0);
   }
@@ -136,10 +135,10 @@ export class Turns {
 /** While fewer requests are queued, there is room for any caller. */
 const SHARED_FROM = 96;
 
-/** While fewer requests of a caller are queued, and fewer than its share, its paused connections are resumed. */
-const FEW_QUEUED = 16;
-
-/** While a caller has its share of so many queued requests, its answered connections are paused: see README.md. */
+/**
+ * While a caller has its share of so many queued requests, its answered connections are paused. With fewer than a third of
+ * that share, they are resumed: see README.md.
+ */
 const MANY_QUEUED = 48;
 
 /** A connection that was paused for longer is read, and an answered one is paused instead. */

@@ -142,7 +142,7 @@ describe('the turns', () => {
     expect([...isRead(), hasRoom(), hasRoom()]).toEqual([true, false, false, true]);
   });
 
-  test('read a share of 48 connections of each caller, one at least and 16 at most, until all are read', () => {
+  test('read a third of a share of 48 connections of each caller, one at least, until all are read', () => {
     const readAhead = (callers: number, times: number) => {
       const { turns } = start([]);
       const sockets = Array.from({ length: callers * 20 }, () => new Socket().resume());
@@ -155,7 +155,7 @@ describe('the turns', () => {
       [0, false],
     ]);
     expect([readAhead(12, 1), readAhead(100, 1)]).toEqual([
-      [12 * 16, true],
+      [12 * 18, true],
       [100 * 19, true],
     ]);
   });
@@ -213,7 +213,7 @@ describe('the caller of a request', () => {
 });
 
 describe('admission', () => {
-  /** As in turns.ts. */
+  /** A third of 48, as in turns.ts. */
   const FEW = 16;
   /** Number of requests that this test admits at a time. */
   const INSIDE = 32;
