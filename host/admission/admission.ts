@@ -68,7 +68,7 @@ export class Admissions {
     for (const admission of this.#admissions.values()) admission.onConnection();
   }
 
-  /** Reads every paused connection. Must be called when the drain begins, because it must know all requests that were sent. */
+  /** Reads every paused connection. Must be called when the drain begins, which must know all requests that were sent. */
   resumeAll(): void {
     for (const admission of this.#admissions.values()) admission.resumeAll();
   }

@@ -8,7 +8,7 @@ const PLAIN = new RegExp(`^[^${CONTROL}]*$`);
 
 /**
  * The fields of a user, in the order of responses: the one place of a field (README.md). Log lines and spans have
- * no value but the id, and the masked email of `user_created`. Metrics have none. CONTRIBUTING.md has the steps to add a field.
+ * no value but the id, and the masked email of `user_created`. Metrics have none. CONTRIBUTING.md: "Add a field".
  */
 export const FIELDS = {
   id: {
