@@ -100,7 +100,7 @@ export const changesReply: Reply<ChangesPage> = {
       description: 'Link to the next page (RFC 8288). Always present, because changes go on.',
       values: NEXT_LINK,
       example: '</api/v1/users/changes?cursor=OWY4NmQwODEuLjQ3MTEu&limit=100>; rel="next"',
-      of: ({ next }) => `<${next}>; rel="next"`,
+      of: ({ next }, basePath) => `<${basePath}${next}>; rel="next"`,
     },
   },
 };

@@ -48,8 +48,7 @@ export function endpoint<const R extends Route>(
     bind(service) {
       const serve = (checked: CheckedRequest, event: GatewayEvent) => {
         const request = createRequest(route, checked, event);
-        const write = (value: unknown) =>
-          writeResult(route, value, request.preconditions, event.headers.accept);
+        const write = (value: unknown) => writeResult(route, value, request.preconditions, event);
         const value = respond(request as RequestOf<R>, service);
         return value instanceof Promise ? value.then(write) : write(value);
       };
@@ -102,9 +101,9 @@ function writeResult(
   { success, reply, conditional }: Route,
   value: unknown,
   preconditions: Preconditions,
-  accept: string | undefined,
+  event: GatewayEvent,
 ): GatewayResult {
-  const headers = writeHeaders(reply, value, accept);
+  const headers = writeHeaders(reply, value, event);
   if (conditional === 'reading' && isUnmodified(preconditions, headers.ETag ?? ''))
     return toNotModified(headers);
   const statusCode = reply.other?.appliesTo(value) ? reply.other.status : success;

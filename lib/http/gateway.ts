@@ -7,6 +7,8 @@
  */
 export type GatewayEvent = {
   readonly rawPath: string;
+  /** What a gateway put before `/api/v1/`, and `Location` and `Link` must therefore begin with. Only in a function. */
+  readonly basePath?: string;
   readonly rawQueryString: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly pathParameters?: Readonly<Record<string, string | undefined>> | undefined;

@@ -1,6 +1,9 @@
 import type { GatewayEvent } from './gateway.ts';
 import { encodePath } from './path.ts';
 
+/** Segments of unreserved characters (RFC 3986 section 2.3). */
+const BASE_PATH = /^\/(?!\/)[\w\-.~/]*$/;
+
 type Texts = Readonly<Record<string, string | undefined>>;
 
 /** The input of a function. Any member may be missing. */
@@ -30,6 +33,7 @@ export function toGatewayEvent(given: InvocationEvent | null | undefined, ownMet
   const path = [given?.rawPath, http?.path].find((text) => typeof text === 'string') ?? '/';
   return {
     rawPath: encodePath(removeStage(path, stage)),
+    basePath: findBasePath(path),
     rawQueryString: given?.rawQueryString || formatQuery(given?.queryStringParameters ?? {}),
     headers: joinHeaders(given?.headers ?? {}),
     requestContext: { http: { method: http?.method ?? ownMethod } },
@@ -43,6 +47,15 @@ function removeStage(path: string, stage: string | undefined): string {
   const prefix = `/${stage}`;
   if (!stage || stage === '$default' || !`${path}/`.startsWith(`${prefix}/`)) return path;
   return path.slice(prefix.length) || '/';
+}
+
+/**
+ * A stage or a base path as a caller must send it. Empty if it could be anything else in a URI reference: `//` begins an
+ * authority (RFC 3986 section 4.2).
+ */
+function findBasePath(path: string): string {
+  const before = path.slice(0, Math.max(path.lastIndexOf('/api/v1/'), 0));
+  return BASE_PATH.test(before) ? before : '';
 }
 
 function formatQuery(parameters: Texts): string {

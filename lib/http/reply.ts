@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { MAX_HEAD_LENGTH } from '../text.ts';
+import type { GatewayEvent } from './gateway.ts';
 
 /** Writes the value that an endpoint returns as a response. */
 export type Reply<Value> = {
@@ -28,8 +29,8 @@ type ReplyHeader<Value> = {
   readonly example?: string;
   /** Whether some responses lack it. */
   readonly isOptional?: true;
-  /** The value of the header. If it is undefined, the header is left out. */
-  readonly of: (value: Value) => string | undefined;
+  /** The value of the header. If it is undefined, the header is left out. Every path in it begins with `basePath`. */
+  readonly of: (value: Value, basePath: string) => string | undefined;
 };
 
 /**
@@ -45,13 +46,13 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 export function writeHeaders<Value>(
   { mediaType, onDemand, headers }: Reply<Value>,
   value: Value,
-  accept: string | undefined,
+  { headers: { accept }, basePath = '' }: GatewayEvent,
 ): Record<string, string> {
   const written: Record<string, string> = {};
   if (mediaType) written['Content-Type'] = mediaType;
   if (onDemand && namesMediaType(accept, onDemand)) written['Content-Type'] = onDemand;
   for (const name in headers) {
-    const text = headers[name]?.of(value);
+    const text = headers[name]?.of(value, basePath);
     if (text !== undefined) written[name] = text;
   }
   return written;

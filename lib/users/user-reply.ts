@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
 import type { Outcome } from '../idempotency/replay.ts';
 import { isoTime } from '../json/iso-time.ts';
-import { UUID_PATTERN } from '../text.ts';
+import { MAX_HEAD_LENGTH, UUID_PATTERN } from '../text.ts';
 import { fields, isOmittedIfNull } from './fields.ts';
 import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
 
@@ -66,8 +66,12 @@ export const createdUserReply: Reply<Outcome<User>> = {
     ETag: { ...userReply.headers.ETag, of: ({ created }) => userReply.headers.ETag.of(created) },
     Location: {
       description: 'The path of the new user.',
-      values: { pattern: `^/api/v1/users/${UUID_PATTERN}$`, maxLength: 50 },
-      of: ({ created }) => `/api/v1/users/${created.id}`,
+      values: {
+        pattern: `^(?:/[A-Za-z0-9._~/-]*)?/api/v1/users/${UUID_PATTERN}$`,
+        maxLength: MAX_HEAD_LENGTH,
+      },
+      example: '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
+      of: ({ created }, basePath) => `${basePath}/api/v1/users/${created.id}`,
     },
   },
 };
@@ -87,7 +91,8 @@ export const userListReply: Reply<UserPage> = {
       description: 'Link to the next page (RFC 8288). Absent on the last page.',
       values: NEXT_LINK,
       example: '</api/v1/users/?sort=created_at&limit=100&skip=100>; rel="next"',
-      of: ({ next }) => (next === undefined ? undefined : `</api/v1/users/?${next}>; rel="next"`),
+      of: ({ next }, basePath) =>
+        next === undefined ? undefined : `<${basePath}/api/v1/users/?${next}>; rel="next"`,
     },
   },
 };

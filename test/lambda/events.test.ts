@@ -2,26 +2,34 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
-import { refusal, responseFromResult, type ServiceResponse, USERS, UUID_4 } from '../stage/responses.ts';
+import {
+  freshAddress,
+  refusal,
+  responseFromResult,
+  type ServiceResponse,
+  USERS,
+  type UserBody,
+  UUID_4,
+} from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
+let composition: Awaited<ReturnType<typeof startComposition>>;
 const instances = new Map<string, LambdaFunction>();
 
 beforeAll(async () => {
-  stage = await startComposition();
-  const environment = environmentOf(stage.database, stage.issuer);
-  for (const name of ['getUser', 'listUsers', 'health', 'unmatched']) {
+  composition = await startComposition();
+  const environment = environmentOf(composition.database, composition.issuer);
+  for (const name of ['createUser', 'getUser', 'listUsers', 'listChanges', 'health', 'unmatched']) {
     instances.set(name, await startFunction(name, environment));
   }
 });
 
 afterAll(async () => {
   await Promise.all([...instances.values()].map((instance) => instance.stop()));
-  await stage.stop();
+  await composition.stop();
 });
 
 async function call(name: string, event: unknown): Promise<ServiceResponse> {
@@ -30,7 +38,7 @@ async function call(name: string, event: unknown): Promise<ServiceResponse> {
 
 /** The event of `events/`, as an object that a test can change. */
 async function given(name: string): Promise<Record<string, unknown>> {
-  return { ...(await eventOf(name, { token: await stage.issuer.sign() })) };
+  return { ...(await eventOf(name, { token: await composition.issuer.sign() })) };
 }
 
 describe('an event is accepted', () => {
@@ -83,6 +91,43 @@ describe('an event is accepted', () => {
   });
 });
 
+describe('Location and Link begin with what stands before /api/v1/', () => {
+  test.each([
+    ['a stage', '/prod', '/prod', 'prod'],
+    ['a base path of two segments', '/people/v2.0_~-', '/people/v2.0_~-'],
+    ['a base path like the own path', '/api/v1', '/api/v1'],
+    ['nothing', '', ''],
+    ['an authority is left out', '//example.com', ''],
+    ['a path without its slash is left out', 'prod', ''],
+    ['other characters are left out', '/a%20b', ''],
+    ['characters that end a link are left out', '/a>; rel="next", <', ''],
+    ['decoded characters are left out', '/é', ''],
+  ])('%s', async (_case, given, expected, stage = '$default') => {
+    const token = await composition.issuer.sign();
+    const at = async (name: string) => {
+      const event = await eventOf(name, { token, body: JSON.stringify({ email: freshAddress() }) });
+      const requestContext = { ...event.requestContext, stage };
+      return { ...event, rawPath: given + event.rawPath, requestContext };
+    };
+    const ofContext = await at('listChanges');
+    const http = { method: 'GET', path: ofContext.rawPath };
+
+    const created = await call('createUser', await at('createUser'));
+    const again = await call('createUser', await at('createUser'));
+    const listed = await call('listUsers', { ...(await at('listUsers')), rawQueryString: 'limit=1' });
+    const changes = await call('listChanges', {
+      ...ofContext,
+      rawPath: undefined,
+      requestContext: { http, stage },
+    });
+
+    expect([created.status, again.status]).toEqual([201, 201]);
+    expect(created.headers.location).toBe(`${expected}${USERS}${(created.body as UserBody).id}`);
+    expect(listed.headers.link).toMatch(new RegExp(`^<${expected}${USERS}\\?[^<>]+>; rel="next"$`));
+    expect(changes.headers.link).toMatch(new RegExp(`^<${expected}${USERS}changes\\?[^<>]+>; rel="next"$`));
+  });
+});
+
 describe('an incomplete event gets a response', () => {
   test.each([
     ['nothing at all', null],
@@ -108,7 +153,7 @@ test('a hanging key server delays no response beyond the time limit of the invoc
   const provider = await startIssuer();
   provider.answer(() => {});
   const environment = {
-    ...environmentOf(stage.database, stage.issuer),
+    ...environmentOf(composition.database, composition.issuer),
     SVC_OAUTH_JWKS_URI: provider.jwksUri,
   };
   const instance = await startFunction('getUser', environment);

@@ -47,7 +47,10 @@ export async function startHost(environment: Variables): Promise<Way> {
   };
 }
 
-/** The bundles of the functions, each in a clean process, through the protocol of AWS Lambda. */
+/** The name of the stage in front of the built functions. It precedes every path that they receive and return. */
+const STAGE = 'prod';
+
+/** The bundles of the functions, each in a clean process, through the protocol of AWS Lambda, behind a named stage. */
 export async function startFunctions(environment: Variables): Promise<Way> {
   const gateway = await apiGateway();
   const instances = new Map<string, Promise<LambdaFunction>>();
@@ -60,13 +63,22 @@ export async function startFunctions(environment: Variables): Promise<Way> {
 
   return {
     async send(request) {
-      const { operationId, event } = gateway(request);
-      return answerOf(await (await instanceOf(operationId)).call(event));
+      const { operationId, event } = gateway(request, STAGE);
+      const answered = answerOf(await (await instanceOf(operationId)).call(event));
+      return { ...answered, headers: withoutStage(answered.headers) };
     },
     async stop() {
       await Promise.all([...instances.values()].map(async (instance) => (await instance).stop()));
     },
   };
+}
+
+/** The headers without the stage in their paths. A path that lacks it would differ from those of the other ways. */
+function withoutStage(headers: RawAnswer['headers']): RawAnswer['headers'] {
+  const remove = (text = '') =>
+    text.includes(`/${STAGE}/api/`) ? text.replace(`/${STAGE}`, '') : `lacks it: ${text}`;
+  const paths = Object.entries(headers).filter(([name]) => name === 'location' || name === 'link');
+  return { ...headers, ...Object.fromEntries(paths.map(([name, text]) => [name, remove(text)])) };
 }
 
 function answerOf({ statusCode, headers, body, isBase64Encoded }: FunctionResult): Answered {

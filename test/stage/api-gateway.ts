@@ -12,13 +12,13 @@ const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-w
 
 /**
  * An HTTP API in front of the deployed functions, payload format 2.0. Repeated header fields are joined. The path is
- * decoded, also in `rawPath`, and the query is not. A body that is not text is in base64.
+ * decoded, also in `rawPath`, and the query is not. A named stage precedes `rawPath`. A body that is not text is in base64.
  *
  * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs"; the decoded `rawPath`
  * is
  * not documented there: see aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions
  */
-export async function apiGateway(): Promise<(request: RawRequest) => Integration> {
+export async function apiGateway(): Promise<(request: RawRequest, stage?: string) => Integration> {
   const deployed = await functions();
   // The most specific of the matching routes receives the request.
   const routes = deployed
@@ -27,18 +27,19 @@ export async function apiGateway(): Promise<(request: RawRequest) => Integration
     )
     .sort((one, other) => one.routeKey.split('{').length - other.routeKey.split('{').length);
 
-  return (request) => {
+  return (request, stage = '$default') => {
     const [path = '', ...query] = request.target.split('?');
     const rawPath = decoded(path) ?? path;
     const found = routes.find(({ routeKey }) => parametersOf(routeKey, request.method, decoded(path)));
     const { operationId, routeKey } = found ?? { operationId: 'unmatched', routeKey: '$default' };
+    const stagedPath = stage === '$default' ? rawPath : `/${stage}${rawPath}`;
     const event = {
       version: '2.0',
       routeKey,
-      rawPath,
+      rawPath: stagedPath,
       rawQueryString: query.join('?'),
       headers: headersOf(request),
-      requestContext: contextOf(request, rawPath, routeKey),
+      requestContext: contextOf(request, stagedPath, routeKey, stage),
       pathParameters: found && parametersOf(routeKey, request.method, rawPath),
       ...contentOf(request),
     };
@@ -87,7 +88,7 @@ function headersOf({ fields, body }: RawRequest): Record<string, string> {
   return headers;
 }
 
-function contextOf({ method }: RawRequest, path: string, routeKey: string) {
+function contextOf({ method }: RawRequest, path: string, routeKey: string, stage: string) {
   return {
     accountId: '123456789012',
     apiId: 'a1b2c3d4e5',
@@ -96,7 +97,7 @@ function contextOf({ method }: RawRequest, path: string, routeKey: string) {
     http: { method, path, protocol: 'HTTP/1.1', sourceIp: '198.51.100.23', userAgent: 'test' },
     requestId: 'Ucr5xGgBiAQkJwE=',
     routeKey,
-    stage: '$default',
+    stage,
     time: '20/Nov/2026:09:41:01 +0000',
     timeEpoch: 1795167661121,
   };
