@@ -38,7 +38,7 @@ export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
 export function composeProbes(base: BaseService, hosts?: Database['hosts']) {
-  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, hosts) };
+  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, hosts ?? base.log) };
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */
@@ -56,7 +56,7 @@ export const composeChanges = (base: BaseService) => withChanges(composeProtecte
 function composeProtected(base: BaseService) {
   const { settings, log, tracing } = base;
   const { oauth, postgres } = settings;
-  const database = new Database(postgres, { tracing, latestMigration });
+  const database = new Database(postgres, { log, tracing, latestMigration });
   const keySet = new KeySet(oauth, refreshLog(log));
   const tokenVerifier = new TokenVerifier(oauth, keySet);
   return { ...composeProbes(base, database.hosts), tokenVerifier, keySet, database };

@@ -80,6 +80,12 @@ export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   };
 }
 
+/** A fault as one text: a reason of the service, or the message of an error after its code. */
+export function redactedReason(fault: unknown): string {
+  const { code, message } = redactedCause(fault) ?? { message: redactedMessage(String(fault)) };
+  return code === undefined ? message : `${code}: ${message}`;
+}
+
 /** An AggregateError of Node has no message of its own. It has one error for each address of a host. */
 function messagesIn(error: Error, depth: number): string {
   if (!(error instanceof AggregateError) || depth === MAX_DEPTH) return '';

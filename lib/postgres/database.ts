@@ -1,3 +1,4 @@
+import type { EventLog } from '../observability/event-log.ts';
 import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { Hosts } from './hosts/hosts.ts';
@@ -7,7 +8,10 @@ import { type Executor, maxWaitingStatements } from './wire/executor.ts';
 import { openExecutors } from './wire/routing.ts';
 import type { SessionExecutor } from './wire/session-executor.ts';
 
-type Options = Pick<SenderOptions, 'latestMigration'> & { readonly tracing?: Tracing | undefined };
+type Options = Pick<SenderOptions, 'latestMigration'> & {
+  readonly log?: EventLog;
+  readonly tracing?: Tracing | undefined;
+};
 
 /** The database of the service. */
 export class Database {
@@ -18,8 +22,8 @@ export class Database {
   readonly #maxWaiting: number;
 
   /** Opens no connection. The first statement does. */
-  constructor(settings: Settings['postgres'], { tracing, latestMigration }: Options = {}) {
-    this.hosts = new Hosts(settings);
+  constructor(settings: Settings['postgres'], { log, tracing, latestMigration }: Options = {}) {
+    this.hosts = new Hosts(settings, log);
     const { executors, pools } = openExecutors(settings, this.hosts);
     this.executors = executors;
     this.#pools = pools;

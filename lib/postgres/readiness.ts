@@ -1,4 +1,5 @@
 import { Problem, unavailable } from '../http/problem.ts';
+import type { EventLog } from '../observability/event-log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isMissingTable } from './faults.ts';
 import { Hosts } from './hosts/hosts.ts';
@@ -18,8 +19,9 @@ export class Readiness {
   #asking: Promise<void> | undefined;
   #hasShutdownBegun = false;
 
-  /** Connects when it is first asked. */
-  constructor(settings: Settings['postgres'], latestMigration: string, hosts = new Hosts(settings)) {
+  /** Connects when it is first asked: over the hosts of a database, or over hosts of its own with this log. */
+  constructor(settings: Settings['postgres'], latestMigration: string, hostsOrLog: Hosts | EventLog) {
+    const hosts = hostsOrLog instanceof Hosts ? hostsOrLog : new Hosts(settings, hostsOrLog);
     const limits = { ...settings, poolTimeout: TIME_LIMIT, statementTimeout: TIME_LIMIT };
     this.#executor = new SessionExecutor(limits, hosts, { maxSessions: 1, depth: 1 });
     this.#latestMigration = latestMigration;

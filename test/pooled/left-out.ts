@@ -4,7 +4,8 @@ import type { LeftOut } from '../stage/reaching-postgres.ts';
 export const LEFT_OUT: LeftOut = {
   'test/engine/{ending-connections,engines,batched-writes,migrations,pipelined-statements,split-messages,time-limits,waiting-statements,lock-waiters}.test.ts':
     'test sessions of their own; migrations behind PgBouncer are in test/lambda/pooler.ts',
-  'test/engine/{connections,dead-connections}.test.ts': 'count sessions, or query them from another',
+  'test/engine/{connections,dead-connections,engine-events}.test.ts':
+    'count sessions, or query them from another',
   'test/engine/postgres-{refuses,locked}.test.ts':
     'PgBouncer receives the errors of connecting, and has fewer connections than the service',
   'test/engine/database-upkeep.test.ts': 'settings of a database apply to the sessions of the pooler',

@@ -14,6 +14,8 @@ const READ_DELAY_MS = 20;
 /** Time limit of opening the session that asks, and of its question. */
 const TIME_LIMIT_MS = 500;
 
+const DEAD = 'the connection is dead: PostgreSQL has no statement of it in progress';
+
 /** Closes sessions whose connection a network has forgotten without a message to either end: see ../README.md. */
 export class DeadConnectionWatch {
   readonly #postgres: Settings['postgres'];
@@ -62,10 +64,10 @@ export class DeadConnectionWatch {
       const { session } = watched;
       if (session.awaitsAnswer || watched.hasReceived() || watched.heardAt > since - MAX_SILENCE_MS) continue;
       // An executor takes an error for the end of an idle session.
-      session.emit('error', new Error('the connection is dead'));
-      session.abandon();
+      session.emit('error', new Error(DEAD));
+      session.abandon(DEAD);
     }
-    for (const { session } of dead) session.abandon();
+    for (const { session } of dead) session.abandon(DEAD);
   }
 
   /**

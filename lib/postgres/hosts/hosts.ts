@@ -1,11 +1,15 @@
+import type { EventLog } from '../../observability/event-log.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { EngineEvents } from '../engine-events.ts';
+import { engineProfile } from '../engine-profile.ts';
 import { isUnreachable, wasCutOff } from '../faults.ts';
 import { ConnectionAttempts } from './connection-attempts.ts';
 import type { Host, SessionParameters } from './connection-config.ts';
 import { DeadConnectionWatch } from './dead-connections.ts';
 import { connectTimeLimit, HostChanged, Session } from './session.ts';
 
-type Found = { readonly host: Host; readonly acceptsWrites: boolean };
+/** A host, and why the one in use before is not used, if that is known. */
+type Found = { readonly host: Host; readonly acceptsWrites: boolean; readonly instead?: unknown };
 
 /** The result of asking a host. `fault` is why it could not be asked. */
 type Answer = Found & { readonly fault?: unknown };
@@ -23,6 +27,7 @@ const ASKING_SESSION_LIFETIME_MS = 1000;
 export class Hosts {
   /** The host in use, as far as it is known. */
   inUse: Host;
+  readonly events: EngineEvents;
   readonly #postgres: Settings['postgres'];
   readonly #isOnly: boolean;
   readonly #attempts: ReadonlyMap<Host, ConnectionAttempts>;
@@ -35,8 +40,11 @@ export class Hosts {
   #timer: NodeJS.Timeout | undefined;
   /** Whether a write was refused since a host that accepts writes was last found. */
   #wasReadOnly = false;
+  #isTimeLimitChecked: boolean;
 
-  constructor(postgres: Settings['postgres']) {
+  constructor(postgres: Settings['postgres'], log?: EventLog) {
+    this.events = new EngineEvents(log);
+    this.#isTimeLimitChecked = engineProfile(postgres).hasOwnSessions;
     [this.inUse] = postgres.servers;
     this.#postgres = postgres;
     this.#isOnly = postgres.servers.length === 1;
@@ -67,7 +75,19 @@ export class Hosts {
    * @throws {HostChanged} if another host came into use meanwhile; otherwise the reason why it cannot be opened
    */
   async openSession(parameters: SessionParameters): Promise<Session> {
-    const found = await this.find();
+    try {
+      const session = await this.#open(await this.find(), parameters);
+      this.events.onSession();
+      return session;
+    } catch (fault) {
+      if (fault instanceof HostChanged) throw fault;
+      if (this.#sessions.size > 0) this.events.onSessionRefused(this.inUse, fault);
+      else this.events.onUnavailable(this.#postgres.servers, fault);
+      throw fault;
+    }
+  }
+
+  async #open(found: Found, parameters: SessionParameters): Promise<Session> {
     const session = new Session(this.#postgres, found.host, parameters);
     await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
@@ -76,6 +96,8 @@ export class Hosts {
     this.#sessions.add(session);
     this.#watch.add(session);
     if (!found.acceptsWrites) this.#searchSoon();
+    if (this.#isOnly) this.#onReport(session);
+    await this.#checkTimeLimit(session);
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
     if (!isOfStandby && this.inUse === found.host) return session;
     // This session is newer than the one that was asked. The next search therefore asks over a new one.
@@ -83,6 +105,14 @@ export class Hosts {
     this.#onError(session);
     session.abandon();
     throw new HostChanged();
+  }
+
+  /** Where the service cannot set a limit, PostgreSQL ends the statements that it gives up only by that of the role. */
+  async #checkTimeLimit(session: Session): Promise<void> {
+    if (this.#isTimeLimitChecked) return;
+    this.#isTimeLimitChecked = true;
+    if (Number.parseInt(await session.show('statement_timeout'), 10) === 0)
+      this.events.onMissingStatementTimeout();
   }
 
   /** A host could not be asked about its sessions. Another host is used if none of these sessions responds. */
@@ -109,26 +139,24 @@ export class Hosts {
     const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<Answer>];
     const preferred = await first;
     if (preferred.acceptsWrites) return preferred;
+    const instead = preferred.fault;
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
-    if (writer) return writer;
+    if (writer) return { ...writer, instead };
     const answers = [preferred, ...(await Promise.all(others))];
     if (answers.some((answer) => answer.host !== this.inUse && isRefusal(answer))) this.#leaveStandby();
     const standby = standbyAmong(answers, await responding);
     // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
     for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
-    return standby;
+    return { ...standby, instead };
   }
 
   /** Asks again until the time limit if the connection was cut off, because that shows nothing about the host. */
   async #ask(host: Host): Promise<Answer> {
-    const limit = connectTimeLimit(this.#postgres);
-    const deadline = performance.now() + limit;
+    const deadline = performance.now() + connectTimeLimit(this.#postgres);
     for (;;) {
       try {
         const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
-        const timer = setTimeout(() => session.abandon(), limit);
-        const acceptsWrites = await session.askWhetherItAcceptsWrites().finally(() => clearTimeout(timer));
-        return { host, acceptsWrites };
+        return { host, acceptsWrites: await session.askWhetherItAcceptsWrites() };
       } catch (fault) {
         this.#asking.delete(host);
         if (!wasCutOff(fault) || performance.now() >= deadline) return { host, acceptsWrites: false, fault };
@@ -160,6 +188,7 @@ export class Hosts {
   #use(next: Found): Found {
     if (!this.#isOnly) this.#found = next;
     this.inUse = next.host;
+    this.events.onHostUsed(next.host, next.acceptsWrites, next.instead);
     for (const session of this.#sessions) if (this.#mustLeave(session, next)) session.leave();
     if (next.acceptsWrites) this.#wasReadOnly = false;
     else if (!this.#isOnly) this.#searchSoon();
@@ -192,6 +221,7 @@ export class Hosts {
 
   #onEnd(session: Session): void {
     this.#sessions.delete(session);
+    if (session.endReason !== undefined) this.events.onSessionClosed(session.at, session.endReason);
     if (this.#sessions.size === 0) this.#forget(session.at);
   }
 
@@ -207,9 +237,10 @@ export class Hosts {
   }
 
   /** What a session reports is newer than what was found. */
-  #onReport({ acceptsWrites }: Session): void {
-    if (this.#isOnly || acceptsWrites === undefined || acceptsWrites === this.#found?.acceptsWrites) return;
-    this.#searchOnce().catch(() => {});
+  #onReport({ at, acceptsWrites }: Session): void {
+    if (acceptsWrites === undefined) return;
+    if (this.#isOnly) this.events.onHostUsed(at, acceptsWrites);
+    else if (acceptsWrites !== this.#found?.acceptsWrites) this.#searchOnce().catch(() => {});
   }
 }
 

@@ -12,6 +12,7 @@ declare module 'pg/lib/client.js' {
       parameterStatus: [ParameterStatus];
       readyForQuery: [];
       error: [Error];
+      errorMessage: [Error];
     }> & {
       readonly stream: Socket;
       attachListeners(stream: Socket): void;

@@ -1,6 +1,7 @@
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from '../engine-profile.ts';
+import { breaksConnection } from '../faults.ts';
 import { type RowReceiver, takeRows } from '../wire/rows.ts';
 import { clientConfig, type Host, SESSION, type SessionParameters } from './connection-config.ts';
 
@@ -23,6 +24,9 @@ export class Session extends PgClient {
   readonly #postgres: Postgres;
   /** Receives each row in place of pg. */
   receiver: RowReceiver | undefined;
+  /** The fault of PostgreSQL or of the connection that ends it. */
+  #fault: unknown;
+  #abandoned: { readonly reason: string | undefined } | undefined;
   /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
   serverStarted: string | undefined;
 
@@ -38,7 +42,13 @@ export class Session extends PgClient {
     this.on('error', () => {});
     // Without a password pg leaves the connection open. While a secret could not be read, such connections used up all
     // of PostgreSQL's, each for the minute of `authentication_timeout`.
-    this.connection.on('error', () => this.abandon());
+    this.connection.on('error', (fault) => {
+      this.#fault ??= fault;
+      this.connection.stream.destroy();
+    });
+    this.connection.on('errorMessage', (fault) => {
+      if (breaksConnection(fault)) this.#fault = fault;
+    });
     const { attachListeners } = this.connection;
     this.connection.attachListeners = (stream) => {
       attachListeners.call(this.connection, stream);
@@ -83,9 +93,19 @@ export class Session extends PgClient {
     return isStandby === undefined || isReadOnly === undefined ? undefined : true;
   }
 
-  /** Closes the connection at once. Statements without a response fail, whatever the server does. */
-  abandon(): void {
+  /**
+   * Closes the connection at once. Statements without a response fail, whatever the server does. With a reason, the log
+   * has it.
+   */
+  abandon(reason?: string): void {
+    this.#abandoned ??= { reason };
     this.connection.stream.destroy();
+  }
+
+  /** Why it was closed, or ended during a statement. Undefined if this is usual. */
+  get endReason(): unknown {
+    if (this.#abandoned) return this.#abandoned.reason;
+    return this.awaitsAnswer ? (this.#fault ?? 'the connection was closed during a statement') : undefined;
   }
 
   /** Ends after the statements in progress. An executor takes the error for the end of an idle session. */
@@ -97,8 +117,14 @@ export class Session extends PgClient {
   }
 
   async askWhetherItAcceptsWrites(): Promise<boolean> {
-    const { rows } = await this.query('show transaction_read_only');
-    return rows[0]?.transaction_read_only === 'off';
+    return (await this.show('transaction_read_only')) === 'off';
+  }
+
+  /** The value of a setting. If PostgreSQL does not respond within the connection time limit, the session is closed. */
+  async show(setting: string): Promise<string> {
+    const timer = setTimeout(() => this.abandon(), connectTimeLimit(this.#postgres));
+    const { rows } = await this.query(`show ${setting}`).finally(() => clearTimeout(timer));
+    return String(rows[0]?.[setting]);
   }
 
   /** Whether a statement was sent whose response has not arrived. */

@@ -78,9 +78,9 @@ export class Pipeline implements RowReceiver {
   }
 
   /** Closes the connection at once: all statements without a response fail. */
-  abandon(): void {
+  abandon(reason?: string): void {
     this.isBroken = true;
-    this.session.abandon();
+    this.session.abandon(reason);
   }
 
   #prepare(text: StatementText): Prepared {

@@ -194,7 +194,7 @@ export class SessionExecutor implements Executor {
     const maxSilence = this.#settings.statementTimeout * 1000 + RESPONSE_GRACE_MS;
     const isSilent = sentTo && Date.now() - sentTo.usedAt > maxSilence;
     // A session of one statement would return the late response to the next statement.
-    if (isSilent || this.#options.depth === 1) sentTo?.abandon();
+    if (isSilent || this.#options.depth === 1) sentTo?.abandon('no response within the time limit');
   }
 
   #drop(pipeline: Pipeline): void {

@@ -1,0 +1,73 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { EventLog } from '../observability/event-log.ts';
+import { FrequentEvent } from '../observability/frequent-event.ts';
+import { redactedCause, redactedReason } from '../observability/redaction.ts';
+import type { Host } from './hosts/connection-config.ts';
+
+/** Minimum time between two lines about causes of one outage, in milliseconds. */
+const PERIOD_MS = 1000;
+
+/** The events of the engine in the log: infra/operate.md lists them. Without a log, they are not reported. */
+export class EngineEvents {
+  readonly #write: (level: 'info' | 'warning' | 'error', ...event: Parameters<EventLog['info']>) => void;
+  readonly #refused: FrequentEvent;
+  readonly #closed: FrequentEvent;
+  #outage: { readonly since: number; readonly loggedAt: number; readonly reason: string } | undefined;
+  #inUse: { readonly host?: string; readonly acceptsWrites: boolean } = { acceptsWrites: true };
+
+  constructor(log?: EventLog) {
+    // A line belongs to no request.
+    this.#write = AsyncResource.bind((level, ...event) => log?.[level](...event));
+    this.#refused = new FrequentEvent(log, 'postgres_sessions_refused');
+    this.#closed = new FrequentEvent(log, 'postgres_session_closed');
+  }
+
+  /** The instance has no session, and can open none. */
+  onUnavailable(hosts: readonly Host[], fault: unknown): void {
+    const now = performance.now();
+    const { since = now, loggedAt = Number.NEGATIVE_INFINITY, reason } = this.#outage ?? {};
+    const current = redactedReason(fault);
+    if (current === reason || now - loggedAt < PERIOD_MS) return;
+    this.#outage = { since, loggedAt: now, reason: current };
+    const cause = { ...redactedCause(fault), stack: undefined };
+    this.#write('error', 'postgres_unavailable', { hosts: hosts.map(addressOf), cause });
+  }
+
+  /** A session was opened. */
+  onSession(): void {
+    if (!this.#outage) return;
+    const duration_ms = Math.round(performance.now() - this.#outage.since);
+    this.#outage = undefined;
+    this.#write('info', 'postgres_available', { duration_ms });
+  }
+
+  /** The instance has sessions, and gets no further one. */
+  onSessionRefused(host: Host, fault: unknown): void {
+    this.#refused.add({ host: addressOf(host), reason: redactedReason(fault) });
+  }
+
+  /** The instance closed a session for a reason, or a session ended during a statement. */
+  onSessionClosed(host: Host, fault: unknown): void {
+    const reason = redactedReason(fault);
+    this.#closed.add({ host: addressOf(host), reason }, reason);
+  }
+
+  /** This host is used. `fault` is why the one before is not. */
+  onHostUsed(host: Host, acceptsWrites: boolean, fault?: unknown): void {
+    const to = addressOf(host);
+    const { host: from = to, acceptsWrites: accepted } = this.#inUse;
+    this.#inUse = { host: to, acceptsWrites };
+    if (from === to && acceptsWrites === accepted) return;
+    const reason = fault ? redactedReason(fault) : `it accepts ${acceptsWrites ? '' : 'no '}writes`;
+    this.#write('warning', 'postgres_host_changed', { from, to, accepts_writes: acceptsWrites, reason });
+  }
+
+  /** PostgreSQL does not end the statements that the service gives up. */
+  onMissingStatementTimeout(): void {
+    this.#write('warning', 'statement_timeout_missing');
+  }
+}
+
+function addressOf({ host, port }: Host): string {
+  return `${host}:${port}`;
+}

@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { AUTHENTICATION_OK, errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
+import { startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { USERS } from '../stage/responses.ts';
+import { serviceOver } from '../stage/service-over.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let postgres: DisposablePostgres;
+let proxy: TcpProxy;
+
+beforeAll(async () => {
+  [issuer, postgres] = await Promise.all([startIssuer(), startDisposablePostgres()]);
+  proxy = await startProxy(postgres);
+  return () => Promise.all([proxy, issuer, postgres].map((started) => started.stop()));
+});
+
+async function start(variables = {}) {
+  const service = await serviceOver([proxy], { postgres, issuer }, variables);
+  const find = async (name: string) => (await service.events()).filter(({ event }) => event === name);
+  return { ...service, find, address: `${proxy.host}:${proxy.port}` };
+}
+
+test('an outage of PostgreSQL is logged once with its cause, again if the cause changes, and at its end', async () => {
+  const { call, find, untilRead, address } = await start();
+  await proxy.refuse();
+  for (let count = 0; count < 5; count += 1) await call('GET', USERS);
+  await until('it is logged', async () => (await find('postgres_unavailable')).length > 0);
+  await proxy.pass();
+  proxy.answersThrough(() =>
+    messagesThrough((_type, message) =>
+      message.equals(AUTHENTICATION_OK) ? errorResponse('57P03') : message,
+    ),
+  );
+  await until('the new cause is logged', async () => {
+    await call('GET', USERS);
+    return (await find('postgres_unavailable')).length > 1;
+  });
+  await proxy.pass();
+  await untilRead(200);
+
+  const expected = { level: 'error', hosts: [address] };
+  expect(await find('postgres_unavailable')).toMatchObject([
+    { ...expected, cause: { code: 'ECONNREFUSED', message: expect.stringContaining('ECONNREFUSED') } },
+    { ...expected, cause: { code: '57P03', message: 'fault' } },
+  ]);
+  expect(await find('postgres_available')).toMatchObject([
+    { level: 'info', duration_ms: expect.any(Number) },
+  ]);
+  for (const event of await find('postgres_unavailable')) {
+    expect(event).not.toHaveProperty('request_id');
+    expect(event.cause).not.toHaveProperty('stack');
+  }
+});
+
+test('refused further sessions are logged once a second at most, with their number', async () => {
+  const { create, find, address } = await start();
+  await create();
+  proxy.answersThrough(() =>
+    messagesThrough((_type, message) =>
+      message.equals(AUTHENTICATION_OK) ? errorResponse('53300') : message,
+    ),
+  );
+  onTestFinished(() => proxy.pass());
+  await until('two lines are logged', async () => {
+    await Promise.all([create(), create(), create(), create(), create(), create()]);
+    return (await find('postgres_sessions_refused')).length > 1;
+  });
+
+  const events = await find('postgres_sessions_refused');
+  expect(events[0]).toMatchObject({ level: 'warning', host: address, reason: '53300: fault', count: 1 });
+  const times = events.map(({ timestamp }) => Date.parse(String(timestamp)));
+  expect(Number(times[1]) - Number(times[0])).toBeGreaterThanOrEqual(950);
+});
+
+test('the end of a session during a statement is logged with what PostgreSQL says', async () => {
+  const { create, call, find, address } = await start();
+  const { id } = (await create()).body as { id: string };
+  await Promise.all([
+    call('POST', `${USERS}batch`, { items: [{ email: `${id}@example.com` }] }),
+    postgres.query(`SELECT pg_sleep(0.1)`),
+  ]);
+  await postgres.query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_sleep(5); RETURN new; END $$`);
+  await postgres.query('CREATE TRIGGER wait BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION wait()');
+  onTestFinished(async () => {
+    await postgres.query(['DROP TRIGGER wait ON users', 'DROP FUNCTION wait']);
+  });
+  const response = create();
+  await until('a statement runs', async () => {
+    return (await postgres.query("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")).length > 0;
+  });
+  await postgres.terminate("wait_event = 'PgSleep'");
+
+  expect((await response).status).toBe(503);
+  expect(await find('postgres_session_closed')).toMatchObject([
+    {
+      level: 'warning',
+      host: address,
+      reason: expect.stringMatching(/^57P01: terminating connection/),
+      count: 1,
+    },
+  ]);
+});
+
+test('a host that ceases to accept writes, and accepts them again, is logged', async () => {
+  const { create, find, untilWritten, address } = await start();
+  await create();
+  const undo = await postgres.refuseWrites();
+  onTestFinished(undo);
+  await postgres.terminate();
+  await until('writes are 503', async () => (await create()).status === 503);
+  await until('it is logged', async () => (await find('postgres_host_changed')).length > 0);
+  await undo();
+  await postgres.terminate();
+  await untilWritten();
+
+  await until('the second change is logged', async () => (await find('postgres_host_changed')).length > 1);
+  expect(await find('postgres_host_changed')).toMatchObject([
+    { level: 'warning', from: address, to: address, accepts_writes: false, reason: 'it accepts no writes' },
+    { level: 'warning', from: address, to: address, accepts_writes: true, reason: 'it accepts writes' },
+  ]);
+});
+
+test.each([{ SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES_ENGINE: 'distributed' }])(
+  'a role without statement_timeout is logged once with %o, and not if it has one',
+  async (variables) => {
+    const role = `role_${randomBytes(4).toString('hex')}`;
+    await postgres.query(`CREATE ROLE ${role} SUPERUSER LOGIN`);
+    onTestFinished(async () => {
+      await postgres.query(`DROP ROLE ${role}`);
+    });
+    const user = { ...variables, SVC_POSTGRES_USER: role, SVC_POSTGRES_MIGRATE: 'false' };
+    const unlimited = await start(user);
+    await Promise.all([unlimited.create(), unlimited.create()]);
+    await postgres.query(`ALTER ROLE ${role} SET statement_timeout = '4s'`);
+    const limited = await start(user);
+    await limited.create();
+
+    expect(await unlimited.find('statement_timeout_missing')).toMatchObject([{ level: 'warning' }]);
+    expect(await limited.find('statement_timeout_missing')).toEqual([]);
+  },
+);
