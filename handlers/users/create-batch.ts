@@ -7,7 +7,7 @@ import { createdBatchReply } from '../../lib/users/batch/batch-reply.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { isUser } from '../../lib/users/keyed-creates.ts';
-import { itemsRepeated, itemsTaken } from '../../lib/users/refusals.ts';
+import { itemRepeated, itemsTaken } from '../../lib/users/refusals.ts';
 import { logCreated } from '../../lib/users/users.ts';
 
 /** Stores up to 100 users by one statement. */
@@ -27,7 +27,7 @@ export const createUsers = endpoint(
     success: 201,
     reply: createdBatchReply,
     problems: [
-      () => itemsRepeated([{ index: 1, name: 'email' }]),
+      () => itemRepeated({ index: 1, name: 'email' }),
       () => itemsTaken([{ index: 0, name: 'email' }]),
       () => itemsTaken([{ index: 0, name: 'external_id' }]),
       ...KEY_REFUSALS,

@@ -1,5 +1,5 @@
 import type { WaitUncounted } from '../http/gateway.ts';
-import { isReadOnly, type PreparedStatement, type Statements } from '../postgres/index.ts';
+import { isReadOnly, type PreparedStatement, repeatUntilDone, type Statements } from '../postgres/index.ts';
 import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
 import type { ChangesPage } from './change.ts';
@@ -101,8 +101,7 @@ export class Changes {
   async #look(reading: Reading): Promise<FeedPage> {
     const select = reading.userId === undefined ? this.#selectOfAll : this.#selectOfUser;
     let isNumbered = false;
-    // The time limit of the request's statements ends the loop.
-    for (;;) {
+    return repeatUntilDone(async () => {
       const page = new FeedPage(await select.run(reading), reading);
       const { has_unnumbered, is_interrupted, takes_writes } = page.state;
       const isComplete = isNumbered || !has_unnumbered || page.isFull || page.end.position < page.head;
@@ -115,6 +114,7 @@ export class Changes {
         if (isReadOnly(fault)) return page;
         throw fault;
       }
-    }
+      return undefined;
+    });
   }
 }

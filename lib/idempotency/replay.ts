@@ -1,4 +1,4 @@
-import type { Statements } from '../postgres/index.ts';
+import { repeatUntilDone, type Statements } from '../postgres/index.ts';
 import { type Fingerprint, fingerprint, type KeyedRequest } from './fingerprint.ts';
 import { keyInUse, keyReused } from './refusals.ts';
 
@@ -40,22 +40,20 @@ export abstract class KeyedRequests<Created> {
     write: (fingerprint: Fingerprint) => Promise<Created | undefined>,
   ): Promise<Outcome<Created>> {
     const digests = fingerprint(keyed, values);
-    return this.#runInTurn(digests.key.toString('base64'), async () => {
-      // The time limit of the request's statements ends the loop.
-      for (;;) {
-        const created = await write(digests).catch((fault) => {
-          // The key is the cause only if the time limit was reached while another transaction held the key.
-          throw this.#statements.waitedFor(fault, 'idempotency_keys') ? keyInUse(fault) : fault;
-        });
-        if (created !== undefined) return { created, isReplay: false };
-        const known = await this.readRecord(digests.key);
-        // The key has expired, and was deleted between the two statements.
-        if (!known) continue;
-        if (!known.request.equals(digests.request)) throw keyReused();
-        this.replays += 1;
-        return { created: known.created, isReplay: true };
-      }
-    });
+    const attempt = async () => {
+      const created = await write(digests).catch((fault) => {
+        // The key is the cause only if the time limit was reached while another transaction held the key.
+        throw this.#statements.waitedFor(fault, 'idempotency_keys') ? keyInUse(fault) : fault;
+      });
+      if (created !== undefined) return { created, isReplay: false };
+      const known = await this.readRecord(digests.key);
+      // The key has expired, and was deleted between the two statements.
+      if (!known) return undefined;
+      if (!known.request.equals(digests.request)) throw keyReused();
+      this.replays += 1;
+      return { created: known.created, isReplay: true };
+    };
+    return this.#runInTurn(digests.key.toString('base64'), () => repeatUntilDone(attempt));
   }
 
   /**

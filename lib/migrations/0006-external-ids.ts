@@ -24,7 +24,7 @@ async function addIndexedColumn(send: SendSql): Promise<void> {
     name: 'users_external_id_key',
     isUnique: true,
     // Users without one have no entry, so that their writes cost what they did.
-    on: sql`users (${UNINDEXED}) where ${UNINDEXED} is not null`,
+    on: sql`users (${UNINDEXED} collate "C") where ${UNINDEXED} is not null`,
   });
   await send(sql`alter table users rename column ${UNINDEXED} to external_id`);
 }

@@ -67,9 +67,10 @@ export function maskedEmail(email: string): string {
 export function redactedCause(error: unknown, depth = 0): Cause | undefined {
   if (!(error instanceof Error)) return undefined;
   const { name, message, stack, cause } = error;
-  const { code } = error as { code?: unknown };
+  const { code, constraint } = error as { code?: unknown; constraint?: string };
   const isQuoting = typeof code === 'string' && QUOTING.test(code);
-  const shown = isQuoting ? 'a value was refused' : redactedMessage(message) || messagesIn(error, depth);
+  const by = constraint ? ` by ${redactedMessage(constraint)}` : '';
+  const shown = isQuoting ? `a value was refused${by}` : redactedMessage(message) || messagesIn(error, depth);
   const inner = depth < MAX_DEPTH ? redactedCause(cause, depth + 1) : undefined;
   return {
     name,

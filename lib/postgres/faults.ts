@@ -54,7 +54,7 @@ export function isLockTimeout(fault: unknown): boolean {
  * accept the others.
  */
 export function mayConcernOneItem(fault: unknown): boolean {
-  return isFromPostgres(fault) && !isUnavailable(fault) && !isStalePlan(fault) && !isMissingColumn(fault);
+  return isFromPostgres(fault) && !isUnavailable(fault) && !isStalePlan(fault) && !isUnmigrated(fault);
 }
 
 /** The table does not exist (yet). */
@@ -62,9 +62,17 @@ export function isMissingTable(fault: unknown): boolean {
   return sqlState(fault) === '42P01';
 }
 
-/** The column does not exist (yet). */
-export function isMissingColumn(fault: unknown): boolean {
-  return sqlState(fault) === '42703';
+/** The column, or the unique index that `on conflict` names, does not exist (yet). */
+export function isUnmigrated(fault: unknown): boolean {
+  return /^(42703|42P10)$/.test(sqlState(fault) ?? '');
+}
+
+/** Repeats an attempt until it resolves with a result. The time limit of the request's statements ends the loop. */
+export async function repeatUntilDone<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
+  for (;;) {
+    const result = await attempt();
+    if (result !== undefined) return result;
+  }
 }
 
 /**

@@ -7,9 +7,9 @@ import {
   classifyConflict,
   hasLostConnection,
   isLockTimeout,
-  isMissingColumn,
   isReadOnly,
   isStalePlan,
+  isUnmigrated,
   NotSent,
   toProblem,
 } from './faults.ts';
@@ -46,7 +46,7 @@ const MAX_PAUSE_MS = 250;
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
-/** Looks for a migration: for the readiness check, and if a column is missing. */
+/** Looks for a migration: for the readiness check, and if a column or an index is missing. */
 export const SELECT_MIGRATION: KindText = {
   sql: 'select name from kysely_migration where name = $1',
   name: 'select-migration',
@@ -62,7 +62,7 @@ type Retry = {
 
 /**
  * The parts of a sender. `latestMigration` is the one that this version requires. While it has not run, a missing column
- * is 503.
+ * or index is 503.
  */
 export type SenderOptions = {
   readonly executors: Executors;
@@ -120,7 +120,7 @@ export class Sender {
       if (isStalePlan(fault) && prepared < MAX_PREPARED) prepared += 1;
       // Other statements wait behind it on this connection, so it moves to a connection for waits.
       else if (name !== 'single' && name !== 'lock-waiters' && isLockTimeout(fault)) name = 'lock-waiters';
-      else if (isMissingColumn(fault) && this.#options.latestMigration !== undefined && !isMigrated) {
+      else if (isUnmigrated(fault) && this.#options.latestMigration !== undefined && !isMigrated) {
         await this.#refuseUnmigrated(fault, deadline);
         isMigrated = true;
       } else {

@@ -15,14 +15,19 @@ export const Email = boundedText(1, 255)
     pattern: ADDRESS.source,
     description:
       'Exactly one @ with at least one character on each side, and no white space or control characters. Unique ' +
-      'without regard to case. Stored and returned as given.',
+      'without regard to the case of the letters A to Z. Stored and returned as given.',
     example: 'ada@example.com',
   });
 
 /**
- * An email in the form of the unique index, without regard to case. Only the collation of the column knows which texts
- * are one address. The empty selection applies this collation to the value.
+ * An email with a to z in place of A to Z. Two addresses are the same if these texts are equal. Every other character is
+ * compared exactly, whatever the version and the locale of PostgreSQL.
  */
+export function foldEmail(email: string): string {
+  return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** The same in SQL. For the column `email`, it is the expression of the unique index. */
 export function foldedEmail(value: unknown): RawBuilder<string> {
-  return sql`lower(upper(coalesce((select email from users where false), ${value})))`;
+  return sql`lower(${value} collate "C")`;
 }

@@ -27,7 +27,11 @@ const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
 
 const UserListParameters = z.object({
-  email: filterBy('email', withHint(ADDRESS), 'The user with this email, in any case. Encode `+` as `%2B`.'),
+  email: filterBy(
+    'email',
+    withHint(ADDRESS),
+    'The user with this email, whatever the case of A to Z. Encode `+` as `%2B`.',
+  ),
   external_id: filterBy(
     'external_id',
     EXTERNAL_ID,

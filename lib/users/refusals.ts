@@ -11,7 +11,7 @@ export function noSuchUser(): Problem {
   return new Problem('not_found_error', { detail: 'There is no user with this id.' });
 }
 
-/** The unique index already has the email, in any case. */
+/** The unique index already has the email. */
 export function emailTaken(): Problem {
   return new Problem('conflict_error', { detail: 'A user with this email already exists.' });
 }
@@ -34,9 +34,9 @@ export function itemsTaken(values: readonly ItemValue[]): Problem {
   });
 }
 
-/** These values occur earlier in the same batch. Emails are compared without regard to case. */
-export function itemsRepeated(values: readonly ItemValue[]): Problem {
-  return valuesNotAllowed(values.map(({ index, name }) => itemFault(index, [name], repeatedIn(name))));
+/** A value occurs earlier in the same batch. */
+export function itemRepeated({ index, name }: ItemValue): Problem {
+  return valuesNotAllowed([itemFault(index, [name], repeatedIn(name))]);
 }
 
 /** The rule for a value that occurs earlier in the same batch. */

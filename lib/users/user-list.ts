@@ -42,8 +42,11 @@ export class UserList {
   constructor(statements: Statements) {
     this.#statements = statements;
     this.#lookups = {
-      email: lookupBy(statements, sql`lower(upper(users.email)) = ${foldedEmail(sql.ref('given.key'))}`),
-      external_id: lookupBy(statements, sql`users.external_id = given.key`),
+      email: lookupBy(
+        statements,
+        sql`${foldedEmail(sql.ref('users.email'))} = ${foldedEmail(sql.ref('given.key'))}`,
+      ),
+      external_id: lookupBy(statements, sql`users.external_id collate "C" = given.key`),
     };
   }
 
@@ -131,8 +134,9 @@ function selectUsers(words: ReadonlySet<string | undefined>, given: PageParamete
   const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const conditions = [
     sql`true`,
-    words.has('email') && sql`lower(upper(users.email)) = ${foldedEmail(given.email)}`,
-    words.has('external_id') && sql`users.external_id = ${given.external_id}::text`,
+    words.has('email') &&
+      sql`${foldedEmail(sql.ref('users.email'))} = ${foldedEmail(sql`${given.email}::text`)}`,
+    words.has('external_id') && sql`users.external_id collate "C" = ${given.external_id}::text`,
     words.has('true') && sql`users.is_active`,
     words.has('false') && sql`not users.is_active`,
     words.has('ids') && sql`users.id = any(${given.ids}::uuid[])`,

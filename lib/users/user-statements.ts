@@ -3,6 +3,7 @@ import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { claimed } from '../idempotency/key-table.ts';
 import type { Statements } from '../postgres/index.ts';
 import { AUTHOR_TYPES, type Author, recorded } from './change-recording.ts';
+import { foldedEmail } from './email.ts';
 import { createdFields, fields, sqlTypesOf, type UpdatedName, updatedFields } from './fields.ts';
 import type { User, UserCreate } from './user.ts';
 import { isOfGivenVersions, VERSION_TYPES, type VersionTexts } from './write-preconditions.ts';
@@ -27,10 +28,8 @@ export function userStatements(statements: Statements) {
     ),
 
     /**
-     * The order of the addresses prevents two statements from waiting for each other. It folds by the collation of the
-     * database; where that of the column differs, a deadlock is possible, and is retried. If two items have one address,
-     * the first one wins. `on conflict` names no index, because CockroachDB accepts no expression there, and generated
-     * ids do not collide.
+     * The order of the addresses prevents two statements from waiting for each other. If two items have one address, the
+     * first one wins. No row means that the email is taken. Any other conflict is an error with the name of its index.
      */
     insert: statements.batchedWrite<UserInsert, User>(
       'INSERT users',
@@ -38,7 +37,11 @@ export function userStatements(statements: Statements) {
       (given) =>
         writeReturning(
           [given],
-          insertUsers('given', sql`given order by lower(upper(given.email)) on conflict do nothing`),
+          insertUsers(
+            'given',
+            sql`given order by ${foldedEmail(sql.ref('given.email'))}
+            on conflict (${foldedEmail(sql.ref('email'))}) do nothing`,
+          ),
           recorded('created'),
         ),
     ),

@@ -12,7 +12,7 @@ import { noSuchUser } from './refusals.ts';
 import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
 import { newUserId } from './user-id.ts';
-import { type UserInsert, userStatements, type ValuesToSet } from './user-statements.ts';
+import { userStatements, type ValuesToSet } from './user-statements.ts';
 import { versionTexts } from './write-preconditions.ts';
 
 /**
@@ -45,7 +45,12 @@ export class Users {
    */
   async create(user: UserCreate, author: Author, key?: string): Promise<Outcome<User>> {
     const given = { ...user, ...author, id: newUserId() };
-    if (key === undefined) return { created: await this.#store(given), isReplay: false };
+    if (key === undefined) {
+      const created = await this.#takenValues.writeUnlessTaken(given, () =>
+        this.#statements.insert.run(given),
+      );
+      return { created, isReplay: false };
+    }
     const request = { operation: 'createUser', subject: author.actor, key };
     const outcome = await this.#keyedCreates.carryOutOnce(request, keyedValues(user), async (fingerprint) => {
       const users = await this.#takenValues.writeUnlessTaken(given, () =>
@@ -58,15 +63,6 @@ export class Users {
     return { created, isReplay: outcome.isReplay };
   }
 
-  async #store(given: UserInsert): Promise<User> {
-    // The time limit of the request's statements ends the loop.
-    for (;;) {
-      const created = await this.#statements.insert.run(given);
-      if (created) return created;
-      await this.#takenValues.refuse(given);
-    }
-  }
-
   /**
    * Updates the given fields of a user.
    *
@@ -74,7 +70,9 @@ export class Users {
    */
   async update(id: string, update: UserUpdate, preconditions: Preconditions, author: Author): Promise<User> {
     const given = { id, ...valuesToSet(update), ...versionTexts(preconditions), ...author };
-    const updated = await this.#takenValues.writeUnlessTaken(given, () => this.#statements.update.run(given));
+    const [updated] = await this.#takenValues.writeUnlessTaken(given, async () => [
+      await this.#statements.update.run(given),
+    ]);
     return updated ?? this.#refuseUntouched(id);
   }
 

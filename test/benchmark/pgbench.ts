@@ -27,7 +27,7 @@ const statements: Readonly<Record<string, string>> = {
     WHERE id = ${ID} RETURNING ${COLUMNS}`,
   list: `SELECT ${COLUMNS} FROM users ORDER BY created_at, id LIMIT 100`,
   'by-email': `SELECT ${COLUMNS} FROM users
-    WHERE lower(upper(email)) = lower(upper(${emailInSql(':n')} COLLATE pg_c_utf8))`,
+    WHERE lower(email COLLATE "C") = lower(${emailInSql(':n')} COLLATE "C")`,
 };
 
 /** A client of PostgreSQL itself: what is left when there is no service. */

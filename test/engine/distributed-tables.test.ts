@@ -23,6 +23,7 @@ beforeAll(async () => {
       RETURN NEW;
     END $$;
     CREATE TRIGGER act_like_shards BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION act_like_shards();
+    CREATE UNIQUE INDEX users_other_key ON users (full_name) WHERE full_name = 'Unique';
     ALTER INDEX users_email_key RENAME TO users_email_key_102008;
     ALTER INDEX users_external_id_key RENAME TO users_external_id_key_102008`);
 });
@@ -31,7 +32,7 @@ let count = 0;
 
 function bodyOf(full_name: string) {
   count += 1;
-  return { email: `shard-${count}@example.com`, full_name };
+  return { email: `shard-${count}@example.com`, full_name, external_id: `shard-${count}` };
 }
 
 async function attempts(): Promise<number> {
@@ -40,7 +41,7 @@ async function attempts(): Promise<number> {
 }
 
 test.each([
-  ['a create that stores nothing without a conflict', 'Nothing'],
+  ['a create with an external id that stores nothing without a conflict', 'Nothing'],
   ['a connection lost behind PostgreSQL (XX000)', 'Lost'],
 ])('%s is 503', async (_case, name) => {
   expect(await service.call('POST', USERS, bodyOf(name))).toEqual(
@@ -60,6 +61,27 @@ test.each(['Defect', 'Unsupported'])(
     expect((await attempts()) - before).toBe(1);
   },
 );
+
+test('a write that another unique index refuses is 500 at once, and the log has the name of the index', async () => {
+  const { headers } = await service.call('POST', USERS, bodyOf('Unique'));
+  const { location = '' } = (await service.call('POST', USERS, bodyOf('First'))).headers;
+  const before = await attempts();
+  const responses = [
+    await service.call('POST', USERS, bodyOf('Unique')),
+    await service.call('POST', USERS, bodyOf('Unique'), { headers: { 'idempotency-key': 'other-key' } }),
+    await service.call('POST', BATCH, { items: [bodyOf('Unique')] }),
+    await service.call('POST', BATCH, { items: [bodyOf('Unique')], mode: 'partial' }),
+    await service.call('PATCH', location, { full_name: 'Unique' }),
+  ];
+  const causes = (await service.events()).filter(({ status_code }) => status_code === 500).slice(-5);
+
+  expect(headers.etag).toBe('"1"');
+  expect(responses.map(({ status }) => status)).toEqual([500, 500, 500, 500, 500]);
+  expect((await attempts()) - before).toBe(4);
+  expect(causes.map((cause) => JSON.stringify(cause).includes('users_other_key'))).toEqual(
+    Array(5).fill(true),
+  );
+});
 
 test('a value that conflicts with the index of a shard is 409', async () => {
   const body = bodyOf('First');

@@ -55,4 +55,27 @@ describe('the names of spans', () => {
     expect(server?.attributes['http.route']).toBe(request.route);
     expect(server?.attributes['http.response.status_code']).toBe(status);
   });
+
+  test('of a write that is 409 for its email are one statement, unless it has an external id', async () => {
+    const email = `${randomUUID()}@example.com`;
+    await service.call('POST', USERS, { email });
+    const id = await createUser();
+    const statementsOf = async (method: string, path: string, body: object, key = {}) => {
+      const { traceId, headers } = traceOfCaller();
+      const response = await service.call(method, path, body, { headers: { ...headers, ...key } });
+      expect(response.status).toBe(409);
+      const spans = await service.receiver.untilTrace(traceId, 2);
+      return spans.filter((span) => !isServer(span)).map(({ name }) => name);
+    };
+
+    expect(await statementsOf('POST', USERS, { email })).toEqual(['INSERT users']);
+    expect(await statementsOf('POST', USERS, { email }, { 'idempotency-key': randomUUID() })).toEqual([
+      'INSERT users',
+    ]);
+    expect(await statementsOf('PATCH', USERS + id, { email, external_id: null })).toEqual(['UPDATE users']);
+    expect(await statementsOf('POST', USERS, { email, external_id: email })).toEqual([
+      'INSERT users',
+      'SELECT users',
+    ]);
+  });
 });

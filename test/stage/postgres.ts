@@ -43,14 +43,17 @@ export default async function (project: TestProject): Promise<() => Promise<void
   return stage.strike;
 }
 
+/** An encoding, or a locale as options of CREATE DATABASE. */
+export type DatabaseOptions = { readonly encoding?: string; readonly locale?: string };
+
 /** Creates an empty database with a random name. `drop()` removes it with any remaining sessions. */
-export async function createDatabase({ encoding }: { readonly encoding?: string } = {}) {
+export async function createDatabase({ encoding, locale = '' }: DatabaseOptions = {}) {
   // This package cannot be loaded outside of a test, where this file is a global set-up.
   const { inject } = await import('vitest');
   const server = inject('postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
   // The locale C supports every encoding.
-  const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : '';
+  const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : locale;
   await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
   if (isDistributed) await query({ ...server, database: name }, ...distributedHabits(name));
   if (isPooled) await query(server, ...settingsBehindPooler(name));

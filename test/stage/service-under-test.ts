@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
+import type { DatabaseOptions } from './postgres.ts';
 import { freshAddress, readResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
 
@@ -7,10 +8,10 @@ import { startService } from './service.ts';
  * One service for all tests of a file or of a `describe`: it starts before them and stops after them. `variables` is
  * called at the start, so that it can use values of an earlier `beforeAll`.
  */
-export function serviceUnderTest(variables: () => Variables = () => ({})) {
+export function serviceUnderTest(variables: () => Variables = () => ({}), options: DatabaseOptions = {}) {
   let service: Awaited<ReturnType<typeof startService>>;
   beforeAll(async () => {
-    service = await startService(variables());
+    service = await startService(variables(), undefined, options);
   });
   afterAll(() => service.stop());
 

@@ -6,7 +6,7 @@ import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { callerOf, untilReady } from './caller.ts';
 import { isDistributed } from './distributed.ts';
 import { isPooled } from './pooled.ts';
-import { createDatabase } from './postgres.ts';
+import { createDatabase, type DatabaseOptions } from './postgres.ts';
 import { startIssuer } from './tokens.ts';
 
 /** The variables of a service in production with this database and this issuer, on a free port, without tracing. */
@@ -50,11 +50,11 @@ type Surroundings = {
 export async function startService(
   variables: Variables = {},
   beside?: Surroundings,
-  { waitsUntilReady = true } = {},
+  { waitsUntilReady = true, ...options }: DatabaseOptions & { readonly waitsUntilReady?: boolean } = {},
 ) {
   const [database, issuer] = beside
     ? [beside.database, beside.issuer]
-    : await Promise.all([createDatabase(), startIssuer()]);
+    : await Promise.all([createDatabase(options), startIssuer()]);
   const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
   const file = join(folder, 'log');
   const descriptor = openSync(file, 'a');

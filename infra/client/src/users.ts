@@ -42,7 +42,7 @@ export type Users = Feed & {
   get(id: string, options?: Signal): Promise<VersionedUser>;
   /** The user, or undefined if there is none. */
   find(id: string, options?: Signal): Promise<VersionedUser | undefined>;
-  /** The user with this email, in any case, or undefined. */
+  /** The user with this email, whatever the case of A to Z, or undefined. */
   findByEmail(email: string, options?: Signal): Promise<User | undefined>;
   /** The user with this external id, or undefined. */
   findByExternalId(externalId: string, options?: Signal): Promise<User | undefined>;

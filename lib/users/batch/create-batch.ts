@@ -1,9 +1,9 @@
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import type { Outcome } from '../../idempotency/replay.ts';
-import type { Statements } from '../../postgres/index.ts';
+import { repeatUntilDone, type Statements } from '../../postgres/index.ts';
 import type { Author } from '../change-recording.ts';
 import { type CreatedItem, type KeyedCreates, keyedValues } from '../keyed-creates.ts';
-import { isTaken, type TakenValues } from '../taken-values.ts';
+import { ignoreTaken, type TakenValues } from '../taken-values.ts';
 import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';
 import type { UserBatch } from './user-batch.ts';
 
@@ -26,14 +26,11 @@ export class UserBatches {
   /**
    * Stores the items of a batch, and resolves with the result of each. With a key, a batch is carried out once.
    *
-   * @throws {Problem} for an atomic batch conflict_error, and validation_error if it has a value twice; for a known key
-   * idempotency_key_reused_error, idempotency_key_in_use_error and gone_error
+   * @throws {Problem} for an atomic batch conflict_error; for a known key idempotency_key_reused_error, idempotency_key_in_use_error and gone_error
    */
   async create(batch: UserBatch, author: Author, key?: string): Promise<Outcome<Results>> {
     const { items, mode } = batch;
     const given = { ...itemsIn(items.map(({ user }) => user)), ...author };
-    // Refused whatever the state of the key.
-    if (mode === 'atomic') await this.#takenValues.refuseRepeatedItems(given);
     if (key === undefined) return { created: (await this.#store(mode, given)) ?? [], isReplay: false };
     const outcome = await this.#keyedCreates.carryOutOnce(
       { operation: 'createUsers', subject: author.actor, key },
@@ -53,19 +50,17 @@ export class UserBatches {
     const inserts = given.key ? this.#keyedInserts : this.#inserts;
     const insertFree = given.external_id ? inserts.freeByAllValues : inserts.freeByEmail;
     const insert = mode === 'atomic' ? inserts.all : insertFree;
-    // The time limit of the request's statements ends the loop.
-    for (;;) {
-      try {
-        const rows = await insert.run(given);
-        if (rows.length === 0 && given.key) return undefined;
-        const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, row]])));
-        const results: Results = given.id.map((id) => stored.get(id) ?? 'refused');
-        return await this.#nameTaken(given, results);
-      } catch (fault) {
-        if (!isTaken(fault)) throw fault;
-        if (mode === 'atomic') await this.#takenValues.refuseTakenItems(given);
-      }
-    }
+    const rows = await repeatUntilDone(async () => {
+      const written = await insert.run(given).catch(ignoreTaken);
+      if (!written && mode === 'atomic') await this.#takenValues.refuseTakenItems(given);
+      return written;
+    });
+    if (rows.length === 0 && given.key) return undefined;
+    const stored = new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, row]])));
+    return this.#nameTaken(
+      given,
+      given.id.map((id) => stored.get(id) ?? 'refused'),
+    );
   }
 
   /** Finds what was taken of refused items. Without an external id, it was the email. */

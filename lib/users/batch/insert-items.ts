@@ -5,6 +5,7 @@ import type { Statements } from '../../postgres/index.ts';
 import { type Author, recorded } from '../change-recording.ts';
 import { foldedEmail } from '../email.ts';
 import { type CreatedName, createdFields } from '../fields.ts';
+import { hasValueOf } from '../taken-values.ts';
 import type { User, UserCreate } from '../user.ts';
 import { newUserId } from '../user-id.ts';
 import { insertedNames, insertedValues, insertUsers, writeReturning } from '../user-statements.ts';
@@ -21,13 +22,13 @@ export type BatchInsert = Items & Author & Partial<Fingerprint>;
 const FREE_ITEMS = {
   // If two items have one address, the first one wins.
   byEmail: sql`select distinct on (folded) * from item
-    where email is not null and not exists (select from users where lower(upper(users.email)) = item.folded)
+    where email is not null and not exists (select from users where ${hasValueOf.email})
     order by folded, position`,
   // Items are decided in their order. An item conflicts with a later one only if it is stored.
   byAllValues: sql`with recursive candidate as materialized (
       select *, row_number() over (order by position) as number from item
-      where email is not null and not exists (select from users where lower(upper(users.email)) = item.folded)
-        and not exists (select from users where users.external_id = item.external_id)
+      where email is not null and not exists (select from users where ${hasValueOf.email})
+        and not exists (select from users where ${hasValueOf.external_id})
     ), decided (number, emails, external_ids, is_free) as (
       select 0::bigint, array(select folded from item where false),
         array(select external_id from item where false), false

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { detailOf } from '../../http/value-faults.ts';
+import { foldEmail } from '../email.ts';
 import { type UniqueName, uniqueNames } from '../fields.ts';
 import { repeatedIn } from '../refusals.ts';
 import { UserCreate } from '../user.ts';
@@ -41,15 +42,14 @@ export const UserBatch = z
 export type UserBatch = z.output<typeof UserBatch>;
 
 /**
- * Names all faults of the items of an atomic batch, unless the batch itself is faulty. If values are refused, an
- * unknown mode included, it also names repeated addresses and external ids. Otherwise `taken-values.ts` does.
+ * Names all faults of the items of an atomic batch, and repeated addresses and external ids, unless the batch itself is
+ * faulty. With an unknown mode, items are checked likewise.
  */
 function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
   const { items, mode } = (batch ?? {}) as { items?: BatchItem[]; mode?: unknown };
   const isRefused = (member: string) =>
     context.issues.some(({ path }) => path?.length === 1 && path[0] === member);
   if (mode === 'partial' || isRefused('items') || !Array.isArray(items)) return;
-  if (!isRefused('mode') && !items.some(({ faults }) => faults)) return;
   const earlier = { email: new Set<string>(), external_id: new Set<string>() };
   for (const [index, item] of items.entries()) {
     const repeated = uniqueNames.filter((name) => isRepeated(item, name, earlier[name]));
@@ -68,8 +68,7 @@ function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
 function isRepeated({ sent, faults = [] }: BatchItem, name: UniqueName, earlier: Set<string>): boolean {
   const value = (Object(sent) as Partial<Record<UniqueName, unknown>>)[name];
   if (typeof value !== 'string') return false;
-  // Two addresses that are equal with their ASCII letters in lower case are equal for PostgreSQL, too.
-  const folded = name === 'email' ? value.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : value;
+  const folded = name === 'email' ? foldEmail(value) : value;
   const isKnown = earlier.has(folded);
   earlier.add(folded);
   return isKnown && !faults.some(({ path }) => path[0] === name);

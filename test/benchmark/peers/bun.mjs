@@ -74,7 +74,7 @@ async function list(request) {
 function rowsOf({ limit, cursor, email }) {
   if (email !== undefined) {
     return sql`select ${columns} from users
-      where lower(upper(email)) = lower(upper(${email}::text collate pg_c_utf8)) limit ${limit}`;
+      where lower(email collate "C") = lower(${email}::text collate "C") limit ${limit}`;
   }
   if (cursor === undefined) return sql`select ${columns} from users order by created_at, id limit ${limit}`;
   const [created_at, id] = Buffer.from(cursor, 'base64url').toString().split(' ');

@@ -152,8 +152,8 @@ async def list_users(
         raise HTTPException(422)
     values, order = {"limit": limit}, "order by created_at, id limit :limit"
     if email is not None:
-        folded = "lower(upper(cast(:email as text) collate pg_c_utf8))"
-        statement = f"select {COLUMNS} from users where lower(upper(email)) = {folded} limit :limit"
+        folded = 'lower(cast(:email as text) collate "C")'
+        statement = f'select {COLUMNS} from users where lower(email collate "C") = {folded} limit :limit'
         return await rows(statement, {**values, "email": email})
     if cursor is None:
         found = await rows(f"select {COLUMNS} from users {order}", values)

@@ -33,8 +33,8 @@ export function usersBy(query) {
     },
     list({ limit, cursor, email }) {
       if (email !== undefined) {
-        const folded = 'lower(upper($2::text collate pg_c_utf8))';
-        const text = `select ${COLUMNS} from users where lower(upper(email)) = ${folded} limit $1`;
+        const folded = 'lower($2::text collate "C")';
+        const text = `select ${COLUMNS} from users where lower(email collate "C") = ${folded} limit $1`;
         return query('by-email', text, [limit, email]);
       }
       const order = 'order by created_at, id limit $1';

@@ -54,7 +54,7 @@ func (u users) list(ctx context.Context, page page) ([]user, error) {
 	const order = " order by created_at, id limit $1"
 	switch {
 	case page.email != "":
-		text := "select " + columns + " from users where lower(upper(email)) = lower(upper($2::text collate pg_c_utf8)) limit $1"
+		text := "select " + columns + ` from users where lower(email collate "C") = lower($2::text collate "C") limit $1`
 		return u.all(ctx, text, page.limit, page.email)
 	case page.afterID == "":
 		return u.all(ctx, "select "+columns+" from users"+order, page.limit)
