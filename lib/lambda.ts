@@ -2,10 +2,10 @@ import type { GatewayResult, Handler, Invocation } from './http/gateway.ts';
 import { type InvocationEvent, toGatewayEvent } from './http/lambda-event.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { LineWriter } from './observability/line-writer.ts';
-import { redactedMessage } from './observability/redaction.ts';
+import { redactedCause, redactedMessage } from './observability/redaction.ts';
 import { startReporting } from './observability/reporting.ts';
 import type { BaseService } from './service.ts';
-import { forgetVariables, readSettings } from './settings/settings.ts';
+import { forgetVariables, readSettings, type Settings, type Variables } from './settings/settings.ts';
 
 /** An endpoint, or a substitute for one. */
 type Bindable<Needs> = {
@@ -21,6 +21,30 @@ export const FUNCTION_DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POO
 
 /** In milliseconds: the time that AWS Lambda needs to take the result. */
 const RETURN = 100;
+
+/** In milliseconds: a task is ended when so much of its function's time is left. */
+const TASK_MARGIN = 5000;
+
+/**
+ * A task as an AWS Lambda function that no request invokes. It fails with a message alone, because AWS Lambda logs every
+ * member of an error, and those of PostgreSQL's errors quote rows.
+ */
+export function lambdaTask(
+  run: (settings: Settings, signal?: AbortSignal) => Promise<void>,
+  defaults: Variables = {},
+) {
+  return async (_event?: unknown, context?: Invocation): Promise<void> => {
+    const left = readInvocation(context).getRemainingTimeInMillis?.();
+    const signal = left === undefined ? undefined : AbortSignal.timeout(Math.max(left - TASK_MARGIN, 0));
+    try {
+      await run(readSettings(undefined, defaults), signal);
+    } catch (fault) {
+      const { code, message } = redactedCause(fault) ?? {};
+      const reason = signal?.aborted ? "the function's time is up" : message;
+      throw new Error(code ? `${reason} (${code})` : reason);
+    }
+  };
+}
 
 /**
  * The endpoint as an AWS Lambda function. `composeNeeds` composes its service from the environment at the first call.

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { migrations } from '../../lib/migrations/index.ts';
+import { administer } from '../stage/administration.ts';
+import { startComposition } from '../stage/composition.ts';
+import { startFunction } from '../stage/lambda-function.ts';
+import { hold } from '../stage/locks.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { environmentOf } from '../stage/service.ts';
+
+let stage: Awaited<ReturnType<typeof startComposition>>;
+let administrator: Awaited<ReturnType<typeof administer>>;
+
+beforeAll(async () => {
+  stage = await startComposition();
+  administrator = await administer(stage.database.name);
+});
+
+afterAll(async () => {
+  await administrator.end();
+  await stage.stop();
+});
+
+test('the scheduled function deletes expired rows', async () => {
+  await administrator.query(`
+    INSERT INTO idempotency_keys (key, request, user_ids, created_at)
+    SELECT decode(lpad(to_hex(n), 8, '0'), 'hex'), '', '{}', now() - n * interval '1 hour'
+    FROM generate_series(1, 50) AS n
+  `);
+  await stage.createUser();
+  await administrator.query("UPDATE user_changes_unnumbered SET time = time - interval '31 days'");
+  await stage.createUser();
+  const maintain = await startFunction('maintain', environmentOf(stage.database, stage.issuer));
+  await maintain.call({} as never);
+  await maintain.stop();
+
+  expect(await administrator.query('SELECT FROM idempotency_keys')).toHaveLength(23);
+  expect(await administrator.query('SELECT position FROM user_changes')).toEqual([{ position: '2' }]);
+});
+
+describe('the function of a deployment', () => {
+  /** An empty database, and a function that migrates it. */
+  async function emptyDatabase() {
+    const database = await createDatabase();
+    const migrate = await startFunction('migrate', environmentOf(database, stage.issuer));
+    const admin = await administer(database.name);
+    onTestFinished(async () => {
+      await Promise.all([migrate.stop(), admin.end()]);
+      await database.drop();
+    });
+    return { database, migrate, admin };
+  }
+
+  test('runs the pending migrations, and succeeds again when there are none', async () => {
+    const { migrate, admin } = await emptyDatabase();
+
+    await migrate.call({});
+    await migrate.call({});
+
+    const recorded = await admin.query('SELECT name FROM kysely_migration ORDER BY name');
+    expect(recorded.map(({ name }) => name)).toEqual(Object.keys(migrations));
+  });
+
+  test('fails if a migration fails, with a reason that has no value of a row', async () => {
+    const { migrate, admin } = await emptyDatabase();
+    await migrate.call({});
+    await admin.query(`
+      DROP INDEX users_external_id_key;
+      INSERT INTO users (id, email, external_id)
+      SELECT gen_random_uuid(), n || '@example.com', 'private' FROM generate_series(1, 2) AS n;
+      ALTER TABLE users RENAME COLUMN external_id TO external_id_unindexed;
+      DELETE FROM kysely_migration WHERE name = '0006-external-ids';
+    `);
+
+    const outcome = await migrate.invoke({});
+
+    expect(outcome).toMatchObject({ error: { errorMessage: 'a value was refused (23505)' } });
+    expect(JSON.stringify(outcome) + migrate.printed() + migrate.errors()).not.toContain('private');
+  });
+
+  test('fails before its time is up', async () => {
+    const { database, migrate } = await emptyDatabase();
+    const table = await hold(database, 'CREATE TABLE users (id int)');
+
+    const outcome = await migrate.invoke({}, { seconds: 6 });
+    await table.release();
+
+    expect(outcome).toMatchObject({ error: { errorMessage: "the function's time is up" } });
+  });
+});
