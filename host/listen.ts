@@ -23,12 +23,12 @@ export async function listen(server: Server, { host, port }: Pick<Settings, 'hos
 }
 
 /** Why the service cannot listen, and the setting to look at; undefined for an error of another kind. */
-export function listenFault({ code = '', syscall = '', message }: NodeJS.ErrnoException): string | undefined {
+export function listenFault({ code = '', syscall = '' }: NodeJS.ErrnoException): string | undefined {
   if (!['listen', 'getaddrinfo'].includes(syscall)) return undefined;
   const setting = ['EADDRINUSE', 'EACCES'].includes(code)
     ? 'SVC_PORT, which accepts a free port that this user may listen on, and SVC_HOST'
     : 'SVC_HOST, which accepts an address of this machine';
-  return `The service cannot listen: ${message}. See ${setting}.`;
+  return `The service cannot listen: ${code}. See ${setting}.`;
 }
 
 /** The URL of a server that listens on `host`, which is an address or a name. */

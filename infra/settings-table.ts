@@ -24,23 +24,10 @@ const OTHER_VARIABLES: readonly (readonly [names: string, meaning: string])[] = 
   ],
   ['`OTEL_PROPAGATORS`', '`none` starts a new trace for each request, whatever its `traceparent`.'],
   [
-    '`OTEL_EXPORTER_OTLP_HEADERS`, `…_TIMEOUT`, `…_COMPRESSION`, `…_CERTIFICATE`, `…_CLIENT_KEY`, `…_CLIENT_CERTIFICATE`',
-    'Requests to the OTLP receiver. Each also exists for one signal (`OTEL_EXPORTER_OTLP_TRACES_HEADERS`).',
-  ],
-  [
-    '`OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`',
-    'URL of the OTLP receiver for metrics, if it is not the one for traces.',
+    '`OTEL_EXPORTER_OTLP_COMPRESSION`, `…_CERTIFICATE`, `…_CLIENT_KEY`, `…_CLIENT_CERTIFICATE`',
+    'Requests to the OTLP receiver. Each also exists for one signal (`OTEL_EXPORTER_OTLP_TRACES_COMPRESSION`).',
   ],
   ['`OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`', 'Temporality of pushed metrics.'],
-  [
-    '`OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_METRIC_EXPORT_TIMEOUT`',
-    'Interval and time limit of pushed metrics in milliseconds: 60,000 and 30,000 by default.',
-  ],
-  [
-    '`OTEL_EXPORTER_PROMETHEUS_HOST`, `OTEL_EXPORTER_PROMETHEUS_PORT`',
-    'Address that Prometheus reads the metrics from. The defaults are `SVC_HOST` and 9464.',
-  ],
-  ['`OTEL_BSP_*`', 'Queue and batches of spans.'],
   ['`OTEL_ATTRIBUTE_*`, `OTEL_SPAN_*`', 'Limits for the attributes of spans.'],
   [
     '`AWS_XRAY_CONTEXT_MISSING`, `AWS_XRAY_DAEMON_ADDRESS`',
@@ -59,7 +46,8 @@ This page is for operators. All settings are environment variables. The service 
 
 - If a setting is missing or not valid, the process exits with code 1. The message names every such setting and the
   values that it accepts.
-- An empty value counts as unset.
+- White space at both ends of a value is removed, except of a password. An empty value counts as unset.
+- Variables of OpenTelemetry that nothing would use are not checked, for example while it is off.
 - An unknown \`SVC_*\` name causes the warning \`unknown_setting\`, so that a typo is visible.
 - Times are in seconds.
 

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Attributes,
@@ -35,25 +36,33 @@ const LAST_EXPORT = 1000;
 /** Starts the SDK, to which the standard OTEL_* variables apply. */
 export function startTelemetry(settings: Settings, write: WriteLine) {
   const { otel } = settings;
+  // Each part of the URL of a password may be a secret.
+  const { origin, pathname, search } = URL.parse(settings.postgres.passwordFrom ?? '') ?? {};
+  const isPasswordSource = (asked: { readonly origin: string; readonly path: string }) =>
+    asked.origin === origin && asked.path === `${pathname}${search}`;
   logDiagnostics(createEventLog(settings, write, activeSpan), otel);
   const sdk = withoutVariables(
     /^OTEL_LOG_LEVEL$/,
-    () =>
-      new NodeSDK({
+    () => {
+      const starting = new NodeSDK({
         resource: defaultResource().merge(resourceFromAttributes(IDENTITY)),
         resourceDetectors: [envDetector],
-        instrumentations: [new UndiciInstrumentation({ startSpanHook: redactedUrl })],
+        instrumentations: [
+          new UndiciInstrumentation({ startSpanHook: redactedUrl, ignoreRequestHook: isPasswordSource }),
+        ],
         logRecordProcessors: [],
         ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
         ...(otel.exportsProtobuf && { traceExporter: createSpanExporter() }),
         ...(otel.printsSpans && {
           spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
         }),
-      }),
+      });
+      starting.start();
+      return starting;
+    },
     // The exporter's own default is loopback, which nothing outside of a container can reach.
     { OTEL_EXPORTER_PROMETHEUS_HOST: settings.host },
   );
-  sdk.start();
   // With limits the SDK must process each attribute.
   const describe: Describe = otel.limitsAttributes ? (span, all) => span.setAttributes(all) : describeAtOnce;
   return {
@@ -81,10 +90,14 @@ const activeSpan: ActiveSpan = () => {
  * console. A taken port of the Prometheus exporter is always logged, because nothing else shows that there are no
  * metrics.
  */
-function logDiagnostics(log: EventLog, { logLevel }: Settings['otel']): void {
-  // The further arguments may be anything, also the headers of an exporter.
-  const at = (level: Level) => (message: unknown) =>
-    log[level]('otel_diagnostic', { message: redactedMessage(String(message)) });
+function logDiagnostics(log: EventLog, { logLevel, texts }: Settings['otel']): void {
+  const withoutValues = (message: string) =>
+    texts.reduce((text, value) => text.replaceAll(value, '***'), message);
+  // The further arguments may be anything, also the headers of an exporter. A diagnostic belongs to no request.
+  const at = (level: Level) =>
+    AsyncResource.bind((message: unknown) =>
+      log[level]('otel_diagnostic', { message: redactedMessage(withoutValues(String(message))) }),
+    );
   const logger: DiagLogger = {
     error(message: unknown) {
       const isOfListen = (message as NodeJS.ErrnoException | undefined)?.syscall === 'listen';

@@ -1,3 +1,5 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { isIP } from 'node:net';
 import * as z from 'zod';
 
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const;
@@ -48,9 +50,16 @@ function setting<Value>(accepts: string, read: (given: string) => Value | undefi
     .meta({ accepts });
 }
 
-/** Any text. */
+/** Any text, as it is: a secret. */
+export const secret = setting('text', (given) => given);
+
+/** A text without control characters. Quotes at its ends are those of a file of variables, and never part of a value. */
 export function text(accepts = 'text') {
-  return setting(accepts, (given) => given);
+  return setting(`${accepts}, without quotes around it`, (given) => (isPlain(given) ? given : undefined));
+}
+
+function isPlain(given: string): boolean {
+  return !/^["']|["']$|\p{Cc}/u.test(given);
 }
 
 /** One of `names`, as written. */
@@ -87,8 +96,24 @@ function list<Value>(accepts: string, one: (given: string) => Value | undefined)
   });
 }
 
-/** Hosts, separated by commas. */
-export const hosts = list('a host, or several separated by commas', (given) => given || undefined);
+/** A name of a host: labels of letters, digits, hyphens and underscores. */
+const HOST_NAME = /^(?=.{1,253}$)[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63})*\.?$/u;
+
+/** Address or name of a host. */
+export const host = setting('an IP address or host name', readHost);
+
+/** Hosts and paths of sockets, separated by commas. */
+export const hosts = list(
+  'a host name, an IP address or the path of a socket, or several separated by commas',
+  (given) => (given.startsWith('/') && isPlain(given) ? given : readHost(given)),
+);
+
+/** An IPv6 address may have brackets. */
+function readHost(given: string): string | undefined {
+  const [, inBrackets] = /^\[(.+)\]$/.exec(given) ?? [];
+  if (inBrackets !== undefined) return isIP(inBrackets) === 6 ? inBrackets : undefined;
+  return isIP(given) > 0 || HOST_NAME.test(given) ? given : undefined;
+}
 
 /** Ports, separated by commas. */
 export const ports = list(
@@ -108,9 +133,26 @@ function numberWithin(pattern: RegExp, given: string, min: number, max: number):
 }
 
 /** An absolute http or https URL. */
-export const httpUrl = setting('an http(s) URL without credentials', (given) => {
+export const httpUrl = setting('an http(s) URL without credentials', (given) =>
+  isHttpUrl(given) ? given : undefined,
+);
+
+/** `URL` skips white space and control characters, which other readers of the text do not. */
+function isHttpUrl(given: string): boolean {
   const { protocol = '', username, password } = URL.parse(given) ?? {};
-  return /^https?:$/.test(protocol) && username === '' && password === '' ? given : undefined;
+  return /^https?:$/.test(protocol) && username === '' && password === '' && !/[\s\p{Cc}]/u.test(given);
+}
+
+/** Header fields as `name=value`, separated by commas. The values are percent-encoded. */
+export const headerFields = list('header fields as `name=value`, separated by commas', (given) => {
+  const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(given) ?? [];
+  try {
+    validateHeaderName(name.trim());
+    validateHeaderValue(name.trim(), decodeURIComponent(value.trim()));
+    return given;
+  } catch {
+    return undefined;
+  }
 });
 
 /** A header name without another meaning: a token of RFC 9110 section 5.6.2. */
@@ -123,9 +165,10 @@ export const headerName = setting(
 );
 
 /** A file, or an http or https URL. */
-export const source = setting('a file path or an http(s) URL', (given) =>
-  /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i.test(given) ? undefined : given,
-);
+export const source = setting('a file path or an http(s) URL without credentials', (given) => {
+  const isSource = /^[a-z][a-z\d+.-]*:/i.test(given) ? isHttpUrl(given) : isPlain(given);
+  return isSource ? given : undefined;
+});
 
 /** Some of ALGORITHMS, separated by commas. */
 export const algorithms = list(`a list of ${ALGORITHMS.join(', ')}`, (given) =>

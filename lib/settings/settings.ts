@@ -4,6 +4,9 @@ import * as form from './setting-forms.ts';
 /** Maximum duration in seconds. Timers of Node.js cannot wait longer. */
 const MAX_SECONDS = 2_000_000;
 
+/** A duration in milliseconds that a timer of Node.js can wait. It would fire at once for a longer one. */
+const milliseconds = form.whole(1, 2 ** 31 - 1, 'milliseconds').optional();
+
 const encoding = form.choice('http/protobuf', 'http/json');
 
 /** Each setting: its place in `Settings`, its variable, accepted values, default and description. */
@@ -15,9 +18,7 @@ const DECLARED = {
     'SVC_LOG_LEVEL',
     form.anyCase('debug', 'info', 'warning', 'error').default('info'),
   ).describe('Minimum log level.'),
-  host: setting('SVC_HOST', form.text('an IP address or host name').default('0.0.0.0')).describe(
-    'Address to listen on.',
-  ),
+  host: setting('SVC_HOST', form.host.default('0.0.0.0')).describe('Address to listen on.'),
   port: setting('SVC_PORT', form.whole(0, 65_535).default(8000)).describe(
     'Port to listen on; 0 means any free port.',
   ),
@@ -67,11 +68,11 @@ const DECLARED = {
       'Port of the PostgreSQL server.',
     ),
     user: setting('SVC_POSTGRES_USER', form.text().default('postgres')).describe('Role to connect as.'),
-    password: setting('SVC_POSTGRES_PASSWORD', form.text().default('')).describe('Password of the role.'),
+    password: setting('SVC_POSTGRES_PASSWORD', form.secret.default('')).describe('Password of the role.'),
     passwordFrom: setting('SVC_POSTGRES_PASSWORD_FROM', form.source.optional()).describe(
       'File or URL from which the password is read for each new connection: a mounted secret, or the AWS Parameters and Secrets extension.',
     ),
-    sessionToken: setting('AWS_SESSION_TOKEN', form.text().optional()).describe(
+    sessionToken: setting('AWS_SESSION_TOKEN', form.secret.optional()).describe(
       'Set by AWS Lambda. The service sends it to that extension.',
     ),
     database: setting('SVC_POSTGRES_DB', form.text().default('postgres')).describe('Database to connect to.'),
@@ -150,6 +151,40 @@ const DECLARED = {
       form.anyCase('none', 'error', 'warn', 'info', 'debug', 'verbose', 'all').default('none'),
     ).describe("Minimum level of OpenTelemetry's own diagnostics, which are written to the log."),
   },
+  /** Variables that the SDK of OpenTelemetry reads. They are checked because it ignores a value that it cannot use. */
+  sdk: {
+    ...forEachSignal('ENDPOINT', form.httpUrl, 'URL of the OTLP receiver', ['METRICS']),
+    ...forEachSignal('TIMEOUT', milliseconds, 'Time limit of an export'),
+    ...forEachSignal('HEADERS', form.headerFields, 'Header fields of requests to the OTLP receiver'),
+    interval: setting('OTEL_METRIC_EXPORT_INTERVAL', milliseconds.meta({ shownDefault: '`60000`' })).describe(
+      'Interval of pushed metrics.',
+    ),
+    timeout: setting('OTEL_METRIC_EXPORT_TIMEOUT', milliseconds.meta({ shownDefault: '`30000`' })).describe(
+      'Time limit of pushed metrics.',
+    ),
+    prometheusHost: setting(
+      'OTEL_EXPORTER_PROMETHEUS_HOST',
+      form.host.optional().meta({ shownDefault: '`SVC_HOST`' }),
+    ).describe('Address that Prometheus reads the metrics from.'),
+    prometheusPort: setting(
+      'OTEL_EXPORTER_PROMETHEUS_PORT',
+      form.whole(1, 65_535).optional().meta({ shownDefault: '`9464`' }),
+    ).describe('Port that Prometheus reads the metrics from.'),
+    batchDelay: setting('OTEL_BSP_SCHEDULE_DELAY', milliseconds.meta({ shownDefault: '`5000`' })).describe(
+      'Interval of exports of spans.',
+    ),
+    batchTimeout: setting('OTEL_BSP_EXPORT_TIMEOUT', milliseconds.meta({ shownDefault: '`30000`' })).describe(
+      'Time limit of an export of spans.',
+    ),
+    queueSize: setting(
+      'OTEL_BSP_MAX_QUEUE_SIZE',
+      form.whole(1, 1_000_000).optional().meta({ shownDefault: '`2048`' }),
+    ).describe('Maximum number of spans that wait to be exported.'),
+    batchSize: setting(
+      'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
+      form.whole(1, 1_000_000).optional().meta({ shownDefault: '`512`' }),
+    ).describe('Maximum number of spans of one export.'),
+  },
   xray: setting('POWERTOOLS_TRACE_ENABLED', form.flag.default(false)).describe(
     'AWS Lambda only: enables AWS X-Ray when OpenTelemetry is off.',
   ),
@@ -170,16 +205,17 @@ export class SettingsError extends Error {
 }
 
 /**
- * Reads all settings together. An empty value counts as unset. `defaults` replace the defaults of the declaration: AWS
- * Lambda has some of its own.
+ * Reads all settings together. White space at the ends of a value is removed, except of a password, and an empty value
+ * counts as unset. `defaults` replace the defaults of the declaration: AWS Lambda has some of its own.
  *
  * @throws {SettingsError} names every setting that is missing or not valid
  */
 export function readSettings(environment: Variables = process.env, defaults: Variables = {}) {
-  const set = Object.entries(environment).filter(([, value]) => value !== '');
-  const given: Variables = { ...defaults, ...Object.fromEntries(set) };
+  const given: Variables = { ...defaults, ...listSet(environment) };
+  const { isUsed, ...otel } = otelOf(given);
+  const used = Object.fromEntries(Object.entries(given).filter(([name]) => isUsed(name)));
   const faults: string[] = [];
-  const values = readValues(DECLARED, given, faults);
+  const values = readValues(DECLARED, used, faults);
   const { hosts, ports, ...postgres } = values.postgres;
   if (hosts && ports && ports.length !== 1 && ports.length !== hosts.length) {
     faults.push('SVC_POSTGRES_PORT is not valid: it accepts one port for all hosts, or one for each');
@@ -188,12 +224,16 @@ export function readSettings(environment: Variables = process.env, defaults: Var
   return {
     ...values,
     otel: {
-      enabled: values.otel.enabled ?? values.environment === 'production',
-      ...spanExportOf(values.otel),
+      enabled: otel.isOn,
+      printsSpans: otel.spans === 'console',
+      exportsProtobuf:
+        otel.spans === 'otlp' && (values.otel.tracesEncoding ?? values.otel.encoding) !== 'http/json',
       /** Whether the SDK must cut the attributes of spans, because a variable sets a limit for them. */
       limitsAttributes: Object.keys(given).some((name) => /^OTEL_(SPAN_)?ATTRIBUTE_/.test(name)),
       exportsMetrics: values.otel.metricsExporter !== 'none',
       logLevel: values.otel.logLevel,
+      /** Texts of its variables, which its diagnostics must not quote: they may be secrets, also in the wrong place. */
+      texts: listTexts(given),
     },
     postgres: {
       ...postgres,
@@ -207,13 +247,59 @@ export function readSettings(environment: Variables = process.env, defaults: Var
   };
 }
 
+/** The variables that are set, without white space at the ends of a value. A password is taken as it is. */
+function listSet(environment: Variables): Variables {
+  const trimmed = Object.entries(environment).map(([name, value = '']) => [
+    name,
+    name === 'SVC_POSTGRES_PASSWORD' ? value : value.trim(),
+  ]);
+  return Object.fromEntries(trimmed.filter(([, value]) => value !== ''));
+}
+
+/**
+ * The values of OTEL_*, and the parts of those that are lists, but for words and numbers of a few characters and for the
+ * names that OpenTelemetry gives to its parts.
+ */
+function listTexts(given: Variables): readonly string[] {
+  const values = Object.entries(given).flatMap(
+    ([name, value]) => (/^OTEL_(?!PROPAGATORS$|TRACES_SAMPLER$)/.test(name) && value) || [],
+  );
+  const texts = values.flatMap((value) => [value, ...value.split(/[,=]/)]).filter(({ length }) => length > 5);
+  return texts.toSorted((one, other) => other.length - one.length);
+}
+
+/**
+ * How OpenTelemetry is used, and which of its variables are. A fleet may set them for other services: a variable that
+ * nothing would read is not checked. Spans are printed if no receiver is named, unless OTEL_TRACES_EXPORTER says otherwise.
+ */
+function otelOf(given: Variables) {
+  const isEnabled = form.flag.safeParse(given.SVC_OTEL_ENABLED).data ?? given.SVC_ENV === 'production';
+  const isOn = isEnabled && !/^true$/i.test(given.OTEL_SDK_DISABLED ?? '');
+  const hasReceiver = given.OTEL_EXPORTER_OTLP_ENDPOINT || given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  const spans = given.OTEL_TRACES_EXPORTER ?? (hasReceiver ? 'otlp' : 'console');
+  const metrics = given.OTEL_METRICS_EXPORTER;
+  const pushed = [...(spans === 'otlp' ? ['TRACES_'] : []), ...(metrics === 'otlp' ? ['METRICS_'] : [])];
+  const isUsed = (name: string) => {
+    if (!name.startsWith('OTEL_')) return true;
+    const [, signal, rest] = /^OTEL_EXPORTER_OTLP_(TRACES_|METRICS_|)(.+)$/.exec(name) ?? [];
+    if (!isOn) return false;
+    if (signal) return pushed.includes(signal);
+    // The variable of a signal replaces the general one.
+    if (rest) return pushed.some((one) => given[`OTEL_EXPORTER_OTLP_${one}${rest}`] === undefined);
+    if (name.startsWith('OTEL_BSP_')) return spans === 'otlp';
+    if (name.startsWith('OTEL_METRIC_EXPORT_')) return metrics === 'otlp';
+    return !name.startsWith('OTEL_EXPORTER_PROMETHEUS_') || metrics === 'prometheus';
+  };
+  return { isOn, spans, isUsed };
+}
+
 /**
  * Runs `make` in an environment without the variables whose names match, and with `defaults` for unset variables. It is for
  * libraries that read the environment by themselves, without regard to the settings.
  */
 export function withoutVariables<Made>(named: RegExp, make: () => Made, defaults: Variables = {}): Made {
   const { env } = process;
-  const given = Object.entries(env).filter(([name, value]) => value !== '' && !named.test(name));
+  const given = Object.entries(listSet(env)).filter(([name]) => !named.test(name));
   process.env = { ...defaults, ...Object.fromEntries(given) };
   try {
     return make();
@@ -229,6 +315,21 @@ export function forgetVariables(names: readonly string[]): void {
 
 function setting<Schema extends z.ZodType>(variable: string, schema: Schema): Schema {
   return schema.meta({ variable });
+}
+
+/** A variable of OTLP for all signals, and one for each signal. */
+function forEachSignal(
+  what: string,
+  schema: z.ZodType,
+  meaning: string,
+  signals = ['', 'TRACES', 'METRICS'],
+) {
+  const entries = signals.map((signal) => {
+    const variable = ['OTEL_EXPORTER_OTLP', signal, what].filter(Boolean).join('_');
+    const suffix = signal && ` for ${signal.toLowerCase()}, if it is another one`;
+    return [variable, setting(variable, schema.optional()).describe(`${meaning}${suffix}.`)] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 function variableOf(schema: z.ZodType): string {
@@ -271,13 +372,3 @@ function serversOf(hosts: readonly string[], ports: readonly number[]) {
 }
 
 type Server = { readonly host: string; readonly port: number };
-
-/** Spans are printed if no receiver is named, unless OTEL_TRACES_EXPORTER says otherwise. OTLP is protobuf by default. */
-function spanExportOf(otel: Values<typeof DECLARED.otel>) {
-  const exporter = otel.tracesExporter ?? (otel.endpoint || otel.tracesEndpoint ? 'otlp' : 'console');
-  const encoding = otel.tracesEncoding ?? otel.encoding;
-  return {
-    printsSpans: exporter === 'console',
-    exportsProtobuf: exporter === 'otlp' && encoding !== 'http/json',
-  };
-}

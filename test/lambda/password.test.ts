@@ -61,9 +61,9 @@ test('the extension can return the password, as text or in the JSON of RDS', asy
 
 test('a refusal of the extension is an error without the secret', async () => {
   await expect(read(`${address}none`)).rejects.toThrow(
-    'the password could not be read: its source responded with status 400',
+    'the password cannot be read from SVC_POSTGRES_PASSWORD_FROM: status 400',
   );
   await expect(read(`${address}rds`, '')).rejects.toThrow(
-    'the password could not be read: its source responded with status 401',
+    'the password cannot be read from SVC_POSTGRES_PASSWORD_FROM: status 401',
   );
 });

@@ -27,6 +27,9 @@ const TOKENS = (settings: Settings) => settings.oauth;
 const POSTGRES = (settings: Settings) => settings.postgres;
 const SHUTDOWN = (settings: Settings) => settings.shutdown;
 
+/** Texts as files of variables leave them. */
+const QUOTED = ['"text"', "'text'", '"text', "text'", 'two\nlines'];
+
 /** Each setting: its place in the result, accepted values with their results, and refused values. */
 const SETTINGS: readonly (readonly [
   name: string,
@@ -38,19 +41,19 @@ const SETTINGS: readonly (readonly [
     'SVC_ENV',
     (settings) => settings.environment,
     { development: 'development', production: 'production' },
-    ['Production', 'prod', 'test', 'staging', 'development ', 'toString'],
+    ['Production', 'prod', 'test', 'staging', 'toString'],
   ],
   [
     'SVC_LOG_LEVEL',
     (settings) => settings.logLevel,
     { debug: 'debug', INFO: 'info', Warning: 'warning', eRRoR: 'error' },
-    ['warn', 'trace', 'fatal', 'critical', 'silent', '10', 'info '],
+    ['warn', 'trace', 'fatal', 'critical', 'silent', '10'],
   ],
   [
     'SVC_OTEL_ENABLED',
     (settings) => settings.otel.enabled,
     { true: true, '1': true, YES: true, On: true, False: false, '0': false, no: false, OFF: false },
-    ['y', 't', 'enabled', '2', 'null', 'true '],
+    ['y', 't', 'enabled', '2', 'null'],
   ],
   [
     'SVC_OAUTH_JWKS_URI',
@@ -66,15 +69,27 @@ const SETTINGS: readonly (readonly [
       'file:///etc/passwd',
       'http://',
       'https//id',
+      'https://id.example.com/a b',
+      '"https://id.example.com"',
     ],
   ],
-  ['SVC_OAUTH_ISSUER', (settings) => TOKENS(settings).issuer, { 'any text': 'any text' }, []],
-  ['SVC_OAUTH_AUDIENCE', (settings) => TOKENS(settings).audience, { 'any text': 'any text' }, []],
+  [
+    'SVC_OAUTH_ISSUER',
+    (settings) => TOKENS(settings).issuer,
+    { 'any text': 'any text', ' a\r': 'a' },
+    QUOTED,
+  ],
+  [
+    'SVC_OAUTH_AUDIENCE',
+    (settings) => TOKENS(settings).audience,
+    { 'any text': 'any text', '\tb"c\r\n': 'b"c' },
+    QUOTED,
+  ],
   [
     'SVC_OAUTH_ROLES_CLAIM',
     (settings) => TOKENS(settings).rolesClaim,
     { scope: 'scope', aud: 'aud', 'realm_access.roles': 'realm_access.roles', 'https://a/b': 'https://a/b' },
-    [],
+    QUOTED,
   ],
   [
     'SVC_OAUTH_DELETE_ROLE',
@@ -103,7 +118,7 @@ const SETTINGS: readonly (readonly [
     'SVC_OAUTH_CLOCK_TOLERANCE',
     (settings) => TOKENS(settings).clockTolerance,
     { '0': 0, '5': 5, '0.5': 0.5, '1e2': 100, '300': 300 },
-    ['-1', '300.1', '301', '5s', '1e3', '1e', '0x10', 'NaN', 'Infinity', ' 5', '5,5'],
+    ['-1', '300.1', '301', '5s', '1e3', '1e', '0x10', 'NaN', 'Infinity', '5,5'],
   ],
   [
     'SVC_OAUTH_JWKS_REFRESH',
@@ -139,9 +154,29 @@ const SETTINGS: readonly (readonly [
     {
       'db.example.com': [{ host: 'db.example.com', port: 5432 }],
       '::1': [{ host: '::1', port: 5432 }],
-      'a, b,c': ['a', 'b', 'c'].map((host) => ({ host, port: 5432 })),
+      'a, b,c\r': ['a', 'b', 'c'].map((host) => ({ host, port: 5432 })),
+      '[::1], fe80::1%eth0': ['::1', 'fe80::1%eth0'].map((host) => ({ host, port: 5432 })),
+      'my_db.example.com., 10.0.0.1': ['my_db.example.com.', '10.0.0.1'].map((host) => ({
+        host,
+        port: 5432,
+      })),
+      '/var/run/postgresql': [{ host: '/var/run/postgresql', port: 5432 }],
     },
-    [],
+    [
+      ...QUOTED,
+      'postgres://svc:hunter2@db/users',
+      'svc:hunter2@db',
+      'db:5432',
+      '[::1]:5432',
+      '[db]',
+      'a b',
+      'a;b',
+      'a,b:5432',
+      'a,"b"',
+      'a..b',
+      'a/b',
+      "'/var/run'",
+    ],
   ],
   [
     'SVC_POSTGRES_PORT',
@@ -155,14 +190,24 @@ const SETTINGS: readonly (readonly [
     { postgresql: 'postgresql', distributed: 'distributed' },
     ['Distributed', 'cockroachdb', 'postgres'],
   ],
-  ['SVC_POSTGRES_USER', (settings) => POSTGRES(settings).user, { 'some one': 'some one' }, []],
+  [
+    'SVC_POSTGRES_USER',
+    (settings) => POSTGRES(settings).user,
+    { 'some one': 'some one', 'svc\r': 'svc' },
+    QUOTED,
+  ],
   [
     'SVC_POSTGRES_PASSWORD',
     (settings) => POSTGRES(settings).password,
-    { ' p@ss:word/ ': ' p@ss:word/ ' },
+    { ' p@ss:word/ ': ' p@ss:word/ ', '"quoted"\r': '"quoted"\r', ' ': ' ' },
     [],
   ],
-  ['SVC_POSTGRES_DB', (settings) => POSTGRES(settings).database, { 'users-db': 'users-db' }, []],
+  [
+    'SVC_POSTGRES_DB',
+    (settings) => POSTGRES(settings).database,
+    { 'users-db': 'users-db', ' users\r\n': 'users' },
+    QUOTED,
+  ],
   [
     'SVC_POSTGRES_SSLMODE',
     (settings) => POSTGRES(settings).sslMode,
@@ -202,14 +247,14 @@ const SETTINGS: readonly (readonly [
   [
     'SVC_HOST',
     (settings) => settings.host,
-    { '127.0.0.1': '127.0.0.1', '::': '::', localhost: 'localhost' },
-    [],
+    { '127.0.0.1': '127.0.0.1', '::': '::', '[::1]': '::1', localhost: 'localhost' },
+    [...QUOTED, 'not an address', 'localhost:8000', 'http://localhost'],
   ],
   [
     'SVC_PORT',
     (settings) => settings.port,
     { '0': 0, '8080': 8080, '65535': 65_535 },
-    ['65536', '-1', '80.5', 'http', '8000 ', '1e3'],
+    ['65536', '-1', '80.5', 'http', '1e3'],
   ],
   [
     'SVC_BODY_LIMIT',
@@ -305,7 +350,7 @@ test.each<readonly [string, boolean, Variables]>([
     },
   ],
 ])('spans are sent as protobuf or not: %s, %s', (_case, expected, variables) => {
-  expect(read(variables).otel.exportsProtobuf).toBe(expected);
+  expect(read({ SVC_OTEL_ENABLED: 'true', ...variables }).otel.exportsProtobuf).toBe(expected);
 });
 
 describe.each(SETTINGS)('%s', (name, of, accepts, refuses) => {
@@ -323,8 +368,10 @@ describe.each(SETTINGS)('%s', (name, of, accepts, refuses) => {
   }
 
   test('is unset if it is empty', () => {
-    if (name in REQUIRED) expect(refusalOf({ ...REQUIRED, [name]: '' })).toContain(name);
-    else expect(read({ [name]: '' })).toEqual(read());
+    for (const empty of name === 'SVC_POSTGRES_PASSWORD' ? [''] : ['', ' \t\r\n']) {
+      if (name in REQUIRED) expect(refusalOf({ ...REQUIRED, [name]: empty })).toContain(name);
+      else expect(read({ [name]: empty })).toEqual(read());
+    }
   });
 });
 
@@ -357,9 +404,9 @@ describe('SVC_POSTGRES_HOST and SVC_POSTGRES_PORT', () => {
     );
   });
 
-  test.each([',', 'a,', 'a,,b', ' '])('are refused if a host is missing: %j', (hosts) => {
+  test.each([',', 'a,', 'a,,b'])('are refused if a host is missing: %j', (hosts) => {
     expect(refusalOf({ ...REQUIRED, SVC_POSTGRES_HOST: hosts, SVC_POSTGRES_PORT: '1,2,3' })).toBe(
-      'The settings are not valid.\n  SVC_POSTGRES_HOST is not valid: it accepts a host, or several separated by commas',
+      'The settings are not valid.\n  SVC_POSTGRES_HOST is not valid: it accepts a host name, an IP address or the path of a socket, or several separated by commas',
     );
   });
 });
@@ -379,13 +426,13 @@ describe('the refusal', () => {
 
   test('names exactly the invalid settings, with their accepted values', () => {
     const message = refusalOf({
-      ...Object.fromEntries(wrong.map((name) => [name, `${secret}:`])),
+      ...Object.fromEntries(wrong.map((name) => [name, `"${secret}:`])),
       SVC_OAUTH_ISSUER: undefined,
       SVC_OAUTH_AUDIENCE: '',
     });
 
     const named = [...message.matchAll(/^ *(SVC_\w+) .*accepts .+$/gm)].map(([, name]) => name);
-    expect(named.sort()).toEqual([...wrong, 'SVC_OAUTH_ISSUER', 'SVC_OAUTH_AUDIENCE'].sort());
+    expect(named.sort()).toEqual(wrong.toSorted());
   });
 
   test('contains no value, and so no secret', () => {
@@ -411,21 +458,90 @@ describe('the refusal', () => {
   });
 });
 
-test.each([
+const PUSHES = {
+  SVC_OTEL_ENABLED: 'true',
+  OTEL_TRACES_EXPORTER: 'otlp',
+  OTEL_METRICS_EXPORTER: 'otlp',
+};
+const SIGNALS = ['', 'TRACES_', 'METRICS_'];
+const LONGEST = String(2 ** 31 - 1);
+const TIMES = { accepted: ['1', '60000', LONGEST, ' 5 '], refused: ['0', '-1', '2147483648', '1e9', 'x'] };
+
+test.each<readonly [string, readonly string[], readonly string[]]>([
   ['OTEL_TRACES_EXPORTER', ['otlp', 'console', 'none'], ['zipkin', 'otlp,console', 'OTLP']],
   ['OTEL_METRICS_EXPORTER', ['otlp', 'prometheus', 'none'], ['console', 'statsd']],
-  ['OTEL_EXPORTER_OTLP_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
-  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
-  ['OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', ['http/protobuf', 'http/json'], ['grpc']],
+  ...SIGNALS.flatMap((signal) => [
+    [
+      `OTEL_EXPORTER_OTLP_${signal}PROTOCOL`,
+      ['http/protobuf', 'http/json', ' http/json\r'],
+      ['grpc'],
+    ] as const,
+    [
+      `OTEL_EXPORTER_OTLP_${signal}ENDPOINT`,
+      ['http://collector:4318', ' http://collector:4318 '],
+      [
+        'http://collector: 4318',
+        'http://a/b c',
+        'collector:4318',
+        '"http://a"',
+        'http://svc:hunter2@a',
+        'http://a:99999',
+      ],
+    ] as const,
+    [`OTEL_EXPORTER_OTLP_${signal}TIMEOUT`, TIMES.accepted, TIMES.refused] as const,
+    [
+      `OTEL_EXPORTER_OTLP_${signal}HEADERS`,
+      ['a=b', 'a=b%20c, d = e'],
+      ['a', 'a b=c', 'a=b,', 'a=%0A', 'a=%'],
+    ] as const,
+  ]),
+  ['OTEL_METRIC_EXPORT_INTERVAL', TIMES.accepted, TIMES.refused],
+  ['OTEL_METRIC_EXPORT_TIMEOUT', TIMES.accepted, TIMES.refused],
+  ['OTEL_BSP_SCHEDULE_DELAY', TIMES.accepted, TIMES.refused],
+  ['OTEL_BSP_EXPORT_TIMEOUT', TIMES.accepted, TIMES.refused],
+  ['OTEL_BSP_MAX_QUEUE_SIZE', ['1', '4096'], ['0', '-1', 'x']],
+  ['OTEL_BSP_MAX_EXPORT_BATCH_SIZE', ['1', '512'], ['0', '-1', 'x']],
+  ['OTEL_EXPORTER_PROMETHEUS_PORT', ['9464'], ['99999', '0', 'x']],
+  ['OTEL_EXPORTER_PROMETHEUS_HOST', ['::', 'a'], ['a:1', '"a"']],
   [
     'SVC_POSTGRES_PASSWORD_FROM',
-    ['/run/secrets/password', 'http://localhost:2773/x'],
-    ['file:///run/x', 'ftp://x'],
+    ['/run/secrets/password', 'http://localhost:2773/x', ' /run/x\r'],
+    ['file:///run/x', 'ftp://x', 'http://svc:hunter2@localhost/x', 'postgres://a', '"/run/x"'],
   ],
-])('%s accepts %j, but not %j', (name, accepted, refused) => {
-  for (const value of accepted) expect(read({ [name]: value }).unknown).toEqual([]);
-  for (const value of refused) expect(refusalOf({ ...REQUIRED, [name]: value })).toContain(name);
+])('%s accepts %j, but not %j, unless OpenTelemetry does not use it', (name, accepted, refused) => {
+  const used = name.includes('PROMETHEUS') ? { OTEL_METRICS_EXPORTER: 'prometheus' } : {};
+  for (const value of accepted) expect(read({ ...PUSHES, ...used, [name]: value }).unknown).toEqual([]);
+  for (const value of refused) {
+    expect(refusalOf({ ...REQUIRED, ...PUSHES, ...used, [name]: value })).toContain(name);
+    if (!name.startsWith('OTEL_')) continue;
+    expect(read({ ...PUSHES, ...used, [name]: value, SVC_OTEL_ENABLED: 'false' }).unknown).toEqual([]);
+    expect(read({ ...PUSHES, ...used, [name]: value, OTEL_SDK_DISABLED: 'TRUE' }).unknown).toEqual([]);
+  }
 });
+
+test.each<readonly [string, boolean, Variables]>([
+  ['no signal is pushed', true, { OTEL_TRACES_EXPORTER: 'none' }],
+  ['spans are printed', true, {}],
+  [
+    'each signal has its own',
+    true,
+    {
+      ...PUSHES,
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
+    },
+  ],
+  ['only metrics have their own', false, { ...PUSHES, OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json' }],
+  ['metrics use it', false, { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'otlp' }],
+  ['spans use it', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a' }],
+])(
+  'OTEL_EXPORTER_OTLP_PROTOCOL=grpc of a fleet is accepted or not: if %s, %s',
+  (_case, isAccepted, variables) => {
+    const given = { ...REQUIRED, SVC_ENV: 'production', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', ...variables };
+
+    expect(refusalOf(given) === 'accepted').toBe(isAccepted);
+  },
+);
 
 describe('an unknown SVC_ name', () => {
   test('is reported, and does not prevent the start', () => {

@@ -1,5 +1,13 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { SETTINGS } from '../../lib/settings/settings.ts';
+import { builtHost } from '../stage/build.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, written } from '../stage/connection.ts';
@@ -167,3 +175,161 @@ test('credentials in the URL of the keys are in no output', async () => {
   expect(output).not.toBe('');
   expect(linesWith(PLANTED.provider, output)).toEqual([]);
 });
+
+const MARKED = 'marked-hunter2-secret';
+
+/** Forms that hold the secret, of which nearly every setting refuses some. */
+const FORMS = [
+  MARKED,
+  `"${MARKED}"`,
+  `postgres://svc:${MARKED}@db/users`,
+  `http://svc:${MARKED}@db/users`,
+  `http://a/ ${MARKED}`,
+  `a ${MARKED}`,
+  `a:${MARKED}`,
+  `${MARKED}\nb`,
+];
+
+test.each(FORMS)('a value of a setting that is refused is in no output: %j', async (value) => {
+  const everywhere = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, value]));
+  const used = { SVC_OTEL_ENABLED: 'true', OTEL_TRACES_EXPORTER: 'otlp', OTEL_METRICS_EXPORTER: 'otlp' };
+  for (const variables of [everywhere, { ...everywhere, ...used }]) {
+    const host = await startBuiltHost(variables);
+    onTestFinished(host.remove);
+
+    expect(await host.exited).toEqual({ code: 1, signal: null });
+    expect(host.errors()).toContain('SVC_PORT is not valid');
+    expect(host.printed() + host.errors()).not.toContain(MARKED);
+  }
+});
+
+test('diagnostics of OpenTelemetry quote no value of its variables', async () => {
+  const service = await startBuiltService({
+    SVC_OTEL_ENABLED: 'true',
+    OTEL_LOG_LEVEL: 'all',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+    OTEL_EXPORTER_OTLP_HEADERS: `authorization=${MARKED}`,
+    OTEL_RESOURCE_ATTRIBUTES: `a b=${MARKED},${MARKED}`,
+    OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: MARKED,
+  });
+  onTestFinished(service.remove);
+  await service.untilEvent('otel_diagnostic');
+  service.signal('SIGTERM');
+  await service.exited;
+
+  expect(linesWith(MARKED, service.printed() + service.errors())).toEqual([]);
+});
+
+/** What a source answers that holds no password. */
+const ANSWERS: readonly (readonly [status: number, type: string, body: string | Buffer])[] = [
+  [200, 'application/json', `{"SecretText": "${MARKED}"}`],
+  [200, 'application/json', `{"SecretString": null, "x": "${MARKED}"}`],
+  [200, 'application/json', `{"SecretString": "{\\"username\\": \\"${MARKED}\\"}"}`],
+  [200, 'application/json', `{"password": ["${MARKED}"]}`],
+  [200, 'application/json', `["${MARKED}"]`],
+  [200, 'application/json', `{"password": "${MARKED}`],
+  [200, 'text/html', `<html><body>${MARKED}</body></html>`],
+  [200, 'text/plain', `${MARKED}\nand\nmore`],
+  [200, 'application/octet-stream', Buffer.from([0xff, 0x00, ...Buffer.from(MARKED)])],
+  [200, 'text/plain', ''],
+  [302, 'text/plain', MARKED],
+  [403, 'application/json', `{"message": "${MARKED}"}`],
+  [500, 'text/plain', MARKED],
+];
+
+/** A PostgreSQL that asks for the password in clear text, and refuses it. */
+async function startAskingPostgres() {
+  const received: string[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.write(Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])));
+    socket.on('data', (bytes) => {
+      if (bytes[0] !== 0x70) return;
+      received.push(bytes.subarray(5, -1).toString());
+      socket.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { port: (server.address() as AddressInfo).port, received };
+}
+
+const runMigrate = async (variables: NodeJS.ProcessEnv) => {
+  const command = (await builtHost()).replace('main.mjs', 'migrate.mjs');
+  return new Promise<string>((resolve) =>
+    execFile(process.execPath, [command], { env: variables }, (_fault, out, errors) => resolve(out + errors)),
+  );
+};
+
+const REQUIRED = {
+  SVC_ENV: 'production',
+  SVC_LOG_LEVEL: 'debug',
+  SVC_OTEL_ENABLED: 'true',
+  SVC_PORT: '0',
+  SVC_HOST: '127.0.0.1',
+  SVC_OAUTH_JWKS_URI: 'http://127.0.0.1:9/jwks',
+  SVC_OAUTH_ISSUER: 'issuer',
+  SVC_OAUTH_AUDIENCE: 'users',
+  SVC_POSTGRES_HOST: '127.0.0.1',
+};
+
+test('what the source of the password answers is in no output, and is never another password', async () => {
+  const postgres = await startAskingPostgres();
+  let asked = 0;
+  const source = createHttpServer((_request, response) => {
+    const [status, type, body] = ANSWERS[asked % ANSWERS.length] as (typeof ANSWERS)[number];
+    asked += 1;
+    response.writeHead(status, { 'content-type': type, location: `/${MARKED}` }).end(body);
+  });
+  await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void source.close());
+  const variables = {
+    ...REQUIRED,
+    SVC_POSTGRES_PORT: String(postgres.port),
+    SVC_POSTGRES_PASSWORD_FROM: `http://127.0.0.1:${(source.address() as AddressInfo).port}/?key=${MARKED}`,
+  };
+  const host = await startBuiltHost(variables);
+  onTestFinished(host.remove);
+  const url = await host.untilListening();
+  const responses: string[] = [];
+  await until('each answer twice', async () => {
+    responses.push(await (await fetch(`${url}/ready`)).text());
+    return asked > 2 * ANSWERS.length + 2;
+  });
+  const migrated = await runMigrate(variables);
+  const { cause } = (await host.untilEvent('postgres_unavailable')) as { cause?: { message: string } };
+
+  expect(cause?.message).toMatch(/^the password cannot be read from SVC_POSTGRES_PASSWORD_FROM: /);
+  expect(migrated).toMatch(/^the password cannot be read from SVC_POSTGRES_PASSWORD_FROM: .*\n$/);
+  expect(linesWith(MARKED, host.printed() + host.errors() + migrated + responses.join('\n'))).toEqual([]);
+  expect(postgres.received).toEqual([]);
+});
+
+test.each([
+  ['a password in place of a file', () => MARKED],
+  ['a file in a folder that is a file', () => join(import.meta.filename, MARKED)],
+  ['a source that does not listen', () => `http://127.0.0.1:9/${MARKED}`],
+  ['a host with the password', () => `http://${MARKED}.invalid/`],
+  ['a file of several lines', () => fileWith(`${MARKED}\n${MARKED}\n`)],
+  ['a file of JSON', () => fileWith(`{"user": "${MARKED}"}`)],
+])('the name of a source of the password is in no output: %s', async (_case, source) => {
+  const { port, received } = await startAskingPostgres();
+  const from = { SVC_POSTGRES_PORT: String(port), SVC_POSTGRES_PASSWORD_FROM: source() };
+  const host = await startBuiltHost({ ...REQUIRED, ...from });
+  onTestFinished(host.remove);
+  await host.untilEvent('migration_failed');
+  await fetch(`${await host.untilListening()}/ready`);
+  await host.untilEvent('app_error');
+
+  expect(
+    linesWith(MARKED, host.printed() + host.errors() + (await runMigrate({ ...REQUIRED, ...from }))),
+  ).toEqual([]);
+  expect(received).toEqual([]);
+});
+
+function fileWith(content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `user-management-source-`));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'password'), content);
+  return join(folder, 'password');
+}

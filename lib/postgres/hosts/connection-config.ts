@@ -52,8 +52,12 @@ function formatOptions(parameters: SessionParameters): string {
     .join(' ');
 }
 
+/** A source may answer with anything. This is neither empty nor of several lines nor binary, and no page of HTML. */
+const PASSWORD = /^(?!<(?:!doctype|html|\?xml))[^\p{Cc}\ufffd]{1,1024}$/iu;
+
 /**
- * The password as it is now: the setting itself, or what the file or the address that it names holds.
+ * The password as it is now: the setting itself, or what the file or the address that it names holds. Nothing of the
+ * source, of its name or of what it answers is in an error: each may be a secret, also in the wrong place.
  *
  * @throws {Error} if it cannot be read
  * @see AWS, "Use Secrets Manager secrets in Lambda functions", for the extension's address and response
@@ -64,23 +68,48 @@ export async function readPassword({
   sessionToken,
 }: Pick<Postgres, 'password' | 'passwordFrom' | 'sessionToken'>): Promise<string> {
   if (passwordFrom === undefined) return password;
-  if (!/^https?:/i.test(passwordFrom)) return (await readFile(passwordFrom, 'utf8')).replace(/\r?\n$/, '');
-  const response = await fetch(passwordFrom, {
-    headers: { 'X-Aws-Parameters-Secrets-Token': sessionToken ?? '' },
-    signal: AbortSignal.timeout(PASSWORD_TIME_LIMIT_MS),
-  });
-  if (!response.ok)
-    throw new Error(`the password could not be read: its source responded with status ${response.status}`);
-  return parseSecret(String(((await response.json()) as { SecretString?: unknown }).SecretString));
+  const reading = /^https?:/i.test(passwordFrom)
+    ? readUrl(passwordFrom, sessionToken)
+    : readFile(passwordFrom, 'utf8');
+  // Only codes: the messages of Node and of undici quote paths, URLs and responses.
+  const text = await reading.catch((fault) => refusePassword(fault.code ?? fault.cause?.code ?? fault.name));
+  return parseSecret(text) ?? refusePassword('it holds neither a password nor the documented JSON');
 }
 
-/** RDS keeps its secrets as JSON with `username`, `password` and more; others are the password itself. */
-function parseSecret(secret: string): string {
+async function readUrl(url: string, sessionToken = ''): Promise<string> {
+  const response = await fetch(url, {
+    headers: { 'X-Aws-Parameters-Secrets-Token': sessionToken },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(PASSWORD_TIME_LIMIT_MS),
+  });
+  if (response.ok) return response.text();
+  await response.body?.cancel();
+  throw Object.assign(new Error('the source refuses'), { code: `status ${response.status}` });
+}
+
+function refusePassword(reason: string): never {
+  throw new Error(`the password cannot be read from SVC_POSTGRES_PASSWORD_FROM: ${reason}`);
+}
+
+/**
+ * The password in a text: the text itself, the `SecretString` of AWS, or the `password` of a secret of RDS, which is JSON
+ * itself. Undefined if there is none.
+ */
+function parseSecret(text: string): string | undefined {
+  const secret = parseObject(text);
+  if (secret === undefined) return [text.replace(/\r?\n$/, '')].find((one) => PASSWORD.test(one));
+  const { SecretString, password } = secret;
+  if (typeof SecretString === 'string') return parseSecret(SecretString);
+  return typeof password === 'string' && PASSWORD.test(password) ? password : undefined;
+}
+
+/** Undefined for a text that is not a JSON object or array. The message of JSON.parse would quote the text. */
+function parseObject(text: string): { SecretString?: unknown; password?: unknown } | undefined {
   try {
-    const { password } = JSON.parse(secret);
-    if (typeof password === 'string') return password;
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
-    // Not JSON: see below.
+    // A text that begins like JSON is a JSON that was cut off.
+    return /^\s*[{[]\s*["\]}]/.test(text) ? {} : undefined;
   }
-  return secret;
 }
