@@ -6,16 +6,29 @@
 // system it exists and does not start, so the scripts call the Node that runs npm. On Apple Silicon the runtime is Node 26,
 // unless the machine has a Node 24: the newest packaged 24 there is 24.0.0, which is a year and a half behind in security
 // fixes, and in which running TypeScript is experimental.
+//
+// Tests and checks need three times as many packages as the service. These tools are a package of their own, test/, which
+// only the commands in `withTools` install. Their programs are linked in node_modules/.bin, where npx finds them.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const runtime = 'node_modules/.bin/node';
 const lock = '.data/bootstrap.lock';
 
-const isToBeBuilt = process.argv[2] === 'start';
+const withTools = ['test', 'check', 'bench', 'suite', 'lab'];
+const [, , name] = process.argv;
+const isToBeBuilt = name === 'start';
 const hasSources = existsSync('host/main.ts');
 const say = (line) => process.stderr.write(`${line}\n`);
 
@@ -30,20 +43,51 @@ try {
 /** Whether the packages are there. A folder with a build and no sources needs the runtime only. */
 function hasPackages() {
   if (isToBeBuilt && !hasSources && majorOf('node') >= 24) return true;
-  return missingPackages().length === 0 && findRuntime() === runtime;
+  if (missingPackages('.').length > 0 || findRuntime() !== runtime) return false;
+  return !withTools.includes(name) || (missingPackages('test').length === 0 && unlinkedTools().length === 0);
 }
 
 /** The packages of package-lock.json that node_modules lacks. An interrupted installation has no list. */
-function missingPackages() {
-  const { '': project, ...wanted } = packagesIn('package-lock.json');
-  const present = packagesIn('node_modules/.package-lock.json');
+function missingPackages(folder) {
+  const { '': project, ...wanted } = packagesIn(join(folder, 'package-lock.json'));
+  const present = packagesIn(join(folder, 'node_modules/.package-lock.json'));
   return Object.keys(wanted).filter((path) => {
     const { version, optional, os = [process.platform], cpu = [process.arch] } = wanted[path];
     if (present[path]?.version === version) return false;
     // Optional packages count only if this project names them: the runtime and PostgreSQL.
-    const isNamed = path.replace('node_modules/', '') in project.optionalDependencies;
+    const isNamed = path.replace('node_modules/', '') in (project.optionalDependencies ?? {});
     return !optional || (isNamed && os.includes(process.platform) && cpu.includes(process.arch));
   });
+}
+
+/** The programs of the tools without a link: an installation of the service's packages removes the links. */
+function unlinkedTools() {
+  const { '': tools, ...packages } = packagesIn('test/package-lock.json');
+  const programs = Object.keys(tools.dependencies).flatMap((tool) =>
+    Object.keys(packages[`node_modules/${tool}`].bin ?? {}),
+  );
+  return programs.filter((program) => {
+    try {
+      return readlinkSync(linkOf(program)) !== targetOf(program);
+    } catch {
+      return true;
+    }
+  });
+}
+
+function linkTools() {
+  for (const program of unlinkedTools()) {
+    rmSync(linkOf(program), { force: true });
+    symlinkSync(targetOf(program), linkOf(program));
+  }
+}
+
+function linkOf(program) {
+  return join('node_modules/.bin', program);
+}
+
+function targetOf(program) {
+  return join('../../test/node_modules/.bin', program);
 }
 
 /** Finds the program for node_modules/.bin/node: a Node 24, otherwise a later one; undefined if there is neither. */
@@ -54,9 +98,16 @@ function findRuntime() {
   return found.find((program) => majorOf(program) === 24) ?? found.find((program) => majorOf(program) > 24);
 }
 
-/** Installs the packages, unless only the link is missing, and links the runtime. */
+/** Installs the packages, unless only links are missing, and links the runtime and the tools. */
 async function install() {
-  if (missingPackages().length > 0 || findRuntime() === undefined) await installPackages();
+  if (missingPackages('.').length > 0 || findRuntime() === undefined) await installPackages('.', 'packages');
+  linkRuntime();
+  if (!withTools.includes(name)) return;
+  if (missingPackages('test').length > 0) await installPackages('test', 'tools of tests and checks');
+  linkTools();
+}
+
+function linkRuntime() {
   const program = findRuntime();
   if (program === undefined) throw new Error(`Node 24 is needed, and this system has ${process.version}.`);
   if (program === runtime) return;
@@ -65,24 +116,27 @@ async function install() {
   symlinkSync(isAbsolute(program) ? program : relative(dirname(runtime), program), runtime);
 }
 
-async function installPackages() {
-  say('Installing the packages with "npm ci": this takes a minute at the first time');
+async function installPackages(folder, what) {
+  say(`Installing the ${what} with "npm ci": this takes a minute at the first time`);
+  const begun = performance.now();
   // biome-ignore lint/style/noProcessEnv: npm reports its own path here
   const cli = process.env.npm_execpath;
   const [program, ...words] = cli?.endsWith('npm-cli.js') ? [process.execPath, cli] : ['npm'];
   // No package needs its scripts. Older versions of npm would run them all, and some of them are compilers.
   words.push('ci', '--include=dev', '--include=optional', '--ignore-scripts', '--loglevel=error');
-  const child = spawn(program, words, { stdio: ['ignore', 2, 2] });
+  const child = spawn(program, words, { cwd: folder, stdio: ['ignore', 2, 2] });
   // If this process is killed, npm continues. The next process waits for it.
   writeFileSync(lock, `${process.pid} ${child.pid}`);
   // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGKILL'));
+  const kill = () => child.kill('SIGKILL');
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, kill);
   const [code, signal] = await once(child, 'exit');
+  for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, kill);
   if (signal) throw new Error('The installation was interrupted.');
   if (code !== 0) throw new Error(`"npm ci" failed with exit code ${code}: see its words above.`);
-  const missing = missingPackages();
+  const missing = missingPackages(folder);
   if (missing.length > 0) throw new Error(`"npm ci" left out ${missing.join(', ')}.`);
-  say(`  installed in ${Math.round(process.uptime())} s`);
+  say(`  installed in ${Math.round((performance.now() - begun) / 1000)} s`);
 }
 
 function packagesIn(file) {

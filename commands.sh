@@ -14,10 +14,7 @@ start)
   # host/README.md gives the reasons for the flags. The image has the same ones.
   MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 UV_THREADPOOL_SIZE=2 NODE_COMPILE_CACHE=dist/compiled exec node --max-semi-space-size=16 --no-parallel-scavenge dist/host/main.mjs
   ;;
-build)
-  node esbuild.config.mjs
-  exec node infra/function-figures.ts
-  ;;
+build) exec node esbuild.config.mjs ;;
 test) exec vitest run "$@" ;;
 check)
   biome check --error-on-warnings .

@@ -1,8 +1,7 @@
-import { defineConfig } from 'vitest/config';
-import { SUITES, testsOf } from './test/suites/suites.ts';
+import { SUITES, testsOf, type ViteUserConfig } from './test/suites/suites.ts';
 
 /** The tests of `npm test`, or those of the suite that `--mode` names. */
-export default defineConfig(({ mode }) => ({
+export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [
@@ -16,7 +15,6 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 20_000,
     hookTimeout: 30_000,
     reporters: ['default', './test/stage/closing-line.ts'],
-    coverage: { include: ['lib/**', 'handlers/**', 'host/**'] },
     ...(mode in SUITES && testsOf(mode)),
   },
-}));
+});

@@ -1,14 +1,3 @@
-import {
-  type Dashboard,
-  DashboardBuilder,
-  DatasourceVariableBuilder,
-  QueryVariableBuilder,
-  RowBuilder,
-  VariableRefresh,
-  VariableSort,
-} from '@grafana/grafana-foundation-sdk/dashboard';
-import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
-import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 import { buckets, type MetricName, series } from './series.ts';
 
 const DATASOURCE = { type: 'prometheus', uid: '$' + '{datasource}' };
@@ -194,55 +183,79 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
   },
 ];
 
-/** The dashboard for Grafana. */
-export function dashboard(): Dashboard {
-  const builder = new DashboardBuilder('User Management Service')
-    .uid('user-management-service')
-    .tags(['user-management-service'])
-    .description(
+/** The dashboard for Grafana, as its JSON model (schema 42). */
+export function dashboard() {
+  let bottom = 0;
+  const panels = ROWS.flatMap(({ title, panels }) => {
+    const row = {
+      type: 'row',
+      title,
+      collapsed: false,
+      panels: [],
+      gridPos: { h: 1, w: 24, x: 0, y: bottom },
+    };
+    const top = bottom + 1;
+    bottom = top + 8 * Math.ceil(panels.length / 3);
+    return [
+      row,
+      ...panels.map((panel, index) => panelOf(panel, 8 * (index % 3), top + 8 * Math.floor(index / 3))),
+    ];
+  });
+  return {
+    title: 'User Management Service',
+    uid: 'user-management-service',
+    tags: ['user-management-service'],
+    description:
       'Requests, instances, PostgreSQL, identity provider and changes of the User Management Service.',
-    )
-    .time({ from: 'now-1h', to: 'now' })
-    .refresh('30s')
-    .timezone('browser')
+    schemaVersion: 42,
+    time: { from: 'now-1h', to: 'now' },
+    refresh: '30s',
+    timezone: 'browser',
     // The dashboard is generated. A change made in Grafana would be lost at the next import.
-    .readonly()
-    .withVariable(new DatasourceVariableBuilder('datasource').label('Prometheus').type('prometheus'))
-    .withVariable(variable('job', 'Job'))
-    .withVariable(variable('instance', 'Instance', 'job=~"$job"'));
-  for (const { title, panels } of ROWS) {
-    builder.withRow(new RowBuilder(title));
-    for (const panel of panels) builder.withPanel(panelOf(panel));
-  }
-  return builder.build();
+    editable: false,
+    templating: {
+      list: [
+        { type: 'datasource', name: 'datasource', label: 'Prometheus', query: 'prometheus' },
+        variable('job', 'Job'),
+        variable('instance', 'Instance', 'job=~"$job"'),
+      ],
+    },
+    panels,
+  };
 }
 
 /** A variable with the values of a label, of which any number can be selected. */
-function variable(label: string, title: string, ...labels: readonly string[]): QueryVariableBuilder {
-  return new QueryVariableBuilder(label)
-    .label(title)
-    .datasource(DATASOURCE)
-    .query(`label_values(${series('process.memory.usage', ...labels)}, ${label})`)
-    .refresh(VariableRefresh.OnTimeRangeChanged)
-    .sort(VariableSort.AlphabeticalAsc)
-    .multi(true)
-    .includeAll(true)
-    .allValue('.*')
-    .current({ text: ['All'], value: ['$__all'] });
+function variable(label: string, title: string, ...labels: readonly string[]) {
+  return {
+    type: 'query',
+    name: label,
+    label: title,
+    datasource: DATASOURCE,
+    query: `label_values(${series('process.memory.usage', ...labels)}, ${label})`,
+    // When the time range changes, and in alphabetical order.
+    refresh: 2,
+    sort: 1,
+    multi: true,
+    includeAll: true,
+    allValue: '.*',
+    current: { text: ['All'], value: ['$__all'] },
+  };
 }
 
-function panelOf({ title, description, unit, targets }: Panel): PanelBuilder {
-  const panel = new PanelBuilder()
-    .title(title)
-    .description(description)
-    .unit(unit)
-    .min(0)
-    .span(targets.length > 1 ? 12 : 8)
-    .height(8)
-    .datasource(DATASOURCE);
-  for (const [legend, expr] of targets)
-    panel.withTarget(new DataqueryBuilder().expr(expr).legendFormat(legend));
-  return panel;
+function panelOf({ title, description, unit, targets }: Panel, x: number, y: number) {
+  return {
+    type: 'timeseries',
+    title,
+    description,
+    gridPos: { h: 8, w: 8, x, y },
+    datasource: DATASOURCE,
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    targets: targets.map(([legendFormat, expr], index) => ({
+      refId: String.fromCharCode(65 + index),
+      expr,
+      legendFormat,
+    })),
+  };
 }
 
 /** The mean of a histogram. */

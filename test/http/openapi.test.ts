@@ -44,7 +44,7 @@ describe('the committed document', { timeout: 60_000 }, () => {
 
   test('passes redocly lint with the recommended rules, without a warning', async () => {
     const report = await run(
-      'node_modules/@redocly/cli/bin/cli.js',
+      'test/node_modules/@redocly/cli/bin/cli.js',
       'lint',
       'infra/openapi.json',
       '--format=json',

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -16,11 +17,12 @@ const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 const FOUND = { code: 0, stdout: `${process.version}\n` };
 const INSTALLED = /^Installing the packages with "npm ci"/;
+const INSTALLED_TOOLS = /^Installing the tools of tests and checks with "npm ci"/;
 
 let folder: string;
 let runtime: string;
 
-/** A project with the real bootstrap and one package, which contains this Node and is installed without a network. */
+/** A project with the real bootstrap, a package with this Node and one with a tool, which need no network. */
 beforeAll(async () => {
   folder = openFolder();
   runtime = join(folder, 'node_modules/.bin/node');
@@ -35,13 +37,21 @@ beforeAll(async () => {
   write('package.json', {
     name: 'newcomer',
     version: '1.0.0',
-    scripts: { dev: scripts.dev },
+    scripts: { dev: scripts.dev, test: scripts.test },
     optionalDependencies: { runtime: 'file:runtime-24.0.0.tgz' },
   });
   mkdirSync(join(folder, 'host/development'), { recursive: true });
   write('host/development/launch.ts', 'console.log(process.version);');
   for (const name of ['commands.sh', 'bootstrap.mjs']) copyFileSync(join(ROOT, name), join(folder, name));
   await npm(folder, ['install', '--package-lock-only', '--offline']);
+
+  mkdirSync(join(folder, 'tool'));
+  mkdirSync(join(folder, 'test'));
+  write('tool/package.json', { name: 'tool', version: '1.0.0', bin: { vitest: 'vitest' } });
+  write('tool/vitest', '#!/bin/sh\necho "tested: $*"\n');
+  await npm(folder, ['pack', './tool']);
+  write('test/package.json', { name: 'tools', dependencies: { tool: 'file:../tool-1.0.0.tgz' } });
+  await npm(join(folder, 'test'), ['install', '--package-lock-only', '--offline']);
   return () => removeProject(folder);
 });
 
@@ -53,6 +63,30 @@ test('the first run installs the packages, and the scripts run with the Node of 
 
   expect(first).toEqual({ ...FOUND, stderr: expect.stringMatching(INSTALLED) });
   expect(second).toEqual({ ...FOUND, stderr: '' });
+});
+
+test('a test installs the tools, which the first run does not need, and their programs are found', async () => {
+  await dev();
+  const hadTools = existsSync(join(folder, 'test/node_modules'));
+  const runs = [];
+  for (const repeat of ['first', 'second']) runs.push(await npm(folder, ['test', '--silent', '--', repeat]));
+  rmSync(join(folder, 'node_modules/.bin/vitest'));
+  const relinked = await npm(folder, ['test', '--silent']);
+
+  expect(hadTools).toBe(false);
+  expect(runs).toEqual([
+    { code: 0, stdout: 'tested: run first\n', stderr: expect.stringMatching(INSTALLED_TOOLS) },
+    { code: 0, stdout: 'tested: run second\n', stderr: '' },
+  ]);
+  expect(relinked).toEqual({ code: 0, stdout: 'tested: run\n', stderr: '' });
+});
+
+test('the service needs at most 140 packages, and ReDoc is listed as a file that needs no others', () => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  const needed = Object.values<{ optional?: true }>(packages).filter(({ optional }) => !optional);
+
+  expect(needed.length).toBeLessThan(140);
+  expect(Object.keys(packages['node_modules/redoc'])).toEqual(['version', 'integrity', 'license']);
 });
 
 describe('every run repairs, without a new installation,', () => {

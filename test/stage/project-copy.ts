@@ -40,7 +40,8 @@ export function copyOfProject(folder = openFolder(), more: readonly string[] = [
       filter: (source) => filter(source.slice(ROOT.length)),
     });
   }
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  for (const packages of ['node_modules', ...(more.includes('test') ? ['test/node_modules'] : [])])
+    symlinkSync(join(ROOT, packages), join(folder, packages));
   return folder;
 }
 

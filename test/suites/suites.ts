@@ -5,6 +5,8 @@ import { LEFT_OUT as LEFT_OUT_OF_POOLED } from '../pooled/left-out.ts';
 import { filesReachingPostgres, type LeftOut } from '../stage/reaching-postgres.ts';
 import type { Choice } from '../stage/run-chosen.ts';
 
+export type { ViteUserConfig };
+
 type Suite = Omit<Choice, 'run'> & {
   /** The command before vitest. */
   readonly prepare?: string;

@@ -1,9 +1,9 @@
-// Takes the picture of /docs, infra/docs.png, with headless Chromium: node infra/docs-picture.ts [path of Chromium]
+// Takes the picture of /docs, infra/docs.png, with headless Chromium: node test/http/docs-picture.ts [path of Chromium]
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
-import { startHost } from '../host/host.ts';
-import { readSettings } from '../lib/settings/settings.ts';
+import { startHost } from '../../host/host.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 
 const FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking'];
 const VIEWPORT = { width: 1100, height: 690 };
@@ -26,6 +26,6 @@ await page.goto(`${host.url}/docs`);
 await page.getByText('/api/v1/users/batch').first().waitFor();
 // The introduction is above the operations. The picture shows only the operations.
 await page.locator('#operations-tag-users').evaluate((tag) => tag.scrollIntoView());
-await page.screenshot({ path: join(import.meta.dirname, 'docs.png') });
+await page.screenshot({ path: join(import.meta.dirname, '../../infra/docs.png') });
 await browser.close();
 await host.shutDown();
