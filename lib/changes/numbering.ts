@@ -14,12 +14,13 @@ export const headRow = sql`(select position, expired, expired_id, is_interrupted
 export const isHead = sql`position >= (select position from user_changes_head order by position desc limit 1)`;
 
 /**
- * Changes without a position, for a table `head`: at most `limit` whose sequence is not settled, and all late ones,
- * whose transaction had not ended when their sequence was settled.
+ * Changes without a position, for a table `head`: at most `limit` whose sequence is not settled, all late ones, whose
+ * transaction had not ended when their sequence was settled, and all that were written after the sequence was set back.
  */
 export function unnumbered(limit: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`((select * from user_changes_unnumbered where sequence > head.settled order by sequence limit ${limit})
-    union all select * from user_changes_unnumbered where sequence = any(head.late))`;
+    union all select * from user_changes_unnumbered where sequence = any(head.late)
+    union all select * from user_changes_unnumbered where sequence <= settled_before and sequence <= head.settled)`;
 }
 
 /** Maximum number of changes that one statement numbers, so that it is short, and reads an index instead of sorting. */
@@ -60,9 +61,9 @@ export class ChangeNumbering {
           returning unnumbered.*
         ), numbered as (
           insert into user_changes (position, user_id, version, type, changed, actor, request_id, time, identity)
-          select (select position from head) + row_number() over (order by sequence),
+          select (select position from head) + row_number() over (order by case when is_set_back then time end, sequence),
             user_id, version, type, changed, actor, request_id, time, identity
-          from taken
+          from taken cross join (select bool_or(sequence <= settled_before) as is_set_back from taken) as step
           returning position
         ), settling as (
           select settled, late, greatest(settled, max(sequence)) as top, max(sequence) - settled
@@ -118,8 +119,8 @@ export class ChangeNumbering {
   }
 
   /**
-   * Gives positions to changes without one, in the order of the sequence: a write that began after another was answered
-   * comes after it. Resolves with whether every change that was committed before the call now has one. Because it is one
+   * Gives positions to changes without one, in the order of the sequence or, after it was set back, of their times: a write
+   * that began after another was answered comes after it. Resolves with whether every change that was committed before the call now has one. Because it is one
    * statement, a client that disappears leaves no lock behind.
    */
   async numberChanges(): Promise<boolean> {

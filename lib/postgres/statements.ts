@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { engineProfile } from './engine-profile.ts';
+import { type EngineProfile, engineProfile } from './engine-profile.ts';
 import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { BatchedStatement, PreparedStatement, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
@@ -10,6 +10,7 @@ import type { ReceivedRow } from './wire/rows.ts';
  * operation and the table, as spans show it.
  */
 export class Statements extends Sender {
+  readonly engine: EngineProfile = engineProfile(this.settings);
   readonly #acceptsWrites = this.single<Values, { accepts_writes: boolean }>(
     'SELECT',
     () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
@@ -67,7 +68,7 @@ export class Statements extends Sender {
     write: (given: Given) => RawBuilder<Row>,
     options: { readonly limitsLockWaits?: boolean } = {},
   ): PreparedStatement<Given, Row> {
-    const limitsLockWaits = engineProfile(this.settings).isPostgres && options.limitsLockWaits === true;
+    const limitsLockWaits = this.engine.isPostgres && options.limitsLockWaits === true;
     return new PreparedStatement(this, { summary, kind: 'single', limitsLockWaits }, write);
   }
 
@@ -76,7 +77,7 @@ export class Statements extends Sender {
    * written. If the engine does not report what it waited for, any time limit may be such a wait.
    */
   waitedFor(fault: unknown, table: string): boolean {
-    return engineProfile(this.settings).isPostgres ? waitedFor(fault, table) : reachedTimeLimit(fault);
+    return this.engine.isPostgres ? waitedFor(fault, table) : reachedTimeLimit(fault);
   }
 
   /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */

@@ -20,6 +20,7 @@ type ConditionalWrite = Author & VersionTexts & { readonly id: string };
 
 /** Prepares the statements about one user. Each carries out the requests of several callers, except for `insertOnce`. */
 export function userStatements(statements: Statements) {
+  const { engine } = statements;
   return {
     read: statements.batchedRead<User>(
       'SELECT users',
@@ -42,7 +43,7 @@ export function userStatements(statements: Statements) {
             sql`given order by ${foldedEmail(sql.ref('given.email'))}
             on conflict (${foldedEmail(sql.ref('email'))}) do nothing`,
           ),
-          recorded('created'),
+          recorded(engine, 'created'),
         ),
     ),
 
@@ -53,7 +54,7 @@ export function userStatements(statements: Statements) {
         writeReturning(
           [claimed(given, sql`array[${given.id}::uuid]`)],
           insertUsers('item', sql`claimed, (values (${insertedValues(given)})) as item (${insertedNames})`),
-          recorded('created', given),
+          recorded(engine, 'created', given),
           { isKeyed: true },
         ),
       { limitsLockWaits: true },
@@ -71,7 +72,7 @@ export function userStatements(statements: Statements) {
           [given],
           sql`update users set ${assignments}, updated_at = ${laterThanBefore}, version = version + 1, changed = ${changed}
           from given where users.id = given.id and ${isOfGivenVersions}`,
-          recorded('updated'),
+          recorded(engine, 'updated'),
         ),
     ),
 
@@ -82,7 +83,7 @@ export function userStatements(statements: Statements) {
       (given) => sql`with ${given}, written as (
         delete from users using given where users.id = given.id and ${isOfGivenVersions}
         returning users.id, version + 1 as version, 0 as changed, clock_timestamp() as moment
-      ), ${recorded('deleted')}
+      ), ${recorded(engine, 'deleted')}
       select id from written`,
     ),
   };

@@ -65,7 +65,7 @@ export function batchInserts(statements: Statements, isKeyed: boolean) {
       if (isKeyed) before.push(claimed(given as BatchInsert & Fingerprint, ids));
       const rows = sql.raw(`${free ? 'free' : 'item'} as source${isKeyed ? ', claimed' : ''}`);
       const insert = insertUsers('source', sql`${rows} order by source.folded`);
-      return writeReturning(before, insert, recorded('created', given), { isKeyed });
+      return writeReturning(before, insert, recorded(statements.engine, 'created', given), { isKeyed });
     };
     return statements.single<BatchInsert, User | { readonly id: null }>('INSERT users', write, {
       limitsLockWaits: isKeyed,
