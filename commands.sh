@@ -21,7 +21,7 @@ check)
   tsc
   knip --no-config-hints
   for generator in openapi settings-table metrics-table observability; do node "infra/$generator.ts" --check; done
-  for rule in layers links pages; do node "infra/$rule.ts"; done
+  for rule in layers links pages release; do node "infra/$rule.ts"; done
   ;;
 generate) for generator in openapi settings-table metrics-table observability; do node "infra/$generator.ts"; done ;;
 bench) exec node test/benchmark/bench.ts "$@" ;;

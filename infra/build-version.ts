@@ -5,7 +5,7 @@ import packageJson from '../package.json' with { type: 'json' };
 const HASH_LENGTH = 7;
 
 /**
- * The version of a build in the current folder. In a clone it has the commit as build metadata (`1.1.0+75c07d4`, SemVer
+ * The version of a build in the current folder. In a clone it has the commit as build metadata (`1.2.0-dev+75c07d4`, SemVer
  * 2.0.0 section 10). Elsewhere, for example in an unpacked archive, it does not.
  */
 export function buildVersion(): string {
@@ -39,4 +39,10 @@ function commitHere(): string | undefined {
   }
 }
 
-if (import.meta.main) process.stdout.write(`${buildVersion()}\n`);
+/** The tag of an image: the version of a release, and otherwise the version and the commit (`1.2.0-dev-75c07d4`). */
+function imageTag(): string {
+  const { version } = packageJson;
+  return version.includes('-') ? buildVersion().replace('+', '-') : version;
+}
+
+if (import.meta.main) process.stdout.write(`${process.argv[2] === '--tag' ? imageTag() : buildVersion()}\n`);

@@ -5,5 +5,5 @@ const { version, buildVersion = version }: { version: string; buildVersion?: str
 /** The version of the service and of its API. */
 export const VERSION = version;
 
-/** The same with the commit as build metadata (`1.1.0+75c07d4`), in a build that knows it. */
+/** The same with the commit as build metadata (`1.2.0-dev+75c07d4`), in a build that knows it. */
 export const BUILD_VERSION = buildVersion;
