@@ -139,9 +139,20 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   #write(result: GatewayResult): void {
+    // Java's client waits for 100 before each response, even without a body.
+    if (result.statusCode < 400) this.sendContinue();
+    // The body may be in the packet that is being parsed.
+    if (this.isBodyToCome && this.expectsContinue) setImmediate(() => this.#send(result));
+    else this.#send(result);
+  }
+
+  #send(result: GatewayResult): void {
     const { inFlight, responses } = this.#parts;
     if (this.response.destroyed) return;
-    if (inFlight.isDraining) this.#connection.closeAfter(this.response);
-    writeResponse(this.response, result, this.isBodyToCome, responses);
+    // The client may send the body or not. Its next request would be taken for the body (RFC 9110 section 10.1.1).
+    const isBodyRefused = this.isBodyToCome && this.expectsContinue;
+    if (isBodyRefused || inFlight.isDraining) this.#connection.closeAfter(this.response);
+    const maxRest = isBodyRefused ? this.#parts.service.settings.bodyLimit : undefined;
+    writeResponse(this.response, result, this.isBodyToCome, responses, maxRest);
   }
 }

@@ -8,6 +8,9 @@ import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { refuseHostHeader, refuseIncompleteBody } from '../lib/http/refusals.ts';
 
+/** As in Node.js: the expectation may be one of several. */
+const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
+
 /**
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
  * object with methods. A closure for each method would be most of the memory that the host allocates for a request.
@@ -26,6 +29,7 @@ export class RequestEvent implements RecalledEvent {
   /** Why the body will not arrive, once that is known, and the function that ends the wait for it. */
   #refusal: Error | undefined;
   #onRefusal: ((reason: Error) => void) | undefined;
+  #isContinued = false;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     const [path, query] = splitTarget(request.url ?? '/');
@@ -44,14 +48,12 @@ export class RequestEvent implements RecalledEvent {
    */
   async receiveBody(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;
-    const { headers, httpVersion, destroyed, readableEnded } = this.request;
+    const { headers, destroyed, readableEnded } = this.request;
     // The client disconnected before the body was requested, so no event is to come. A request without a body has
     // ended, too.
     if (destroyed && !readableEnded) throw refuseIncompleteBody();
     if (Number(headers['content-length'] ?? 0) > limit) throw refuseLargeBody(limit);
-    // HTTP/1.0 does not have 100, and without a body there is nothing to continue (RFC 9110 section 10.1.1).
-    if (headers.expect?.toLowerCase() === '100-continue' && httpVersion !== '1.0' && !readableEnded)
-      this.response.writeContinue();
+    if (!readableEnded) this.sendContinue();
     const chunks: Buffer[] = [];
     const received = Promise.withResolvers<void>();
     this.#onRefusal = received.reject;
@@ -64,6 +66,20 @@ export class RequestEvent implements RecalledEvent {
   /** Whether the client may still be sending the body. */
   get isBodyToCome(): boolean {
     return !this.request.complete && this.#refusal === undefined;
+  }
+
+  /** Whether the client has asked for 100, and has not got it. HTTP/1.0 does not have 100 (RFC 9110 section 10.1.1). */
+  get expectsContinue(): boolean {
+    const { expect } = this.headers;
+    if (expect === undefined || this.#isContinued) return false;
+    return this.request.httpVersion !== '1.0' && CONTINUE.test(expect);
+  }
+
+  /** Sends 100 once, if the client has asked for it. */
+  sendContinue(): void {
+    if (!this.expectsContinue) return;
+    this.#isContinued = true;
+    this.response.writeContinue();
   }
 
   /** Ends the wait for a body that will not arrive, now or when it begins. The wait rejects with `reason`. */

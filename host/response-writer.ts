@@ -13,12 +13,19 @@ const LINGER = 5000;
  */
 const MAX_TEXT_LENGTH = 65_536;
 
-/** Writes an endpoint's result as the HTTP response. The client may still be sending its body. */
+/** In milliseconds: how long a client whose body was refused may continue to send. */
+const REFUSED_LINGER = 1000;
+
+/**
+ * Writes an endpoint's result as the HTTP response. The client may still be sending its body. If the body was refused,
+ * the connection is closed, after at most `maxRest` further bytes.
+ */
 export function writeResponse(
   response: ServerResponse,
   { statusCode, headers, body: content }: GatewayResult,
   isBodyToCome: boolean,
   unflushed: UnflushedResponses,
+  maxRest?: number,
 ): void {
   const body =
     typeof content === 'string' && content.length > MAX_TEXT_LENGTH ? Buffer.from(content) : content;
@@ -34,7 +41,8 @@ export function writeResponse(
   // Node announces only its own timer.
   if (!isLast) fields.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${SILENCE}`);
   response.writeHead(statusCode, fields);
-  if (isBodyToCome && isLast) endAfterRequest(response, body);
+  if (maxRest !== undefined) endConnection(response, body, maxRest);
+  else if (isBodyToCome && isLast) endAfterRequest(response, body);
   // A text with as many bytes as characters is ASCII, which is equal in Latin-1, and Node copies Latin-1 unchanged. With
   // UTF-8, a list of 100 took the server a tenth longer.
   else response.end(body, body.length === length ? 'latin1' : 'utf8');
@@ -44,12 +52,32 @@ export function writeResponse(
 
 /** Closing a connection whose client is still sending resets it, and the response is lost (RFC 9112 section 9.6). */
 function endAfterRequest(response: ServerResponse, body: string | Buffer): void {
-  if (body.length === 0) response.flushHeaders();
-  else response.write(body);
+  writeNow(response, body);
   const end = () => {
     clearTimeout(timer);
     response.end();
   };
   const timer = setTimeout(end, LINGER).unref();
   response.req.once('end', end).once('close', end).resume();
+}
+
+/** Ends the server's side at once, and reads what still arrives, so that no reset overtakes the response. */
+function endConnection(response: ServerResponse, body: string | Buffer, maxRest: number): void {
+  const { socket } = response.req;
+  let left = maxRest;
+  writeNow(response, body);
+  socket.end();
+  const destroy = () => void socket.destroy();
+  const timer = setTimeout(destroy, REFUSED_LINGER).unref();
+  socket.on('data', ({ length }: Buffer) => {
+    left -= length;
+    if (left < 0) destroy();
+  });
+  socket.once('end', destroy).once('close', () => clearTimeout(timer));
+  response.req.resume();
+}
+
+function writeNow(response: ServerResponse, body: string | Buffer): void {
+  if (body.length === 0) response.flushHeaders();
+  else response.write(body);
 }

@@ -24,6 +24,8 @@ export function answerClientErrors(server: Server, { service, router, connection
     const connection = connections.of(socket);
     // Further data of a refused client is not HTTP to the parser, either.
     if (connection.isRefused && error.code?.startsWith('HPE_')) return;
+    // Its response is sent, and what follows is read so that the client gets the response.
+    if (connection.isClosing && !socket.writable) return;
     connection.isRefused = true;
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy(error);
     // A later packet may begin anywhere in a request.

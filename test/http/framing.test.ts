@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { rawClient } from '../stage/raw-client.ts';
 import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const HOST = ['Host', 'localhost'] as const;
 const CLOSE = ['Connection', 'close'] as const;
 
-const service = serviceUnderTest();
+const service = serviceUnderTest(() => ({ SVC_REQUIRE_IF_MATCH: 'true' }));
 let authorization: string;
 
 beforeAll(async () => {
@@ -245,16 +248,85 @@ describe('Expect: 100-continue', () => {
     connection.close();
   });
 
-  test.each([
-    ['without a valid token', () => expectant('Bearer no.such.token', 'application/json', 9), 401],
-    ['of another media type', () => expectant(authorization, 'text/plain', 9), 415],
-    ['of too large a body', () => expectant(authorization, 'application/json', 65_537), 413],
-  ])('is refused at once, without 100: a request %s', async (_case, content, status) => {
-    const connection = await connectTo(service.url);
-    connection.send(content());
+  const LENGTH = { 'Content-Length': '60' };
+  const REFUSED: readonly (readonly [status: number, line: string, fields: Record<string, string>])[] = [
+    [401, `POST ${USERS}`, { ...LENGTH, Authorization: 'Bearer no.such.token' }],
+    [404, 'POST /nowhere', LENGTH],
+    [404, `HEAD ${USERS}${randomUUID()}`, LENGTH],
+    [404, `DELETE ${USERS}${randomUUID()}`, { ...LENGTH, 'If-Match': '"1"' }],
+    [405, `PUT ${USERS}`, LENGTH],
+    [413, `POST ${USERS}`, { 'Content-Length': '65537', 'Content-Type': 'application/json' }],
+    [415, `POST ${USERS}`, { ...LENGTH, 'Content-Type': 'text/plain' }],
+    [415, `POST ${USERS}`, { ...LENGTH, Expect: 'other, 100-Continue' }],
+    [415, `POST ${USERS}`, { 'Transfer-Encoding': 'chunked' }],
+    [422, `GET ${USERS}no-uuid`, LENGTH],
+    [428, `PATCH ${USERS}${randomUUID()}`, { ...LENGTH, 'Content-Type': 'application/json' }],
+  ];
 
-    expect((await connection.answer()).status).toBe(status);
-    expect(connection.isQuiet).toBe(true);
+  test.each(REFUSED)(
+    'is refused with %i, without 100, on a connection that ends: %s %j',
+    async (...given) => {
+      const [status, line, fields] = given;
+      const client = await rawClient(service.url);
+      const closed = once(client.socket, 'close');
+      const all = { Host: 'localhost', Expect: '100-continue', Authorization: authorization, ...fields };
+      client.send(written(line, Object.entries(all)));
+
+      // The service ends its side with the response.
+      expect(await client.untilOver(10_000)).toBe(true);
+      expect(client.received).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nConnection: close\r\n`, 's'));
+      // What follows is neither the body nor a request, and does not reset the connection.
+      for (const next of [written('GET /health', [HOST]), 'x'.repeat(5000), 'GET /health']) client.send(next);
+      client.halfClose();
+      expect(await closed).toEqual([false]);
+      expect(client.statuses()).toEqual([status]);
+    },
+  );
+
+  test('is refused with a response that a client that sends its whole body at once can read', async () => {
+    const fields = [HOST, ['Expect', '100-continue'], ['Content-Length', '60000']] as const;
+    for (let times = 0; times < 20; times += 1) {
+      const connection = await connectTo(service.url);
+      connection.send(written(`POST ${USERS}`, fields));
+      for (let part = 0; part < 2; part += 1) connection.send('x'.repeat(30_000));
+
+      expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
+      expect(connection.wasReset).toBe(false);
+      connection.close();
+    }
+  });
+
+  test('with its body is refused on a connection that stays open', async () => {
+    const connection = await connectTo(service.url);
+    const fields = [HOST, ['Expect', '100-continue'], ['Content-Length', '2']] as const;
+    connection.send(written(`POST ${USERS}`, fields, '{}'));
+    expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
+
+    connection.send(written('GET /health', [HOST, CLOSE]));
+    expect(await connection.answer()).toEqual(probe('healthy'));
+  });
+
+  test('is followed by 100, also without a body, or with one that is not read', async () => {
+    const connection = await connectTo(service.url);
+    const fields = {
+      Host: 'localhost',
+      Authorization: authorization,
+      Expect: '100-continue',
+      'If-Match': '*',
+    };
+    const { id } = await service.createUser();
+    for (const [line, status, length] of [
+      ['GET /health', 200, 0],
+      [`GET ${USERS}`, 200, 0],
+      [`HEAD ${USERS}`, 200, 0],
+      [`OPTIONS ${USERS}`, 204, 2],
+      [`DELETE ${USERS}${id}`, 204, 2],
+    ] as const) {
+      connection.send(written(line, Object.entries({ ...fields, 'Content-Length': String(length) })));
+      expect(await connection.answer()).toEqual({ status: 100, headers: {}, body: '' });
+      expect((await connection.answer({ toHead: line.startsWith('HEAD') })).status).toBe(status);
+      connection.send('x'.repeat(length));
+    }
     connection.close();
   });
 
@@ -263,6 +335,7 @@ describe('Expect: 100-continue', () => {
     const head = create(`Content-Length: ${body.length}`, 'Expect: 100-continue');
 
     expect((await send(head.replace('HTTP/1.1', 'HTTP/1.0') + body)).status).toBe(201);
+    expect(await send('GET /health HTTP/1.0\r\nExpect: 100-continue\r\n\r\n')).toEqual(probe('healthy'));
   });
 
   test('with another expectation is ignored', async () => {
