@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 
 /** The files of the pages: the path at which each is served, and its source. */
 const SOURCES = {
+  '/': './pages/index.html',
   '/docs': './pages/swagger-ui.html',
   '/docs/swagger-ui-start.js': './pages/swagger-ui-start.js',
   '/docs/swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',

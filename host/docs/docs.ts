@@ -20,16 +20,21 @@ const REDOC_STYLES = [
 export function documentation(endpoints: readonly Endpoint[], settings: Settings): readonly Endpoint[] {
   const routes = endpoints.map(({ route }) => route);
   const findTokenUrl = tokenUrlOf(settings.oauth.issuer);
+  const writeDocument = async (tokenUrl: string) =>
+    JSON.stringify(openApiDocument(routes, settings, tokenUrl), null, 2);
 
   return [
-    served('/openapi.json', async () => ({
-      text: JSON.stringify(openApiDocument(routes, settings, await findTokenUrl()), null, 2),
-    })),
-    page('/docs', async () => policy([], originOf(await findTokenUrl()))),
+    served('/openapi.json', builtOnce(writeDocument, undefined, findTokenUrl)),
+    page('/', () => policy([])),
+    page('/docs', (tokenUrl) => policy([], originOf(tokenUrl)), findTokenUrl),
     page('/redoc', () => policy(REDOC_STYLES)),
     // Clients may cache an asset for an hour, because an update of the package changes it.
     ...ASSETS.filter((path) => extname(path) !== '').map((path) =>
-      served(path, async () => ({ text: await readAsset(path) }), 'max-age=3600'),
+      served(
+        path,
+        builtOnce(() => readAsset(path)),
+        'max-age=3600',
+      ),
     ),
   ];
 }
@@ -51,7 +56,33 @@ function policy(styles: readonly string[], origin = ''): string {
   ].join('; ');
 }
 
-type Served = { readonly text: string; readonly policy?: string };
+type Served = { readonly bytes: Buffer; readonly digest: string; readonly policy: string };
+
+/**
+ * Builds and hashes a document once for each key, of which there are few. The response writer frees the bytes of a whole
+ * buffer. These are kept, and therefore a part of one.
+ */
+function builtOnce(
+  write: (key: string) => Promise<string>,
+  policy: (key: string) => string = () => "default-src 'none'",
+  findKey: () => string | Promise<string> = () => '',
+): () => Promise<Served> {
+  const built = new Map<string, Promise<Served>>();
+  const build = async (key: string) => {
+    const text = await write(key);
+    const bytes = Buffer.from(`${text}\n`).subarray(0, -1);
+    return { bytes, digest: hash('sha256', text, 'base64url'), policy: policy(key) };
+  };
+  return async () => {
+    const key = await findKey();
+    const known = built.get(key);
+    if (known) return known;
+    const building = build(key);
+    built.set(key, building);
+    building.catch(() => built.delete(key));
+    return building;
+  };
+}
 
 /** By the extension of the path; a page has none. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -61,15 +92,18 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.json': JSON_TYPE,
 };
 
-function page(path: AssetPath, policy: () => string | Promise<string>): Endpoint {
-  return served(path, async () => ({ text: await readAsset(path), policy: await policy() }));
+function page(path: AssetPath, policy: (key: string) => string, findKey?: () => Promise<string>): Endpoint {
+  return served(
+    path,
+    builtOnce(() => readAsset(path), policy, findKey),
+  );
 }
 
-/** Serves the text that `read` returns, to every caller, with its digest as `ETag`. */
+/** Serves what `read` returns, to every caller, with its digest as `ETag`. */
 function served(path: `/${string}`, read: () => Promise<Served>, caching = 'no-cache'): Endpoint {
   return endpoint(
     {
-      operationId: path.slice(1),
+      operationId: path.slice(1) || 'index',
       summary: 'Documentation',
       kind: 'operation',
       needs: 'nothing',
@@ -80,17 +114,17 @@ function served(path: `/${string}`, read: () => Promise<Served>, caching = 'no-c
       success: 200,
       reply: {
         mediaType: MEDIA_TYPES[extname(path)] ?? 'text/html; charset=utf-8',
-        write: ({ text }: Served) => text,
+        write: ({ bytes }: Served) => bytes,
         headers: {
           ...cacheControl(caching),
           ETag: {
             description: 'The SHA-256 digest of the text.',
-            of: ({ text }: Served) => `"${hash('sha256', text, 'base64url')}"`,
+            of: ({ digest }: Served) => `"${digest}"`,
           },
           'Referrer-Policy': { description: 'Always `no-referrer`.', of: () => 'no-referrer' },
           'Content-Security-Policy': {
             description: 'What a page may load and run.',
-            of: ({ policy = "default-src 'none'" }: Served) => policy,
+            of: ({ policy }: Served) => policy,
           },
         },
       },

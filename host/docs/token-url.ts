@@ -1,16 +1,27 @@
 /** In milliseconds: time limit for the issuer's metadata. */
 const METADATA_TIMEOUT = 1000;
 
+/** In milliseconds: metadata that could not be fetched are fetched again after this time. */
+const RETRY_PERIOD = 2000;
+
 /**
  * The token endpoint of the issuer, by its metadata (RFC 8414). Otherwise it is `/token` below the issuer's name, as
- * for the development issuer. Metadata that could not be fetched are fetched again the next time.
+ * for the development issuer.
  */
 export function tokenUrlOf(issuer: string): () => Promise<string> {
   const base = issuer.replace(/\/$/, '');
-  let known: string | undefined;
+  let endpoint: Promise<string | undefined>;
+  let fetchAt = 0;
+  const keep = (found: string | undefined) => {
+    fetchAt = found ? Number.POSITIVE_INFINITY : performance.now() + RETRY_PERIOD;
+    return found;
+  };
   return async () => {
-    known ??= await tokenEndpointOf(base);
-    return known ?? `${base}/token`;
+    if (performance.now() >= fetchAt) {
+      fetchAt = Number.POSITIVE_INFINITY;
+      endpoint = tokenEndpointOf(base).then(keep);
+    }
+    return (await endpoint) ?? `${base}/token`;
   };
 }
 

@@ -9,6 +9,7 @@ import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const PATHS = [
+  '/',
   '/openapi.json',
   '/docs',
   '/docs/swagger-ui.css',
@@ -56,6 +57,12 @@ describe('in development', () => {
     expect(await response.json()).toEqual(
       JSON.parse(committed.replace('"/oauth2/token"', JSON.stringify(issuer.tokenEndpoint))),
     );
+  });
+
+  test('/ is a page with links to the documentation', async () => {
+    const page = await (await fetch(service.url)).text();
+
+    for (const path of ['/docs', '/redoc', '/openapi.json']) expect(page).toContain(`href="${path}"`);
   });
 
   test('an issuer without metadata has its token endpoint at /token', async () => {
