@@ -1,4 +1,3 @@
-import httpJsonBodyParser from '@middy/http-json-body-parser';
 import type * as z from 'zod';
 import type { GatewayEvent } from '../http/gateway.ts';
 import type { ValueFault, ValuePlace } from '../http/problem.ts';
@@ -30,9 +29,8 @@ type Checked = { readonly value?: unknown; readonly faults: readonly ValueFault[
 const NOTHING: Checked = { faults: [] };
 
 /**
- * Checks header, path, query and body values, and reports all faults together. It runs the body parser itself for this
- * reason. The texts are those of the schemas or of `value-faults.ts`, never zod's. The parser takes a fourteenth of the
- * time of a batch.
+ * Checks header, path, query and body values, and reports all faults together. The texts are those of the schemas or of
+ * `value-faults.ts`, never zod's.
  */
 export function validateValues(schemas: RequestSchemas, event: GatewayEvent): RequestValues {
   const { headers, params, query, body, acrossPathAndQuery } = schemas;
@@ -65,15 +63,23 @@ function checkHeaders(schema: z.ZodObject, given: GatewayEvent['headers']): Chec
   return check(schema, Object.fromEntries(fields), inHeader);
 }
 
-/** Repeated parameters and values that are not UTF-8 are faults. Unknown parameters are ignored. */
+/** The form in which some HTTP libraries send lists: `ids[]`, `ids[0]`. It would be an unknown parameter. */
+const BRACKETS = /^(.*)\[\d{0,5}\]$/s;
+const NO_BRACKETS = 'must not have brackets behind its name; the items of a list are separated by commas';
+
+/**
+ * Repeated parameters, names with brackets and values that are not UTF-8 are faults. Unknown parameters are ignored.
+ */
 function checkQuery(schema: z.ZodObject, query: string): Checked {
   const parsed = parseQuery(query);
   const given: Record<string, string> = {};
   const faults: ValueFault[] = [];
+  const bracketed = /\[|%5b/i.test(query) ? [...parsed.keys()].map((name) => BRACKETS.exec(name)?.[1]) : [];
   for (const name of Object.keys(schema.shape)) {
     const [value, ...others] = parsed.getAll(name);
-    if (value === undefined) continue;
-    if (others.length > 0) faults.push({ parameter: name, detail: 'must not be repeated' });
+    if (bracketed.includes(name)) faults.push({ parameter: name, detail: NO_BRACKETS });
+    else if (value === undefined) continue;
+    else if (others.length > 0) faults.push({ parameter: name, detail: 'must not be repeated' });
     else if (!isUtf8(value, name, query)) faults.push({ parameter: name, detail: 'must be UTF-8' });
     else given[name] = value;
   }
@@ -103,22 +109,13 @@ function checkBody(schema: z.ZodObject, event: GatewayEvent): Checked {
   return checked;
 }
 
-const { before: bodyParser } = httpJsonBodyParser({ disableContentTypeCheck: true });
-
-function parseJson(event: GatewayEvent): Checked {
-  const { body, isBase64Encoded } = event;
+/**
+ * middy's parser has a reviver, which took 23 ms for 64 KB of short items, instead of 1. It refuses members such as
+ * `__proto__`. Here these are unknown members, and are ignored.
+ */
+function parseJson({ body, isBase64Encoded }: GatewayEvent): Checked {
   if (isBase64Encoded) return createBodyFault('must be UTF-8');
   if (!body) return createBodyFault('must not be empty');
-  try {
-    bodyParser?.({ event } as never);
-    return { value: event.body, faults: [] };
-  } catch {
-    return parseWithoutGuard(body);
-  }
-}
-
-/** The parser also refuses members such as `__proto__`. Here they are unknown members, and are ignored. */
-function parseWithoutGuard(body: string): Checked {
   try {
     return { value: JSON.parse(body), faults: [] };
   } catch {

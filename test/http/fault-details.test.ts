@@ -82,6 +82,19 @@ describe('the detail of a fault states the rule for the value', () => {
     expect(await faultsOf('GET', USERS + query)).toEqual(faults);
   });
 
+  const NO_BRACKETS = 'must not have brackets behind its name; the items of a list are separated by commas';
+
+  test.each<readonly [string, string, ...names: string[]]>([
+    [USERS, 'ids[]=', 'ids'],
+    [USERS, 'ids[]', 'ids'],
+    [USERS, 'ids%5B%5D=a&ids[0]=b&ids%5b99999%5d=c&ids=d', 'ids'],
+    [USERS, 'limit[]=5&unknown[]=1&email%5B1%5D=a&%65mail[]=b', 'email', 'limit'],
+    [`${USERS}changes`, 'wait[]=1', 'wait'],
+    [`${UNKNOWN}/changes`, 'cursor[0]=1', 'cursor'],
+  ])('of a query name with brackets: %s?%s', async (path, query, ...names) => {
+    expect(await faultsOf('GET', `${path}?${query}`)).toEqual(names.map((name) => [name, NO_BRACKETS]));
+  });
+
   test.each(['GET', 'DELETE'])('of a path value: %s', async (method) => {
     expect(await faultsOf(method, `${USERS}42`)).toEqual([['user_id', 'must be a UUID']]);
   });

@@ -207,6 +207,7 @@ const lists = [
   request(200, `HEAD ${USERS}`, 'HEAD of the list'),
   request(422, `GET ${USERS}?skip=-1&limit=1e3`, 'values that are not allowed'),
   request(422, `GET ${USERS}?limit=1&limit=2`, 'a parameter given twice'),
+  request(422, `GET ${USERS}?ids%5B%5D=none`, 'a parameter with brackets'),
   request(422, `GET ${USERS}?limit=1,2`, 'a parameter that looks as if it were joined'),
   request(422, `GET ${USERS}?limit=%2B5&skip=+5`, 'signs and spaces'),
   request(422, `GET ${USERS}?limit=`, 'an empty value'),
