@@ -5,11 +5,13 @@ import { refuseUndecodablePath } from './refusals.ts';
  * Characters other than those of a path in RFC 3986 section 3.3. `%` stays, because it belongs to an escape or looks
  * like one.
  */
-const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/gu;
+const OTHER_CHARACTERS = /[^\w\-.~!$&'()*+,;=:@/%]/;
 
 /** The path with escapes for all characters that a path cannot contain, whether it was sent or decoded in this form. */
 export function encodePath(path: string): string {
-  return path.replace(OTHER_CHARACTERS, (character) => encodeURIComponent(character.toWellFormed()));
+  if (!OTHER_CHARACTERS.test(path)) return path;
+  // `encodeURI` also escapes `%`, and leaves the two characters that end a path.
+  return encodeURI(path.toWellFormed()).replaceAll('%25', '%').replaceAll('?', '%3F').replaceAll('#', '%23');
 }
 
 /**

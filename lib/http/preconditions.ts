@@ -63,6 +63,6 @@ function hasTag(tags: EntityTags, tag: string): boolean {
 function parseEntityTags(field: string | undefined, { weak }: { weak: boolean }): EntityTags | undefined {
   if (field === undefined) return undefined;
   if (field.trim() === '*') return '*';
-  const tags = [...field.matchAll(MEMBER)].map(([member]) => ENTITY_TAG.exec(member.trim()));
+  const tags = field.match(MEMBER)?.map((member) => ENTITY_TAG.exec(member.trim())) ?? [];
   return tags.flatMap((tag) => (tag?.[2] && (weak || !tag[1]) ? [tag[2]] : []));
 }

@@ -83,8 +83,10 @@ export function createProbeReply<Status extends string>(
 
 /** Whether `Accept` names the type of `mediaType` itself, with a weight above 0 (RFC 9110 section 12.5.1). */
 function namesMediaType(accept: string | undefined, mediaType: string): boolean {
-  const [type] = mediaType.split(';');
+  const [type = ''] = mediaType.split(';');
   return (accept ?? '').split(',').some((range) => {
+    // Most ranges need no parsing. A field may have thousands of them.
+    if (range.length < type.length) return false;
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
     return name === type && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
   });

@@ -17,7 +17,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/{observability,lifecycle}/**': 'test logs, spans, signals and the start',
   'test/auth/!(delete-role).test.ts': 'test tokens',
   'test/http/{openapi,docs}.test.ts': 'test the document and its pages',
-  'test/http/{framing,parser-refusals,http-pipelining,early-responses,slow-clients,bodies,paths}.test.ts':
+  'test/http/{framing,parser-refusals,http-pipelining,early-responses,slow-clients,bodies,paths,linear-time}.test.ts':
     'test HTTP, before there is a statement',
   'test/{http/{request-id,check-order,overload},changes/many-waiting-requests,engine/crowded-executor}.test.ts':
     'test HTTP, tokens and the load of an instance',
