@@ -11,7 +11,7 @@ declare module 'vitest' {
 
 /** Gives the tests of this folder Debian's PostgreSQL and its tools. */
 export default async function (project: TestProject): Promise<() => Promise<void>> {
-  const { programs, stop, ...server } = await startDebianPostgres(hastySettings);
+  const { programs, stop, ...server } = await startDebianPostgres({ ...hastySettings, wal_level: 'logical' });
   project.provide('postgres', server);
   project.provide('postgresPrograms', programs);
   return stop;

@@ -86,15 +86,19 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     takes: 'a minute',
   },
   restore: {
-    proves: 'The commands of infra/postgresql/README.md back up and restore, while users are written.',
+    proves:
+      'The commands of infra/postgresql/README.md back up and restore, while users are written; a logical replica takes over; and emails are compared alike in every locale, also before PostgreSQL 17.',
     needs: "Debian's postgresql",
-    takes: '20 seconds',
-    tests: { globalSetup: ['test/restore/postgres.ts'] },
+    takes: '40 seconds',
+    tests: {
+      include: ['test/restore/*.test.ts', 'test/users/email*.test.ts', 'test/changes/settling.test.ts'],
+      globalSetup: ['test/restore/postgres.ts'],
+    },
   },
   upgrade: {
-    proves: '1.0.0 and this version serve with one database of a million users.',
+    proves: '1.0.0, 1.1.0 and this version serve with one database of a million users.',
     needs: 'a clone with its history',
-    takes: 'a minute',
+    takes: '2 minutes',
     tests: { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 },
   },
   accept: {

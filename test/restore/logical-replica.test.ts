@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { CHANGES, type ChangeBody, nextOf } from '../stage/changes.ts';
+import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, readResponse, USERS, type UserBody } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const TABLES =
+  'users, idempotency_keys, user_changes, user_changes_unnumbered, user_changes_head, kysely_migration';
+
+test('a logical replica takes over, and the changes have every write of both databases, once and in order', async () => {
+  const [database, replica, issuer] = await Promise.all([createDatabase(), createDatabase(), startIssuer()]);
+  onTestFinished(async () => void (await Promise.all([database.drop(), replica.drop(), issuer.stop()])));
+  const first = await startService({}, { database, issuer });
+  const { host, port, user, name } = database;
+  const programs = inject('postgresPrograms');
+  const schema = execFileSync(join(programs, 'pg_dump'), [
+    '--schema-only',
+    '--no-owner',
+    `--dbname=postgres://${user}@${host}:${port}/${name}`,
+  ]);
+  await inDatabase(replica, schema.toString().replaceAll(/^\\.*$/gm, ''));
+  await inDatabase(database, `CREATE PUBLICATION users FOR TABLE ${TABLES}`);
+  await inDatabase(database, `SELECT pg_create_logical_replication_slot('${name}', 'pgoutput')`);
+  await inDatabase(
+    replica,
+    `CREATE SUBSCRIPTION users CONNECTION 'host=${host} port=${port} user=${user} dbname=${name}'
+     PUBLICATION users WITH (create_slot = false, slot_name = '${name}')`,
+  );
+
+  const written: (readonly [string, number])[] = [];
+  let call: typeof first.call;
+  const create = async () => {
+    const response = await readResponse(await call('POST', USERS, { email: freshAddress() }));
+    expect(response.status).toBe(201);
+    const { id } = response.body as UserBody;
+    written.push([id, 1]);
+    return id;
+  };
+  const readFrom = async (link: string) => {
+    const page = await readResponse(await call('GET', link));
+    const changes = (page.body as ChangeBody[]).map(({ subject, data }) => [subject, data.version]);
+    return { changes, next: nextOf(page) };
+  };
+  call = first.call;
+  for (let count = 0; count < 20; count += 1) await create();
+  const before = await readFrom(`${CHANGES}?limit=1000`);
+  // These have no position yet.
+  const ids = [await create(), await create(), await create()];
+  await first.stop();
+  await until('the replica has everything', async () => {
+    const [row] = await inDatabase(replica, `SELECT count(*)::int FROM user_changes_unnumbered`);
+    return row?.count === ids.length;
+  });
+  await inDatabase(replica, 'ALTER SUBSCRIPTION users DISABLE');
+  await inDatabase(replica, 'ALTER SUBSCRIPTION users SET (slot_name = NONE)');
+  await inDatabase(replica, 'DROP SUBSCRIPTION users');
+  await inDatabase(database, `SELECT pg_drop_replication_slot('${name}')`);
+
+  const second = await startService({}, { database: replica, issuer });
+  call = second.call;
+  for (let count = 0; count < 30; count += 1) {
+    await create();
+    const [id] = ids;
+    const { status } = await call('PATCH', USERS + id, { full_name: `${count}` });
+    expect(status).toBe(200);
+    written.push([id as string, count + 2]);
+    if (count % 7 === 0) expect((await readFrom(`${CHANGES}?limit=1000`)).changes).toEqual(written);
+  }
+  const all = await readFrom(`${CHANGES}?limit=1000`);
+  const since = await readFrom(before.next);
+  await second.stop();
+
+  expect(all.changes).toEqual(written);
+  expect(since.changes).toEqual(written.slice(20));
+});
