@@ -104,6 +104,20 @@ export class NotSent extends Error {
   override readonly message = 'the connection was terminated before the statement was sent';
 }
 
+/** What arrived is not what PostgreSQL sends. The session ends. */
+export class UnexpectedMessage extends Error {
+  readonly code = 'EPROTO';
+}
+
+/** PostgreSQL requires a method of authentication that the service does not have. */
+export class UnsupportedAuthentication extends Error {
+  readonly code = 'EAUTH';
+
+  constructor(method: string) {
+    super(`PostgreSQL requires the authentication method ${method} (pg_hba.conf), which is not supported`);
+  }
+}
+
 /** PostgreSQL has not answered a statement within the request's time limit. */
 export class ResponseTimeout extends Error {}
 

@@ -8,6 +8,9 @@ type Heard = { readonly row: Row } | { readonly other: string };
 
 const columns = ['id', 'first', 'second', 'number'].map((name) => ({ name, read: (text: string) => text }));
 
+/** Rows come after it only. */
+const READY_FOR_QUERY = Buffer.from('Z\0\0\0\x05I');
+
 const anyText = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
@@ -21,7 +24,7 @@ const anyRow = fc.record({
 });
 const anyHeard: fc.Arbitrary<Heard> = fc.oneof(
   fc.record({ row: anyRow }),
-  fc.record({ other: fc.string({ unit: 'binary-ascii' }) }),
+  fc.record({ other: fc.stringMatching(/^[A-Z0-9 ]+$/) }),
 );
 
 test('rows are read and all other messages passed on in order, with any splits of the bytes', () => {
@@ -42,20 +45,27 @@ function heardOf(pieces: readonly Buffer[]): readonly Heard[] {
   const heard: Heard[] = [];
   stream.on('data', (bytes: Buffer) => {
     for (let at = 0; at < bytes.length; at += 1 + bytes.readUInt32BE(at + 1))
-      heard.push({ other: bytes.toString('utf8', at + 5, at + 1 + bytes.readUInt32BE(at + 1)) });
+      heard.push({ other: bytes.toString('utf8', at + 5, at + bytes.readUInt32BE(at + 1)) });
   });
   const receiver: RowReceiver = {
     takeRow(received, at) {
       heard.push({ row: readRow(columns, received, at) });
     },
   };
-  takeRows(stream, { receiver });
+  takeRows(stream, {
+    receiver,
+    abandon(reason) {
+      throw reason;
+    },
+  });
+  stream.emit('data', READY_FOR_QUERY);
+  heard.pop();
   for (const piece of pieces) stream.emit('data', piece);
   return heard;
 }
 
 function messageOf(sent: Heard): Buffer {
-  if ('other' in sent) return message('N', Buffer.from(sent.other));
+  if ('other' in sent) return message('C', Buffer.from(`${sent.other}\0`));
   const { id, first, second, number } = sent.row;
   return message('D', Buffer.concat([int16(4), ...[id, first, second, number].map(fieldOf)]));
 }

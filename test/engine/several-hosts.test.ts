@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
-import { errorResponse, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
-import { startProxy, type TcpProxy, through } from '../stage/proxy.ts';
+import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
+import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
@@ -69,15 +69,15 @@ describe('the service uses, of several hosts,', () => {
   });
 
   test.each([
-    ['a host does not report it', 'in_hot_standbi\0off'],
+    ['a host does not report it', 'in_hot_standbi\0off\0'],
     ['a pooler reports the state before a failover', 'in_hot_standby\0on\0'],
   ])('one that reports that it accepts writes, if %s', async (_case, report) => {
     await takesNoWrites(one);
     const proxies = await proxiesOf(one, other);
     for (const proxy of proxies) {
       proxy.answersThrough(() =>
-        through(async (chunk, push) =>
-          push(Buffer.from(chunk.toString('latin1').replace('in_hot_standby\0off', report), 'latin1')),
+        messagesThrough((type, message) =>
+          message.includes('in_hot_standby\0off') ? messageOf(type, report) : message,
         ),
       );
     }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { openedDatabase } from '../stage/opened-database.ts';
-import { messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
+import { messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { prepare } from '../stage/statements.ts';
 
@@ -14,14 +14,8 @@ beforeAll(async () => {
 });
 
 /** Messages that PostgreSQL or a pooler can send at any time. */
-const NOTICE = message('N', 'SWARNING\0VWARNING\0C01000\0Mchecked\0\0');
-const PARAMETER_STATUS = message('S', 'application_name\0user-management-service\0');
-
-function message(type: string, content: string): Buffer {
-  const bytes = Buffer.from(`${type}\0\0\0\0${content}`);
-  bytes.writeInt32BE(bytes.length - 1, 1);
-  return bytes;
-}
+const NOTICE = messageOf('N', 'SWARNING\0VWARNING\0C01000\0Mchecked\0\0');
+const PARAMETER_STATUS = messageOf('S', 'application_name\0user-management-service\0');
 
 const cases = Object.entries({ NOTICE, PARAMETER_STATUS }).flatMap(([name, split]) =>
   [0, 1, 3, 5, 20, split.length].map((length) => ({ name, split, length })),

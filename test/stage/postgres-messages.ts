@@ -35,11 +35,14 @@ export function isCreated(type: string, message: Buffer): boolean {
   return type === COMMAND_COMPLETE && message.toString('latin1', HEAD) === 'SELECT 1\0';
 }
 
+/** A message of this type with this content, in Latin-1. */
+export function messageOf(type: string, content = ''): Buffer {
+  const bytes = Buffer.from(`${type}\0\0\0\0${content}`, 'latin1');
+  bytes.writeInt32BE(bytes.length - 1, 1);
+  return bytes;
+}
+
 /** An ErrorResponse with this SQLSTATE, as PostgreSQL sends it in place of a completed command. */
 export function errorResponse(sqlState: string): Buffer {
-  const fields = Buffer.from(`SERROR\0VERROR\0C${sqlState}\0Mfault\0\0`);
-  const head = Buffer.alloc(HEAD);
-  head.write(ERROR_RESPONSE);
-  head.writeInt32BE(fields.length + 4, 1);
-  return Buffer.concat([head, fields]);
+  return messageOf(ERROR_RESPONSE, `SERROR\0VERROR\0C${sqlState}\0Mfault\0\0`);
 }

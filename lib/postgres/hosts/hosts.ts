@@ -1,6 +1,6 @@
+import { DatabaseEvents } from '../../observability/database-events.ts';
 import type { EventLog } from '../../observability/event-log.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { EngineEvents } from '../engine-events.ts';
 import { engineProfile } from '../engine-profile.ts';
 import { isUnreachable, wasCutOff } from '../faults.ts';
 import { ConnectionAttempts } from './connection-attempts.ts';
@@ -27,7 +27,7 @@ const ASKING_SESSION_LIFETIME_MS = 1000;
 export class Hosts {
   /** The host in use, as far as it is known. */
   inUse: Host;
-  readonly events: EngineEvents;
+  readonly events: DatabaseEvents;
   readonly #postgres: Settings['postgres'];
   readonly #isOnly: boolean;
   readonly #attempts: ReadonlyMap<Host, ConnectionAttempts>;
@@ -43,7 +43,7 @@ export class Hosts {
   #isTimeLimitChecked: boolean;
 
   constructor(postgres: Settings['postgres'], log?: EventLog) {
-    this.events = new EngineEvents(log);
+    this.events = new DatabaseEvents(log);
     this.#isTimeLimitChecked = engineProfile(postgres).hasOwnSessions;
     [this.inUse] = postgres.servers;
     this.#postgres = postgres;

@@ -26,7 +26,7 @@ export class Session extends PgClient {
   receiver: RowReceiver | undefined;
   /** The fault of PostgreSQL or of the connection that ends it. */
   #fault: unknown;
-  #abandoned: { readonly reason: string | undefined } | undefined;
+  #abandoned: { readonly reason: unknown } | undefined;
   /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
   serverStarted: string | undefined;
 
@@ -93,13 +93,10 @@ export class Session extends PgClient {
     return isStandby === undefined || isReadOnly === undefined ? undefined : true;
   }
 
-  /**
-   * Closes the connection at once. Statements without a response fail, whatever the server does. With a reason, the log
-   * has it.
-   */
-  abandon(reason?: string): void {
+  /** Closes the connection at once. Statements without a response fail, by the reason if it is an error. The log has it. */
+  abandon(reason?: string | Error): void {
     this.#abandoned ??= { reason };
-    this.connection.stream.destroy();
+    this.connection.stream.destroy(reason instanceof Error ? reason : undefined);
   }
 
   /** Why it was closed, or ended during a statement. Undefined if this is usual. */
@@ -133,7 +130,7 @@ export class Session extends PgClient {
   }
 
   /**
-   * Whether PostgreSQL responds within so many milliseconds, to a statement in progress or to an empty one. (Without its
+   * Whether PostgreSQL responds within so many milliseconds, to a statement in progress or to one without rows. (Without its
    * Sync, a pooler would keep one of its sessions for this client.)
    */
   responds(milliseconds: number): Promise<boolean> {
@@ -144,7 +141,7 @@ export class Session extends PgClient {
     const onData = () => resolve(true);
     const onClose = () => resolve(false);
     stream.on('data', onData).on('close', onClose);
-    if (!this.awaitsAnswer) this.query('').catch(() => {});
+    if (!this.awaitsAnswer) this.query('select where false').catch(() => {});
     return promise.finally(() => {
       clearTimeout(timer);
       stream.off('data', onData).off('close', onClose);

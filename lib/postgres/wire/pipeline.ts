@@ -1,7 +1,7 @@
 import type { FieldDef } from 'pg';
 import { prepareValue } from 'pg/lib/utils.js';
 import { serialize } from 'pg-protocol';
-import { breaksConnection, isFromPostgres, isStalePlan, NotSent } from '../faults.ts';
+import { breaksConnection, isFromPostgres, isStalePlan, NotSent, UnexpectedMessage } from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 import type { PendingStatement, StatementText } from './executor.ts';
@@ -10,8 +10,14 @@ import { type Column, type Received, type Row, type RowReceiver, readRow } from 
 /** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
 type Prepared = { columns: readonly Column[]; fault?: unknown };
 
-/** A statement without a response. */
-type Sent = { readonly statement: PendingStatement; readonly prepared: Prepared; readonly rows: Row[] };
+/** A statement without a response, the number of commands that are not complete, and the tag of the last complete one. */
+type Sent = {
+  readonly statement: PendingStatement;
+  readonly prepared: Prepared;
+  readonly rows: Row[];
+  incomplete: number;
+  tag: string;
+};
 
 /**
  * The statements of one session. Each is sent without a wait for the responses to earlier ones. It is prepared once, and
@@ -71,7 +77,8 @@ export class Pipeline implements RowReceiver {
       serialize.execute(),
       serialize.sync(),
     );
-    this.#sent.push({ statement, prepared, rows: [] });
+    const incomplete = lockTimeout === undefined ? 1 : 2;
+    this.#sent.push({ statement, prepared, rows: [], incomplete, tag: '' });
     this.#awaitResponse();
     this.#unwritten += 1;
     if (this.#unwritten === 1) atEndOfTurn(() => this.#write());
@@ -167,17 +174,29 @@ export class Pipeline implements RowReceiver {
   handleRowDescription({ fields }: { readonly fields: readonly FieldDef[] }): void {
     const prepared = this.#sent[0]?.prepared;
     if (!prepared) return;
+    if (prepared.columns.length > 0) throw new UnexpectedMessage('PostgreSQL described a statement twice');
     prepared.columns = fields.map(({ name, dataTypeID }) => ({
       name,
       read: this.session.getTypeParser(dataTypeID, 'text'),
     }));
   }
 
-  handleCommandComplete(): void {}
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    const [head] = this.#sent;
+    if (!head) return;
+    head.incomplete -= 1;
+    head.tag = text;
+  }
 
   handleReadyForQuery(): void {
-    const head = this.#shift();
-    head?.statement.resolve(head.rows);
+    const [head] = this.#sent;
+    if (head && !isComplete(head)) {
+      const fault = new UnexpectedMessage(`${head.rows.length} rows arrived of "${head.tag}"`);
+      this.session.abandon(fault);
+      this.handleError(fault);
+      return;
+    }
+    this.#shift()?.statement.resolve(head?.rows ?? []);
     this.#awaitResponse();
     this.#onResponse(this);
   }
@@ -203,4 +222,10 @@ export class Pipeline implements RowReceiver {
     this.usedAt = Date.now();
     return this.#sent.shift();
   }
+}
+
+/** Whether all rows have arrived. A tag ends with their number, or with that of the rows written by a statement without any. */
+function isComplete({ prepared, rows, incomplete, tag }: Sent): boolean {
+  if (incomplete !== 0) return false;
+  return prepared.columns.length === 0 ? rows.length === 0 : tag.endsWith(` ${rows.length}`);
 }

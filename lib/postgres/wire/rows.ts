@@ -1,4 +1,6 @@
 import { freeBytes } from '../../free-bytes.ts';
+import { UnexpectedMessage } from '../faults.ts';
+import { DATA_ROW, HEADER_BYTES, MessageCheck } from './messages.ts';
 
 /** A row, by the names of its columns. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -12,37 +14,33 @@ export type Column = { readonly name: string; readonly read: (text: string) => u
 /** Receives rows: `at` is the place of the first field in `received`. */
 export type RowReceiver = { takeRow(received: Received, at: number): void };
 
-/** The type of a DataRow message. A message begins with its type and its length, which includes itself. */
-const DATA_ROW = 68;
-const HEADER_BYTES = 5;
 const FIELD_COUNT_BYTES = 2;
 
 /** Bytes that arrived together, and the same as Latin-1, once a row in text is read. */
 export type Received = { readonly bytes: Buffer; characters?: string };
 
+/** What receives the messages of a connection. It is abandoned at the first one that is not what PostgreSQL sends. */
+type MessageReceiver = { readonly receiver: RowReceiver | undefined; abandon(reason: Error): void };
+
 /**
  * Passes the rows of a connection to the receiver, once there is one, and everything else to pg. pg creates a string for
  * each field, an array and an object for each row, and emits two events, which costs a list three times the CPU time.
  * Call it before the first byte arrives, because pg may keep the first part of a later message.
- *
- * @see PostgreSQL, "Message Formats"
  */
-export function takeRows(
-  stream: NodeJS.ReadableStream,
-  session: { readonly receiver: RowReceiver | undefined },
-): void {
+export function takeRows(stream: NodeJS.ReadableStream, session: MessageReceiver): void {
   // pg has listened since it connected.
   const [passToPg] = stream.listeners('data') as [(bytes: Buffer) => void];
+  const check = new MessageCheck();
   let incomplete: Buffer | undefined;
 
-  stream.on('data', (arrived: Buffer) => {
+  function take(arrived: Buffer): void {
     const bytes = incomplete ? Buffer.concat([incomplete, arrived]) : arrived;
     // `arrived` was copied into `bytes`. `incomplete` must stay, because rows refer to its memory.
     if (incomplete) freeBytes(arrived);
     const received: Received = { bytes };
     let [left, at] = [0, 0];
     while (at + HEADER_BYTES <= bytes.length) {
-      const end = at + 1 + bytes.readUInt32BE(at + 1);
+      const end = check.findEnd(bytes, at);
       if (end > bytes.length) break;
       if (bytes[at] === DATA_ROW && session.receiver) {
         if (left < at) passToPg(bytes.subarray(left, at));
@@ -53,6 +51,17 @@ export function takeRows(
     }
     if (left < at) passToPg(bytes.subarray(left, at));
     incomplete = at < bytes.length ? bytes.subarray(at) : undefined;
+  }
+
+  // A throw in a listener would end the process.
+  stream.on('data', (arrived: Buffer) => {
+    try {
+      take(arrived);
+    } catch (fault) {
+      session.abandon(
+        fault instanceof Error && 'code' in fault ? fault : new UnexpectedMessage(String(fault)),
+      );
+    }
   });
   stream.off('data', passToPg);
 }
@@ -62,6 +71,8 @@ export function readRow(columns: readonly Column[], received: Received, at: numb
   const { bytes } = received;
   received.characters ??= bytes.toString('latin1');
   const { characters } = received;
+  if (bytes.readInt16BE(at - FIELD_COUNT_BYTES) !== columns.length)
+    throw new UnexpectedMessage('a row does not have the columns of its statement');
   const row: Record<string, unknown> = {};
   let begin = at;
   for (const { name, read } of columns) {

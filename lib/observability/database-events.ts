@@ -1,14 +1,16 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { EventLog } from '../observability/event-log.ts';
-import { FrequentEvent } from '../observability/frequent-event.ts';
-import { redactedCause, redactedReason } from '../observability/redaction.ts';
-import type { Host } from './hosts/connection-config.ts';
+import type { EventLog } from './event-log.ts';
+import { FrequentEvent } from './frequent-event.ts';
+import { redactedCause, redactedReason } from './redaction.ts';
 
 /** Minimum time between two lines about causes of one outage, in milliseconds. */
 const PERIOD_MS = 1000;
 
+/** A server of PostgreSQL. */
+type Address = { readonly host: string; readonly port: number };
+
 /** The events of the engine in the log: infra/operate.md lists them. Without a log, they are not reported. */
-export class EngineEvents {
+export class DatabaseEvents {
   readonly #write: (level: 'info' | 'warning' | 'error', ...event: Parameters<EventLog['info']>) => void;
   readonly #refused: FrequentEvent;
   readonly #closed: FrequentEvent;
@@ -23,7 +25,7 @@ export class EngineEvents {
   }
 
   /** The instance has no session, and can open none. */
-  onUnavailable(hosts: readonly Host[], fault: unknown): void {
+  onUnavailable(hosts: readonly Address[], fault: unknown): void {
     const now = performance.now();
     const { since = now, loggedAt = Number.NEGATIVE_INFINITY, reason } = this.#outage ?? {};
     const current = redactedReason(fault);
@@ -42,18 +44,18 @@ export class EngineEvents {
   }
 
   /** The instance has sessions, and gets no further one. */
-  onSessionRefused(host: Host, fault: unknown): void {
+  onSessionRefused(host: Address, fault: unknown): void {
     this.#refused.add({ host: addressOf(host), reason: redactedReason(fault) });
   }
 
   /** The instance closed a session for a reason, or a session ended during a statement. */
-  onSessionClosed(host: Host, fault: unknown): void {
+  onSessionClosed(host: Address, fault: unknown): void {
     const reason = redactedReason(fault);
     this.#closed.add({ host: addressOf(host), reason }, reason);
   }
 
   /** This host is used. `fault` is why the one before is not. */
-  onHostUsed(host: Host, acceptsWrites: boolean, fault?: unknown): void {
+  onHostUsed(host: Address, acceptsWrites: boolean, fault?: unknown): void {
     const to = addressOf(host);
     const { host: from = to, acceptsWrites: accepted } = this.#inUse;
     this.#inUse = { host: to, acceptsWrites };
@@ -68,6 +70,6 @@ export class EngineEvents {
   }
 }
 
-function addressOf({ host, port }: Host): string {
+function addressOf({ host, port }: Address): string {
   return `${host}:${port}`;
 }
