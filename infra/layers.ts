@@ -27,8 +27,7 @@ const ENTRIES = [
   {
     folder: 'lib/postgres',
     entry: 'index.ts',
-    insiders:
-      /^(lib\/postgres\/|test\/(engine\/|stage\/statements\.|lambda\/password\.|benchmark\/guard\/waste\/statement\.))/,
+    insiders: /^(lib\/postgres\/|test\/(engine\/|stage\/statements\.|benchmark\/guard\/waste\/statement\.))/,
   },
   { folder: 'host/admission', entry: 'index.ts', insiders: /^(host\/admission|test)\// },
   { folder: 'handlers', entry: 'index.ts', insiders: /^(handlers\/index\.ts$|test\/)/ },

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPassword } from '../../lib/postgres/hosts/connection-config.ts';
+import { readPassword } from '../../lib/settings/password.ts';
 
 const TOKEN = 'session-token';
 
