@@ -5,12 +5,11 @@ import { machine } from '../lab/meters/machine.ts';
 import { startLoad } from './load.ts';
 import { chosen, readOptions } from './options.ts';
 import { peers } from './peers/peers.ts';
-import { chartOf } from './report/chart.ts';
 import { goalTableOf } from './report/goals.ts';
 import { startProgress } from './report/progress.ts';
 import { rowsOf, startRowsOf } from './report/summary.ts';
 import { LEGEND, startTableOf, workloadTableOf } from './report/table.ts';
-import { PGBENCH, runRounds } from './rounds.ts';
+import { runRounds } from './rounds.ts';
 import { startStage } from './stage/stage.ts';
 import { ours, oursWith } from './targets/ours.ts';
 import { workloads as allWorkloads } from './workloads.ts';
@@ -18,8 +17,7 @@ import { workloads as allWorkloads } from './workloads.ts';
 const { effort, rounds, users, sharedBuffers, out, variants, ...names } = readOptions('bench');
 const ownVariants = variants.map(oursWith);
 const allTargets = [...ours, ...ownVariants, ...peers];
-const pgbench = { name: PGBENCH, title: PGBENCH };
-const chosenTargets = chosen([...allTargets, pgbench], names.targets);
+const chosenTargets = chosen(allTargets, names.targets);
 const targets = allTargets.filter((target) => chosenTargets.includes(target) || ownVariants.includes(target));
 const workloads = chosen(allWorkloads, names.workloads);
 const madeOn = machine();
@@ -28,13 +26,11 @@ const progress = startProgress();
 const load = startLoad();
 const stage = await startStage({ users, sharedBuffers, progress });
 try {
-  const plan = { targets, workloads, rounds, effort, withPgbench: chosenTargets.includes(pgbench) };
+  const plan = { targets, workloads, rounds, effort };
   const results = await runRounds(stage, load, plan, progress);
   const rows = rowsOf(results, targets[0]?.name ?? '');
   const starts = startRowsOf(results);
-  const titleOf = (name: string) =>
-    [...allTargets, pgbench].find((target) => target.name === name)?.title ?? name;
-  const workloadTitleOf = (name: string) => allWorkloads.find((one) => one.name === name)?.title ?? name;
+  const titleOf = (name: string) => allTargets.find((target) => target.name === name)?.title ?? name;
 
   progress('done');
   const print = (text: string) => process.stdout.write(`${text}\n`);
@@ -58,8 +54,7 @@ try {
     ...results,
   };
   await writeFile(join(out, 'results.json'), `${JSON.stringify(whole, null, 1)}\n`);
-  await writeFile(join(out, 'chart.svg'), chartOf(rows, { target: titleOf, workload: workloadTitleOf }));
-  print(`\nWritten to ${out}: results.json, chart.svg`);
+  print(`\nWritten to ${out}: results.json`);
   process.exitCode = results.runs.length > 0 ? 0 : 1;
 } finally {
   load.stop();

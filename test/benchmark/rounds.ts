@@ -1,7 +1,6 @@
 import { demandRefusals, demandSame, SAMPLES, sampleOf, untilServing } from './answers.ts';
 import type { Load } from './load.ts';
 import { type Effort, type Figures, measure, type Stand } from './measure.ts';
-import { type Pgbench, startPgbench } from './pgbench.ts';
 import { type Progress, warn } from './report/progress.ts';
 import type { Stage } from './stage/stage.ts';
 import { startServer } from './targets/start.ts';
@@ -17,15 +16,11 @@ export type Run = Figures & { readonly round: number; readonly target: string; r
 /** All that was measured, and what was not. */
 export type Results = { readonly starts: Start[]; readonly runs: Run[]; readonly leftOut: string[] };
 
-/** What of pgbench appears in the results as a target. */
-export const PGBENCH = 'pgbench';
-
 type Plan = {
   readonly targets: readonly Target[];
   readonly workloads: readonly Workload[];
   readonly rounds: number;
   readonly effort: Effort;
-  readonly withPgbench: boolean;
 };
 
 type Installed = { readonly target: Target; readonly programAt: (port: number) => Program };
@@ -61,8 +56,7 @@ export async function runRounds(stage: Stage, load: Load, plan: Plan, progress: 
       standing.push({ target, server, database: databaseOf(target), prepared: {}, sent: {} });
     }
     const stands = await compareAll(stage, plan.workloads, standing, progress, leaveOut);
-    const pgbench = plan.withPgbench ? await pgbenchOf(stage, leaveOut) : undefined;
-    await runAll(stage, load, plan, stands, pgbench, progress, results);
+    await runAll(stage, load, plan, stands, progress, results);
   } finally {
     await Promise.all(standing.map(({ server }) => server.stop()));
   }
@@ -147,23 +141,11 @@ async function compareAll(
   return compared;
 }
 
-async function pgbenchOf(stage: Stage, leaveOut: LeaveOut): Promise<Pgbench | undefined> {
-  try {
-    const pgbench = await startPgbench(stage);
-    await stage.createDatabase(databaseOf({ name: PGBENCH }));
-    return pgbench;
-  } catch (error) {
-    leaveOut(PGBENCH, error);
-    return undefined;
-  }
-}
-
 async function runAll(
   stage: Stage,
   load: Load,
   { workloads, rounds, effort }: Plan,
   stands: Awaited<ReturnType<typeof compareAll>>,
-  pgbench: Pgbench | undefined,
   progress: Progress,
   { runs }: Results,
 ): Promise<void> {
@@ -174,16 +156,20 @@ async function runAll(
       for (const stand of [...able.slice(first), ...able.slice(0, first)]) {
         const target = stand.target.name;
         progress(`round ${round} of ${rounds}: ${workload.title}: ${stand.target.title}`);
-        const peak = runs.findLast((run) => run.target === target && run.workload === workload.pace?.of);
-        if (workload.pace && !peak) continue;
-        const rate = workload.pace && peak && peak.requestsPerSecond * workload.pace.part;
+        // The service and Go get the same number of requests per second. A slower peer gets fewer.
+        const paced = workload.pace ? peaksOf(runs, workload.pace.of, ['ours', 'go', target]) : [];
+        const rate = workload.pace && workload.pace.part * Math.min(...paced);
+        if (rate === Number.POSITIVE_INFINITY) continue;
         const figures = await measure(stage, load, stand, workload, effort, rate);
         runs.push({ round, target, workload: workload.name, ...figures });
       }
-      if (!pgbench?.knows(workload.name)) continue;
-      progress(`round ${round} of ${rounds}: ${workload.title}: ${PGBENCH}`);
-      const figures = await pgbench.measure(workload.name, databaseOf({ name: PGBENCH }), effort);
-      runs.push({ round, target: PGBENCH, workload: workload.name, ...figures });
     }
   }
+}
+
+/** The requests per second of the last run of a workload, for each of these targets that has one. */
+function peaksOf(runs: readonly Run[], workload: string, targets: readonly string[]): readonly number[] {
+  const ofTarget = (target: string) =>
+    runs.findLast((run) => run.target === target && run.workload === workload);
+  return targets.flatMap((target) => ofTarget(target)?.requestsPerSecond ?? []);
 }

@@ -27,7 +27,10 @@ export type Workload = {
   readonly writes?: boolean;
   /** Members of the answer that are new each time, and so not compared. */
   readonly varying?: readonly string[];
-  /** The part of the throughput of the workload `of` that it asks for; without it as many requests as are answered. */
+  /**
+   * The part of the throughput of the workload `of` that is requested, of the lowest among the target, the service and
+   * Go. Without it, as many requests are sent as are answered.
+   */
   readonly pace?: { readonly of: string; readonly part: number };
   /** How many connections it has, whatever the others have. */
   readonly connections?: number;
@@ -94,7 +97,7 @@ export const workloads: readonly Workload[] = [
     requests: () => () => ({ method: 'GET', target: '/health' }),
   },
   get,
-  // Half of the load that the target can bear: what callers wait on a good day.
+  // Half of the load that the service and Go can bear: what callers wait on a good day.
   { ...get, name: 'get-half', title: 'get by id at half of peak load', pace: { of: 'get', part: 0.5 } },
   {
     // The target has not seen the token for longer than any cache remembers.

@@ -15,8 +15,6 @@ async function withSources(installing: Promise<string>): Promise<string> {
   return folder;
 }
 
-const FASTIFY = ['fastify@5.12.8', 'fast-jwt@6.3.6', 'pg@8.23.1', 'uuid@14.0.3'];
-
 /** What every peer is started with: see settings.mjs. */
 function variablesOf(stage: Stage, database: string, port: number): Variables {
   const { issuer, publicKey } = stage.credentials;
@@ -120,11 +118,6 @@ export const peers: readonly Target[] = [
   go,
   bun,
   { ...onNode('hello', 'node:http "hello"', []), ...hollow },
-  { ...onNode('hello-tuned', 'node:http "hello", tuned', []), ...hollow },
-  onNode('node-http', 'node:http, pg', ['pg@8.23.1', 'uuid@14.0.3']),
-  onNode('fastify', 'Fastify', FASTIFY),
-  onNode('fastify-all', 'Fastify, all it can have', FASTIFY),
-  onNode('hono', 'Hono', ['hono@4.13.19', '@hono/node-server@2.1.8', ...FASTIFY.slice(1)]),
-  onNode('express', 'Express', ['express@5.3.0', ...FASTIFY.slice(1)]),
+  onNode('fastify', 'Fastify', ['fastify@5.12.8', 'fast-jwt@6.3.6', 'pg@8.23.1', 'uuid@14.0.3']),
   fastapi,
 ];

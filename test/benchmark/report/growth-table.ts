@@ -48,6 +48,6 @@ export function growthTableOf(points: readonly GrowthPoint[], titleOf: (name: st
 }
 
 /** What points of one line have in common. */
-export function lineOf({ configuration, workload }: GrowthPoint): string {
+function lineOf({ configuration, workload }: GrowthPoint): string {
   return `${workload} ${configuration}`;
 }

@@ -4,7 +4,6 @@ import { SAMPLES, sampleOf, untilServing } from '../../benchmark/answers.ts';
 import { startLoad } from '../../benchmark/load.ts';
 import { type Figures, measure, type Stand } from '../../benchmark/measure.ts';
 import { chosen, readOptions } from '../../benchmark/options.ts';
-import { growthPlotOf } from '../../benchmark/report/growth-plot.ts';
 import { type GrowthPoint, growthTableOf } from '../../benchmark/report/growth-table.ts';
 import { startProgress, warn } from '../../benchmark/report/progress.ts';
 import { databaseOfSize, warmUp } from '../../benchmark/stage/sized.ts';
@@ -64,8 +63,7 @@ export const experiment = defineExperiment({
     await mkdir(out, { recursive: true });
     const whole = { machine: { ...madeOn, postgres: postgresVersion }, rounds, effort, checkpoints, points };
     await writeFile(join(out, 'growth.json'), `${JSON.stringify(whole, null, 1)}\n`);
-    await writeFile(join(out, 'growth.svg'), growthPlotOf(points, titleOf));
-    print(`\nWritten to ${out}: growth.json, growth.svg`);
+    print(`\nWritten to ${out}: growth.json`);
     return true;
 
     /** All operations at all sizes, over a PostgreSQL with shared buffers of this size. */
