@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
+import { until } from '../stage/until.ts';
 
 async function start({ onTestFinished }: TestContext, options?: Parameters<typeof startVerifier>[0]) {
   const verifier = await startVerifier(options);
@@ -113,8 +114,9 @@ test.concurrent('a token whose key is being fetched when the key set is stopped 
   await issuer.addKey('ES256');
   issuer.answer(() => {});
   await sleep(2100);
+  const { fetches } = issuer;
   const judging = judge(await issuer.sign());
-  await sleep(100);
+  await until('the fetch', () => issuer.fetches > fetches);
   keySet.stop();
 
   expect(await judging).toBe(503);

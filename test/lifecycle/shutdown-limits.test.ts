@@ -9,6 +9,7 @@ import { requestText } from '../stage/raw-client.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
 
 let service: BuiltService;
 
@@ -132,7 +133,7 @@ test('requests that wait for the keys of the identity provider are cancelled, to
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.3',
   });
   const held = service.call('GET', USERS);
-  await sleep(200);
+  await until('the fetch', () => provider.fetches > 0);
   const { seconds, ...exit } = await endedBy('SIGTERM', service);
   await provider.stop();
 

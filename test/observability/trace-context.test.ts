@@ -61,7 +61,7 @@ describe('trace_id and span_id', () => {
     const { traceId, headers } = traceOfCaller({ sampled: false });
     const init = { headers: { ...headers, 'x-request-id': 'unsampled' } };
     await service.call('POST', USERS, { email: 'unsampled@example.com' }, init);
-    await sleep(300);
+    await service.untilExported();
 
     expect(service.receiver.spans().filter((span) => span.traceId === traceId)).toEqual([]);
     const [event] = service.events().filter(({ request_id }) => request_id === 'unsampled');

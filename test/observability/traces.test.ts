@@ -137,8 +137,7 @@ describe('traces', () => {
   test('probes have no spans, nor do the migrations and the exporter', async () => {
     const { traceId, headers } = traceOfCaller();
     for (const path of ['/health', '/ready']) await fetch(service.url + path, { headers });
-    await createUser();
-    await sleep(300);
+    await service.untilExported();
     const spans = service.receiver.spans();
 
     expect(spans.filter((span) => span.traceId === traceId)).toEqual([]);

@@ -19,6 +19,12 @@ export async function startTracedService(variables: Variables = {}, options: Hos
   return {
     ...service,
     receiver,
+    /** Waits until the spans of all earlier requests have been exported, as those of one more request have. */
+    async untilExported() {
+      const { traceId, headers } = traceOfCaller();
+      await service.call('GET', '/api/v1/users/?limit=1', undefined, { headers });
+      await receiver.untilTrace(traceId, 2);
+    },
     async remove() {
       await service.remove();
       await receiver.stop();

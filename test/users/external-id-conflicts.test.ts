@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { hold } from '../stage/locks.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
 import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -65,7 +65,7 @@ describe('a create is 409', () => {
         `INSERT INTO users (id, email, external_id) VALUES (gen_random_uuid(), '${freshAddress()}', '${external_id}')`,
       );
       const creating = create({ email: freshAddress(), external_id });
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await untilUnderWay(1, service.database);
       await writer.release();
 
       expect((await creating).status).toBe(201);
