@@ -101,6 +101,12 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     takes: '2 minutes',
     tests: { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 },
   },
+  project: {
+    proves:
+      'A field is added as CONTRIBUTING.md says, builds of a commit are the same, and no request costs a tenth more than before.',
+    takes: '2 minutes',
+    tests: { include: ['test/project/*.test.ts', 'test/benchmark/guard/*.test.ts'] },
+  },
   accept: {
     proves: 'npm run accept passes for correct deployments, and finds a hundred broken ones.',
     takes: '2 minutes',

@@ -4,7 +4,7 @@ import { defineExperiment } from '../experiment.ts';
 export const experiment = defineExperiment({
   name: 'guard',
   promise:
-    'Counts what each kind of request costs, and writes it to test/benchmark/guard/figures.json. npm test refuses 10 % more.',
+    'Counts what each kind of request costs, and writes it to test/benchmark/guard/figures.json. npm run suite -- project refuses 10 % more.',
   takes: 'half a minute',
-  run: ({ words }) => become('GUARD_WRITES=true exec vitest run test/benchmark/guard', words),
+  run: ({ words }) => become('GUARD_WRITES=true exec vitest run --mode project test/benchmark/guard', words),
 });
