@@ -103,12 +103,11 @@ export class Changes {
     let isNumbered = false;
     return repeatUntilDone(async () => {
       const page = new FeedPage(await select.run(reading), reading);
-      const { has_unnumbered, is_interrupted, takes_writes } = page.state;
+      const { has_unnumbered, takes_writes } = page.state;
       const isComplete = isNumbered || !has_unnumbered || page.isFull || page.end.position < page.head;
-      if (!takes_writes || (isComplete && !is_interrupted)) return page;
+      if (!takes_writes || isComplete) return page;
       try {
-        if (is_interrupted) await this.#numbering.resume();
-        else isNumbered = await this.#numbering.numberChanges();
+        isNumbered = await this.#numbering.numberChanges();
       } catch (fault) {
         // PostgreSQL has become read-only since the read.
         if (isReadOnly(fault)) return page;

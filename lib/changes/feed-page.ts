@@ -28,8 +28,6 @@ export type ReadRow = {
   readonly expired: string;
   /** The `id` of the last deleted change, unless an earlier version deleted it. */
   readonly expired_id: string | null;
-  /** Whether an earlier version has written users without changes. */
-  readonly is_interrupted: boolean;
   readonly has_unnumbered: boolean;
   readonly takes_writes: boolean;
   /** For the changes of one user: whether the user or a change of it exists. */
@@ -80,7 +78,7 @@ function select(after: unknown, isKnown: RawBuilder<unknown>, changes: RawBuilde
         exists (select from ${unnumbered(sql`1`)} as unnumbered) as has_unnumbered, ${isKnown} as is_known
       from ${headRow} as head
     )
-    select head.position as head, expired, expired_id, is_interrupted, has_unnumbered, is_known,
+    select head.position as head, expired, expired_id, has_unnumbered, is_known,
       current_setting('transaction_read_only') = 'off' as takes_writes, change.*
     from head left join lateral (${changes}) as change on true
     order by change.position`;

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { PreparedStatement, Statements } from '../postgres/index.ts';
 
@@ -7,7 +6,7 @@ import type { PreparedStatement, Statements } from '../postgres/index.ts';
  * PostgreSQL removes no dead rows: earlier versions of the head, and changes that have since got a position. To read
  * none of them, a statement finds the head by the newest entry of an index, and changes by their sequence.
  */
-export const headRow = sql`(select position, expired, expired_id, is_interrupted, settled, late, noted, noted_at
+export const headRow = sql`(select position, expired, expired_id, settled, late, noted, noted_at
   from user_changes_head order by position desc limit 1)`;
 
 /** The condition for an update or a lock of the head. It also holds if another transaction has moved the head since. */
@@ -40,7 +39,6 @@ type NoValues = Record<string, never>;
 /** Gives positions to changes without one, after their commit. */
 export class ChangeNumbering {
   readonly #number: PreparedStatement<NoValues, { found: string }>;
-  readonly #resume: PreparedStatement<{ identity: string }, unknown>;
   readonly #settle: PreparedStatement<NoValues, unknown>;
   readonly #count: PreparedStatement<NoValues, { count: string; age: number }>;
 
@@ -83,13 +81,6 @@ export class ChangeNumbering {
         )
         select count(*) as found from candidate`,
     );
-    this.#resume = statements.single(
-      'UPDATE user_changes_head',
-      ({ identity }) => sql`update user_changes_head
-        set position = position + 1, expired = position + 1, expired_id = (position + 1) || '-' || ${identity}::text,
-          is_interrupted = false
-        where is_interrupted and ${isHead}`,
-    );
     this.#settle = statements.single(
       'UPDATE user_changes_head',
       () => sql`
@@ -126,11 +117,6 @@ export class ChangeNumbering {
   async numberChanges(): Promise<boolean> {
     const [row] = await this.#number.run({});
     return Number(row?.found) < MAX_STEP;
-  }
-
-  /** Gives a position to the gap that an earlier version left. Every cursor from before the gap is expired from then on. */
-  async resume(): Promise<void> {
-    await this.#resume.run({ identity: randomBytes(4).toString('hex') });
   }
 
   /**

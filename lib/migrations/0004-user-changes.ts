@@ -29,7 +29,7 @@ export async function userChanges(send: SendSql, { isPostgres }: Engine): Promis
     position bigint not null default 0,
     -- Changes up to this position have been deleted.
     expired bigint not null default 0,
-    -- An earlier version has written users without changes.
+    -- Not used since 1.2.0.
     is_interrupted boolean not null default false
   )`);
   await send(sql`insert into user_changes_head default values on conflict do nothing`);

@@ -204,16 +204,6 @@ describe('a cursor in the form of earlier versions', () => {
   });
 });
 
-test('a cursor after the gap that an earlier version left contains that gap', async () => {
-  await query('UPDATE user_changes_head SET is_interrupted = true');
-  const end = await endOfFeed(call);
-  const position = await head();
-  expect((await get(end)).body).toEqual([]);
-  await query(`UPDATE user_changes_head SET position = ${position - 1}, is_interrupted = true`);
-
-  expect(await get(end)).toEqual(expired(CHANGES));
-});
-
 test('a page that ends with an excluded change has a cursor that is valid after it', async () => {
   const end = await endOfFeed(call);
   const authorization = `Bearer ${await service.issuer.sign({ sub: 'busy' })}`;

@@ -59,10 +59,10 @@ function startCallers(callers: readonly Call[]) {
 test(`${COUNT} users get the new index of emails while runs are killed, rolled out and rolled back, and no request is refused`, async () => {
   const { folder, issuer, database, earlier, callerAt } = stage;
   const environment = environmentOf(database, issuer);
+  const second = await startEarlierVersion(folder, environment);
   const administrator = await administer(database.name);
   await administrator.query(`
     INSERT INTO users (id, email) SELECT gen_random_uuid(), n || '@Million.example' FROM generate_series(1, ${COUNT}) AS n`);
-  const second = await startEarlierVersion(folder, environment);
   const old = startCallers([earlier.url, second.url, second.url].map(callerAt));
   const locks = await watchLocks(database);
 
