@@ -7,7 +7,14 @@ import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const stamp = join(folder, 'dist', 'built');
-const sources = ['src', 'package.json', 'package-lock.json', 'tsconfig.json', '../openapi.json'];
+const sources = [
+  'src',
+  'checks.mjs',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  '../openapi.json',
+];
 
 if (!isBuilt()) {
   process.stderr.write('Installing and building infra/client: this takes a minute at the first time\n');

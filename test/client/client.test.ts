@@ -242,7 +242,10 @@ describe('an unavailable service', () => {
     await front.stop();
 
     expect(error).toBeInstanceOf(UnexpectedAnswer);
-    expect([error.status, error.message]).toEqual([502, '502: <h1>Bad Gateway</h1>']);
+    expect([error.status, error.message]).toEqual([
+      502,
+      '502: not a status of this operation (text/html): <h1>Bad Gateway</h1>',
+    ]);
     expect(front.seen).toHaveLength(3);
   });
 

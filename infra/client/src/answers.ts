@@ -1,4 +1,5 @@
-import { errorOf } from './problem.ts';
+import { findLink } from './link.ts';
+import { type Problem, ProblemError } from './problem.ts';
 
 /** Ends a request, or a sequence of requests. */
 export type Signal = { readonly signal?: AbortSignal };
@@ -9,19 +10,24 @@ export type Taken<Data> = { readonly data: Data; readonly response: Response };
 type Answer<Data> = { readonly data?: Data; readonly error?: unknown; readonly response: Response };
 
 /**
- * @throws {ProblemError | UnexpectedAnswer} unless the request was successful
+ * @throws {ProblemError} unless the request was successful
  */
 export async function succeeded<Data>(
   call: Answer<Data> | Promise<Answer<Data>>,
 ): Promise<Taken<NonNullable<Data>>> {
   const { data, error, response } = await call;
   if (response.ok) return { data: data as NonNullable<Data>, response };
-  throw errorOf(response, error);
+  // The name of the header is a setting of the service. This is its default.
+  throw new ProblemError(error as Problem, response.headers.get('x-request-id') ?? undefined);
 }
 
-/** The query of the link to the next page (RFC 8288); undefined without such a link. */
-export function nextQuery({ headers }: Response): Record<string, string> | undefined {
-  const [, target] = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get('link') ?? '') ?? [];
-  if (target === undefined) return undefined;
-  return Object.fromEntries(new URL(target, 'http://service.invalid').searchParams);
+/**
+ * The query of the link to the next page of this path. Undefined without such a link. A proxy may have removed the beginning
+ * of the path.
+ */
+export function nextQuery({ headers }: Response, path: string): Record<string, string> | undefined {
+  const target = findLink(headers.get('link') ?? '', 'next');
+  if (target === undefined || !URL.canParse(target, 'http://service.invalid')) return undefined;
+  const { pathname, searchParams } = new URL(target, 'http://service.invalid');
+  return `${pathname}/`.replace(/\/+$/, '/').endsWith(path) ? Object.fromEntries(searchParams) : undefined;
 }

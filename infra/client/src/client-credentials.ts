@@ -1,4 +1,4 @@
-import { UnexpectedAnswer } from './problem.ts';
+import { excerpt, UnexpectedAnswer } from './problem.ts';
 
 /** A source of access tokens. `refused` is a token that the service refused: the source must return another one. */
 export type TokenSource = (refused?: string) => string | Promise<string>;
@@ -41,7 +41,7 @@ export function clientCredentials(credentials: ClientCredentials): TokenSource {
   };
 }
 
-type TokenAnswer = { readonly access_token: string; readonly expires_in?: number };
+type TokenAnswer = { readonly access_token: string; readonly expires_in: number | undefined };
 
 async function askForToken(credentials: ClientCredentials): Promise<TokenAnswer> {
   const { url, clientId, clientSecret, scope, authenticateBy = 'basic', parameters } = credentials;
@@ -60,14 +60,19 @@ async function askForToken(credentials: ClientCredentials): Promise<TokenAnswer>
       ...(!isBasic && clientSecret !== undefined && { client_secret: clientSecret }),
       ...parameters,
     }).toString(),
+    // The secret is sent to this server only.
+    redirect: 'manual',
     signal: AbortSignal.timeout(15_000),
   });
-  const answer = (await response.json().catch(() => ({}))) as Partial<TokenAnswer> & { error?: string };
-  if (response.ok && answer.access_token !== undefined) return answer as TokenAnswer;
-  throw new UnexpectedAnswer(
-    response.status,
-    `no token from ${url}: ${answer.error ?? 'the response is not a token response of OAuth 2.0'}`,
-  );
+  const answer = ((await response.json().catch(() => null)) ?? {}) as Readonly<Record<string, unknown>>;
+  const { access_token, expires_in, error } = answer;
+  if (response.ok && typeof access_token === 'string' && access_token !== '')
+    return { access_token, expires_in: expires_in == null ? undefined : Number(expires_in) };
+  const reason =
+    typeof error === 'string'
+      ? excerpt(error, clientSecret ? [clientSecret] : [])
+      : 'the response is not a token response of OAuth 2.0';
+  throw new UnexpectedAnswer(response.status, `no token from ${url}: ${reason}`);
 }
 
 /** Form-encoded (RFC 6749 section 2.3.1). */

@@ -1,6 +1,7 @@
 import type { Client } from 'openapi-fetch';
 import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
 import type { components, paths } from './schema.ts';
+import { unexpected } from './service-response.ts';
 
 /** A change of a user, a CloudEvent. */
 export type Change = components['schemas']['Change'];
@@ -42,18 +43,24 @@ const MAX_WAIT_SECONDS = 20;
 /** Returns the functions that read the changes. */
 export function feedOf(api: Client<paths>): Feed {
   async function read(query: FeedQuery, options: Signal): Promise<ChangePage> {
-    const { data, response } = await succeeded(api.GET(FEED, { params: { query }, ...options }));
-    return { changes: data, cursor: nextQuery(response)?.cursor ?? '' };
+    return pageOf(
+      await succeeded(api.GET(FEED, { params: { query }, ...options })),
+      `${FEED}/`,
+      query.cursor,
+    );
   }
 
-  async function* changePages({ from, follow = false, excludeActor, ...options }: FeedOptions = {}) {
-    const always: FeedQuery = {
+  async function* changePages(given: FeedOptions = {}): AsyncGenerator<ChangePage, void> {
+    const { from, follow = false, excludeActor, ...options } = given;
+    const always = {
       limit: PAGE,
       ...(follow && { wait: MAX_WAIT_SECONDS }),
-      ...(excludeActor !== undefined && { exclude_actor: excludeActor }),
-    };
-    for (let cursor = from; ; ) {
-      const page = await read({ ...always, ...(cursor !== undefined && { cursor }) }, options);
+      // A value that is given and undefined is refused: it would mean other changes.
+      ...('excludeActor' in given && { exclude_actor: excludeActor }),
+    } as FeedQuery;
+    const first = ('from' in given ? { ...always, cursor: from } : always) as FeedQuery;
+    for (let { cursor } = first; ; ) {
+      const page = await read(cursor === undefined ? first : { ...always, cursor }, options);
       // With `excludeActor`, a page may be empty before the end of the feed. At the end the cursor stays the same.
       const isEnd = page.changes.length === 0 && page.cursor === cursor;
       if (isEnd && !follow) return;
@@ -68,15 +75,27 @@ export function feedOf(api: Client<paths>): Feed {
       for await (const { changes } of changePages(options)) yield* changes;
     },
     async *changesOf(id, options = {}) {
-      for (let query: { cursor?: string; limit?: number } = { limit: PAGE }; ; ) {
+      for (let query: FeedQuery = { limit: PAGE }; ; ) {
         const path = { user_id: id };
         const call = api.GET('/api/v1/users/{user_id}/changes', { params: { path, query }, ...options });
-        const { data, response }: Taken<Change[]> = await succeeded(call);
-        if (data.length === 0) return;
-        yield* data;
-        query = nextQuery(response) ?? {};
+        const taken = await succeeded(call);
+        const { changes, cursor } = pageOf(taken, `/api/v1/users/${id}/changes/`, query.cursor);
+        if (changes.length === 0) return;
+        if (changes.some(({ subject }) => subject !== id.toLowerCase()))
+          throw unexpected(taken.response, 'the changes of another user');
+        yield* changes;
+        query = { limit: PAGE, cursor };
       }
     },
     head: async (options = {}) => (await read({ cursor: 'now', limit: 0 }, options)).cursor,
   };
+}
+
+/** The page that the service returned after a cursor. Every page has a link, because changes go on. */
+function pageOf({ data, response }: Taken<Change[]>, path: string, after: string | undefined): ChangePage {
+  const { cursor } = nextQuery(response, path) ?? {};
+  if (!cursor) throw unexpected(response, 'changes without a link to the next page');
+  if (data.length > 0 && cursor === after)
+    throw unexpected(response, 'changes whose link leads to themselves');
+  return { changes: data, cursor };
 }

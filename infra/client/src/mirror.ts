@@ -1,4 +1,5 @@
 import type { Signal } from './answers.ts';
+import type { Change } from './feed.ts';
 import { isProblem } from './problem.ts';
 import type { User, Users } from './users.ts';
 
@@ -19,6 +20,8 @@ export type Mirror = {
 type MirrorOptions = Signal & {
   /** Whether to continue for ever. Otherwise it ends when the copy is up to date. */
   readonly follow?: boolean;
+  /** Whether a copy with users may become empty, because the service has none. */
+  readonly allowEmpty?: boolean;
 };
 
 /** Maximum number of ids in a list. */
@@ -32,47 +35,57 @@ const MAX_IDS = 100;
 export async function mirror(
   users: Users,
   copy: Mirror,
-  { follow = true, signal }: MirrorOptions = {},
+  { follow = true, allowEmpty = false, signal }: MirrorOptions = {},
 ): Promise<void> {
   const options = signal ? { signal } : {};
   for (;;) {
     try {
-      const from = (await copy.cursor()) ?? (await copyAll(users, copy, options));
+      const from = (await copy.cursor()) ?? (await copyAll(users, copy, allowEmpty, options));
       for await (const { changes, cursor } of users.changePages({ from, follow, ...options })) {
-        await apply([...new Set(changes.map(({ subject }) => subject))], users, copy, options);
+        await apply(changes, users, copy, options);
         await copy.keep(cursor);
       }
       return;
     } catch (error) {
       if (signal?.aborted) return;
       if (!isProblem(error, 'cursor_expired_error')) throw error;
-      await copyAll(users, copy, options);
+      await copyAll(users, copy, allowEmpty, options);
     }
   }
 }
 
 /** Returns the cursor from before the list, so that all later changes are read afterwards. */
-async function copyAll(users: Users, copy: Mirror, options: Signal): Promise<string> {
+async function copyAll(users: Users, copy: Mirror, allowEmpty: boolean, options: Signal): Promise<string> {
   const head = await users.head(options);
   const seen = new Set<string>();
   for await (const user of users.list({ limit: 1000 }, options)) {
     seen.add(user.id);
     await copy.put(user);
   }
-  for await (const id of copy.ids()) if (!seen.has(id)) await copy.remove(id);
+  for await (const id of copy.ids()) {
+    if (seen.size === 0 && !allowEmpty)
+      throw new Error(
+        'The service has no users, and the copy has some. If that is right, pass allowEmpty: true.',
+      );
+    if (!seen.has(id)) await copy.remove(id);
+  }
   await copy.keep(head);
   return head;
 }
 
-/** Reads the current state of each named user. A user that is not found has been deleted. */
-async function apply(ids: readonly string[], users: Users, copy: Mirror, options: Signal): Promise<void> {
+/**
+ * Reads the current state of each user that a change names. A user is removed only if its last change is its deletion and
+ * the list does not contain it. A later deletion is a later change.
+ */
+async function apply(changes: readonly Change[], users: Users, copy: Mirror, options: Signal): Promise<void> {
+  const latest = new Map(changes.map(({ subject, type }) => [subject, type]));
+  const ids = [...latest.keys()];
   for (let first = 0; first < ids.length; first += MAX_IDS) {
-    const asked = ids.slice(first, first + MAX_IDS);
-    const gone = new Set(asked);
-    for await (const user of users.list({ ids: asked, limit: MAX_IDS }, options)) {
-      gone.delete(user.id);
+    const missing = new Set(ids.slice(first, first + MAX_IDS));
+    for await (const user of users.list({ ids: [...missing], limit: MAX_IDS }, options)) {
+      missing.delete(user.id);
       await copy.put(user);
     }
-    for (const id of gone) await copy.remove(id);
+    for (const id of missing) if (latest.get(id) === 'user.deleted') await copy.remove(id);
   }
 }

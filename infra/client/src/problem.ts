@@ -46,15 +46,52 @@ export class ProblemError<P extends Problem = Problem> extends Error {
   }
 }
 
+/** In characters: how much of a foreign response an error shows, and how long a part of a secret must be to be hidden. */
+const EXCERPT_LENGTH = 200;
+const PART_LENGTH = 8;
+
+type Foreign = {
+  readonly contentType: string;
+  readonly content: string;
+  readonly secrets: readonly string[];
+};
+
 /** The response is not from the service, but from a gateway, a balancer or another program. */
 export class UnexpectedAnswer extends Error {
   override readonly name = 'UnexpectedAnswer';
   readonly status: number;
+  readonly contentType: string | undefined;
 
-  constructor(status: number, what: string) {
-    super(`${status}: ${what}`);
+  constructor(status: number, reason: string, foreign?: Foreign) {
+    const [type, text] = [foreign?.contentType, foreign?.content].map((part) =>
+      excerpt(part ?? '', foreign?.secrets),
+    );
+    super(`${status}: ${reason}${foreign ? ` (${type || 'no content type'}): ${text || 'no content'}` : ''}`);
     this.status = status;
+    this.contentType = type || undefined;
   }
+}
+
+/** A value that cannot be sent. It is refused before anything is sent. */
+export class WrongValue extends TypeError {}
+
+/** The beginning of a text without control characters, and without the secrets, their parts and their usual encodings. */
+export function excerpt(whole: string, secrets: readonly string[] = []): string {
+  const ascii = secrets.filter((secret) => /^[ -~]+$/.test(secret));
+  const encoded = ascii.flatMap((secret) => ['', ' ', '  '].map((before) => btoa(before + secret)));
+  const hidden = [...secrets, ...ascii.map(encodeURIComponent), ...encoded].filter(Boolean);
+  const text = hidden.reduce((left, secret) => left.replaceAll(secret, '…'), whole);
+  const isHidden = (index: number) =>
+    index + PART_LENGTH <= text.length &&
+    hidden.some((one) => one.includes(text.slice(index, index + PART_LENGTH)));
+  let shown = '';
+  for (let index = 0; index < text.length && shown.length < EXCERPT_LENGTH; index += 1) {
+    const begin = index;
+    while (isHidden(index)) index += 1;
+    if (index > begin) index += PART_LENGTH - 2;
+    shown += index > begin ? '…' : text[index];
+  }
+  return shown.replace(/[\p{Cc}\p{Surrogate}]+/gu, ' ').trim();
 }
 
 /** Whether the service refused for this reason. If so, `error.problem` has the members of this problem. */
@@ -63,12 +100,4 @@ export function isProblem<Code extends ProblemCode>(
   code: Code,
 ): error is ProblemError<Extract<Problem, { type: `urn:svc:error:${Code}` }>> {
   return error instanceof ProblemError && error.problem.type === `urn:svc:error:${code}`;
-}
-
-/** The error for a response other than a success. `body` is its content, parsed if it is JSON. */
-export function errorOf({ status, headers }: Response, body: unknown): ProblemError | UnexpectedAnswer {
-  if (!headers.get('content-type')?.startsWith('application/problem+json'))
-    return new UnexpectedAnswer(status, String(body).slice(0, 200));
-  // The name of the header is a setting of the service. This is its default.
-  return new ProblemError(body as Problem, headers.get('x-request-id') ?? undefined);
 }

@@ -1,4 +1,4 @@
-import { UnexpectedAnswer } from './problem.ts';
+import { UnexpectedAnswer, WrongValue } from './problem.ts';
 import { type CopyRequest, readForCopies } from './request-copies.ts';
 
 /** How often a request is sent, and how long the pauses are. */
@@ -21,7 +21,7 @@ const LATER = new Set([429, 502, 503, 504]);
  * creates with an Idempotency-Key. Any other request is sent once, because it may have been carried out.
  */
 export function sendAgain(
-  send: (copy: CopyRequest) => Promise<Response>,
+  send: (copy: CopyRequest, original: Request) => Promise<Response>,
   { attempts = 4, pause = 200, longestPause = 30_000, timeout = 60_000 }: RetryOptions = {},
 ): (request: Request) => Promise<Response> {
   return async (request) => {
@@ -30,7 +30,7 @@ export function sendAgain(
     for (let attempt = 1; ; attempt += 1) {
       const limit = startLimit(timeout);
       const signal = AbortSignal.any([request.signal, limit.signal]);
-      const answer = await receive(send(() => copy({ signal })))
+      const answer = await receive(send(() => copy({ signal }), request))
         .catch((error: unknown) => {
           if (attempt === most || request.signal.aborted || isRefusedToken(error)) throw error;
           return undefined;
@@ -44,10 +44,19 @@ export function sendAgain(
   };
 
   function pauseBefore(answer: Response | undefined, attempt: number): number {
-    const asked = Number(answer?.headers.get('retry-after') ?? Number.NaN) * 1000;
+    const asked = parseRetryAfter(answer?.headers.get('retry-after') ?? '');
     const own = Math.random() * pause * 2 ** attempt;
     return Math.min(asked >= 0 ? asked + own : own, longestPause);
   }
+}
+
+/** In milliseconds: the time that the service names, in seconds or as a date (RFC 9110 section 10.2.3). */
+function parseRetryAfter(text: string): number {
+  if (/^\d/.test(text)) return Number(text) * 1000;
+  // The oldest of the three formats of a date names no time zone, and all of them are in UTC.
+  return /^[A-Z][a-z]{2}/.test(text)
+    ? Date.parse(text.replace(/(?: GMT)?$/, ' GMT')) - Date.now()
+    : Number.NaN;
 }
 
 /**
@@ -64,14 +73,15 @@ function startLimit(milliseconds: number) {
 /** The response with its whole content. A response that breaks off counts as lost. */
 async function receive(sending: Promise<Response>): Promise<Response> {
   const answer = await sending;
-  if (answer.body === null) return answer;
+  // A redirect that is not followed has no status in some runtimes, and cannot be copied.
+  if (answer.body === null || answer.status === 0) return answer;
   const content = await answer.arrayBuffer();
   return new Response(content.byteLength === 0 ? null : content, answer);
 }
 
-/** Whether the authorization server refuses to issue a token, as it will again. */
+/** Whether the authorization server refuses to issue a token, or the token cannot be sent, as it will again. */
 function isRefusedToken(error: unknown): boolean {
-  return error instanceof UnexpectedAnswer && !LATER.has(error.status);
+  return error instanceof WrongValue || (error instanceof UnexpectedAnswer && !LATER.has(error.status));
 }
 
 /** 409 with Retry-After: the first request with this Idempotency-Key is still in progress. */

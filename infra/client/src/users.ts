@@ -3,9 +3,10 @@ import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
 import { authorize } from './authorize.ts';
 import type { TokenSource } from './client-credentials.ts';
 import { type Feed, feedOf } from './feed.ts';
-import { isProblem } from './problem.ts';
+import { isProblem, WrongValue } from './problem.ts';
 import { type RetryOptions, sendAgain, wasSentAgain } from './retries.ts';
 import type { components, paths } from './schema.ts';
+import { acceptResponse, refuseWrongValues, unexpected } from './service-response.ts';
 
 /** A user, as in a response. */
 export type User = components['schemas']['UserRead'];
@@ -79,35 +80,61 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
   const api = createClient<paths>({
     baseUrl: url.replace(/\/+$/, ''),
     fetch: sendAgain(send, retry),
+    redirect: 'manual',
     querySerializer: { array: { style: 'form', explode: false } },
   });
 
+  api.use({ onRequest: refuseWrongValues, onResponse: acceptResponse });
+
   async function get(id: string, options: Signal = {}): Promise<VersionedUser> {
-    return versioned(await succeeded(api.GET(ONE, { params: about(id), ...options })));
+    return versioned(await succeeded(api.GET(ONE, { params: about(id), ...options })), id);
   }
 
-  async function createBatch(
-    items: readonly NewUser[],
-    mode: 'atomic' | 'partial',
-    { key, ...options }: Keyed = {},
-  ) {
+  async function createBatch(items: readonly NewUser[], mode: 'atomic' | 'partial', given: Keyed = {}) {
+    const { key: _, ...options } = given;
     const body = { items: [...items], mode };
-    return (await succeeded(api.POST(BATCH, { body, params: keyed(key), ...options }))).data;
+    for (const item of items) refuseLostValues(item);
+    const { data, response } = await succeeded(api.POST(BATCH, { body, params: keyed(given), ...options }));
+    if (response.status !== (mode === 'atomic' ? 201 : 200) || data.length !== items.length)
+      throw unexpected(response, 'not one result per user');
+    return data;
   }
 
-  async function change(id: string, body: UserChange, { ifVersion, ...options }: Conditional = {}) {
-    const answer = await api.PATCH(ONE, { body, params: about(id, ifVersion), ...options });
+  async function change(id: string, body: UserChange, given: Conditional = {}) {
+    const { ifVersion: _, ...options } = given;
+    refuseLostValues(body);
+    const answer = await api.PATCH(ONE, { body, params: about(id, given), ...options });
     if (answer.response.status !== 412 || !wasSentAgain(answer.response))
-      return versioned(await succeeded(answer));
+      return versioned(await succeeded(answer), id);
     // A response was lost: this may be the version that the change itself made.
     const user = await get(id, options);
-    return hasFields(user, body) ? user : versioned(await succeeded(answer));
+    return hasFields(user, body) ? user : versioned(await succeeded(answer), id);
+  }
+
+  /** A page of the list. A gateway that changes the query would return other users. */
+  async function readPage(query: ListQuery, options: Signal): Promise<Taken<User[]>> {
+    const page: Taken<User[]> = await succeeded(api.GET(ALL, { params: { query }, ...options }));
+    const { ids, external_id, is_active, email } = query;
+    const asked = ids && new Set(ids.map((id) => id.toLowerCase()));
+    const isMatch = (user: User) =>
+      (!asked || asked.has(user.id)) &&
+      (external_id === undefined || user.external_id === external_id) &&
+      (is_active === undefined || user.is_active === is_active);
+    const { data, response } = page;
+    if (!data.every(isMatch)) throw unexpected(response, 'users that do not match the filters');
+    // An instance of 1.1.0 may return a second user, whose email differs in the case of another letter than A to Z.
+    if (email !== undefined && data.length > 0 && !data.some((user) => isSameEmail(user.email, email)))
+      throw unexpected(response, 'users with another email');
+    if (data.length > (query.limit ?? 100)) throw unexpected(response, 'more users than were asked for');
+    return page;
   }
 
   return {
     api,
-    async create(body, { key, ...options } = {}) {
-      return versioned(await succeeded(api.POST(ALL, { body, params: keyed(key), ...options })));
+    async create(body, given = {}) {
+      const { key: _, ...options } = given;
+      refuseLostValues(body);
+      return versioned(await succeeded(api.POST(ALL, { body, params: keyed(given), ...options })));
     },
     createAll: async (items, options) => (await createBatch(items, 'atomic', options)) as User[],
     createSome: async (items, options) => (await createBatch(items, 'partial', options)) as BatchResult[],
@@ -121,12 +148,11 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
       }
     },
     async findByEmail(email, options = {}) {
-      const { data } = await succeeded(api.GET(ALL, { params: { query: { email } }, ...options }));
-      return data[0];
+      const { data } = await readPage({ email }, options);
+      return data.find((user) => isSameEmail(user.email, email));
     },
     async findByExternalId(external_id, options = {}) {
-      const { data } = await succeeded(api.GET(ALL, { params: { query: { external_id } }, ...options }));
-      return data[0];
+      return (await readPage({ external_id }, options)).data[0];
     },
     change,
     async update(id, decide, { attempts = 10, ...options } = {}) {
@@ -141,20 +167,46 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
         }
       }
     },
-    async remove(id, { ifVersion, ...options } = {}) {
-      const answer = await api.DELETE(ONE, { params: about(id, ifVersion), ...options });
+    async remove(id, given = {}) {
+      const { ifVersion: _, ...options } = given;
+      const answer = await api.DELETE(ONE, { params: about(id, given), ...options });
       // If the response to an earlier attempt was lost, that attempt may have deleted the user.
       if (answer.response.status === 404 && wasSentAgain(answer.response)) return;
       await succeeded(answer);
     },
     async *list(filter = {}, options = {}) {
-      const first: ListQuery = { limit: 100, ...filter };
-      for (let query: ListQuery | undefined = first; query !== undefined; ) {
-        const { data, response }: Taken<User[]> = await succeeded(
-          api.GET(ALL, { params: { query }, ...options }),
-        );
-        yield* data;
-        query = nextQuery(response);
+      if (Array.isArray(filter.ids) && filter.ids.length === 0) return;
+      const first = { limit: 100, ...filter };
+      const { limit, sort = 'created_at' } = first;
+      const isAfter = (user: User, other: User | undefined) =>
+        other === undefined ||
+        (keyOf(user) > keyOf(other) === (sort === 'created_at') && user.id !== other.id);
+      let last: User | undefined;
+      let isRepeated = false;
+      for (let query: ListQuery = first; ; ) {
+        const { data, response } = await readPage(query, options);
+        for (const user of data) {
+          if (isRepeated && !isAfter(user, last)) continue;
+          if (!isAfter(user, last)) throw unexpected(response, 'users in another order, or a page again');
+          yield user;
+          last = user;
+        }
+        const next = nextQuery(response, ALL);
+        if (next) {
+          if (!next.cursor && !next.skip) throw unexpected(response, 'a link without a cursor');
+          query = next.cursor ? { ...first, cursor: next.cursor } : { ...first, skip: Number(next.skip) };
+          isRepeated = false;
+          continue;
+        }
+        // A page that is not full is the last one. A full one may be, or its link was lost.
+        if (data.length < limit || data.length === filter.ids?.length) return;
+        if (isRepeated) throw unexpected(response, 'a page without a link, although further users exist');
+        const { skip: _, ...filters }: ListQuery = first;
+        const reverse = sort === 'created_at' ? '-created_at' : 'created_at';
+        const [end] = (await readPage({ ...filters, sort: reverse, limit: 1 }, options)).data;
+        if (!end || !isAfter(end, last)) return;
+        // That user may be new.
+        isRepeated = true;
       }
     },
     ...feedOf(api),
@@ -164,15 +216,51 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
 type Keyed = Signal & { readonly key?: string };
 type Conditional = Signal & { readonly ifVersion?: string };
 
-const keyed = (key: string = crypto.randomUUID()) => ({ header: { 'Idempotency-Key': key } });
-
-const about = (id: string, ifVersion?: string) => ({
-  path: { user_id: id },
-  ...(ifVersion !== undefined && { header: { 'If-Match': ifVersion } }),
+// An option that is given and undefined is refused: a random key, or no condition, would not be what the caller means.
+const keyed = (given: Keyed) => ({
+  header: { 'Idempotency-Key': 'key' in given ? given.key : crypto.randomUUID() },
 });
 
-function versioned({ data, response }: Taken<User>): VersionedUser {
-  return { ...data, version: response.headers.get('etag') ?? '' };
+const about = (id: string, given: Conditional = {}) => ({
+  path: { user_id: id },
+  ...('ifVersion' in given && { header: { 'If-Match': strongTag(given.ifVersion) } }),
+});
+
+/** A proxy that compresses responses makes an entity tag weak, or marks it. If-Match must refuse such a tag. */
+function strongTag(tag: string | undefined): string {
+  if (typeof tag !== 'string' || tag === '') throw new WrongValue('ifVersion must be the version of a user');
+  return tag.replace(/^W\//, '').replace(/[-;](?:gzip|br|zstd|deflate)"$/, '"');
+}
+
+/** With the user's id, if the request has one. */
+function versioned({ data, response }: Taken<User>, id = data.id): VersionedUser {
+  const tag = response.headers.get('etag');
+  if (!tag) throw unexpected(response, 'a user without an ETag');
+  if (data.id !== id.toLowerCase()) throw unexpected(response, 'another user');
+  return { ...data, version: strongTag(tag) };
+}
+
+/** Letters other than A to Z have no case, as in the service. */
+export function foldEmail(email: string): string {
+  return email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Whether two emails are the same address. */
+export function isSameEmail(one: string, other: string): boolean {
+  return foldEmail(one) === foldEmail(other);
+}
+
+/** The position of a user in the list. */
+const keyOf = ({ created_at, id }: User) => created_at + id;
+
+/** JSON writes these values as null, or leaves them out, which would clear a field or leave it. */
+function refuseLostValues(body: object): void {
+  for (const [name, value] of Object.entries(body ?? {}))
+    if (
+      ['function', 'symbol'].includes(typeof value) ||
+      (typeof value === 'number' && !Number.isFinite(value))
+    )
+      throw new WrongValue(`${name} must be a value of JSON`);
 }
 
 /** Fields that an update leaves unchanged if they are null. Null clears every other field. */

@@ -1,0 +1,78 @@
+// Writes the checks of the OpenAPI document that the client runs: one function for each set of parameters and each response.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
+import standaloneCode from 'ajv/dist/standalone/index.js';
+
+const { paths, components } = JSON.parse(readFileSync('../openapi.json', 'utf8'));
+const texts = ['description', 'example', 'examples', 'default', 'format'];
+const limits = ['enum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
+
+/** A schema without what the check does not need. A received value may come from a later version with other limits. */
+function trim(schema, isReceived, isNames = false) {
+  if (Array.isArray(schema)) return schema.map((one) => trim(one, isReceived));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { $ref, format } = schema;
+  if (typeof $ref === 'string' && !isNames) return { $ref: $ref.split('/').at(-1) };
+  const left = isReceived ? [...texts, ...limits, ...(format ? [] : ['pattern'])] : [...texts, 'maxLength'];
+  const kept = Object.entries(schema).filter(([name]) => isNames || !left.includes(name));
+  return Object.fromEntries(kept.map(([name, one]) => [name, trim(one, isReceived, name === 'properties')]));
+}
+
+/** The parameters of a path, a query or the headers. A later version of the service may have other cursors. */
+function trimParameters(parameters, place) {
+  const known = parameters.filter((parameter) => parameter.in === place);
+  const schemaOf = ({ name, schema }) =>
+    name === 'cursor' ? { type: 'string', minLength: 1 } : trim(schema, false);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(known.map((parameter) => [parameter.name, schemaOf(parameter)])),
+    required: known.filter(({ required }) => required).map(({ name }) => name),
+    ...(place !== 'header' && { additionalProperties: false }),
+  };
+}
+
+const schemas = Object.fromEntries(
+  Object.entries(components.schemas).map(([name, schema]) => [name, trim(schema, true)]),
+);
+const operations = {};
+for (const [path, item] of Object.entries(paths)) {
+  for (const [method, { parameters = [], responses }] of Object.entries(item)) {
+    const name = (end) => `${method}${path}${end}`.replace(/\W+/g, '_');
+    const checks = { responses: {} };
+    for (const place of ['path', 'query', 'header']) {
+      checks[place] = name(`/${place}`);
+      schemas[checks[place]] = trimParameters(parameters, place);
+    }
+    for (const [status, { content = {} }] of Object.entries(responses)) {
+      if (status >= '400') continue;
+      checks.responses[status] = {};
+      for (const [type, { schema }] of Object.entries(content)) {
+        checks.responses[status][type] = name(`/${status}`);
+        schemas[name(`/${status}`)] = trim(schema, true);
+      }
+    }
+    operations[`${method.toUpperCase()} ${path}`] = checks;
+  }
+}
+
+// Lengths are checked for 0 only, so that they may be those of UTF-16.
+const ajv = new Ajv({
+  ...{ strict: false, unicode: false, logger: false },
+  schemas: Object.entries(schemas).map(([$id, schema]) => ({ $id, ...schema })),
+  code: { source: true, esm: true },
+});
+const named = Object.keys(schemas).filter((name) => name === 'Problem' || /^[a-z]/.test(name));
+const functions = standaloneCode(ajv, Object.fromEntries(named.map((name) => [name, name])));
+const table = JSON.stringify(operations).replace(/"((?:get|post|patch|delete)_\w+)"/g, '$1');
+const formats = Object.entries(components.schemas.UserRead.properties).map(([name, { format }]) => [
+  name,
+  format ?? '',
+]);
+writeFileSync(
+  'src/checks.ts',
+  `// @ts-nocheck: generated from the OpenAPI document
+${functions}
+export const OPERATIONS: unknown = ${table};
+export const USER_FORMATS: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(formats))};
+`,
+);

@@ -1,0 +1,107 @@
+import type { MiddlewareCallbackParams } from 'openapi-fetch';
+import { tokensOf } from './authorize.ts';
+import { Problem as isProblem, OPERATIONS } from './checks.ts';
+import { type Problem, UnexpectedAnswer, WrongValue } from './problem.ts';
+
+type Call = MiddlewareCallbackParams;
+/** A check of a schema, and the faults that it found last. */
+type Check = {
+  (value: unknown): boolean;
+  readonly errors?: readonly { readonly instancePath: string; readonly message?: string }[] | null;
+};
+type Place = 'path' | 'query' | 'header';
+type Operation = Readonly<Record<Place, Check>> & {
+  readonly responses: Readonly<Record<string, Readonly<Record<string, Check>>>>;
+};
+
+const refusals = new WeakMap<Response, (reason: string) => UnexpectedAnswer>();
+
+/**
+ * Refuses values that the OpenAPI document does not allow in a path, a query or a header, before anything is sent. A value
+ * that is missing would select other users.
+ *
+ * @throws {WrongValue}
+ */
+export function refuseWrongValues({ schemaPath, request, params }: Call): undefined {
+  const operation = operationOf(schemaPath, request.method);
+  for (const place of ['path', 'query', 'header'] as const) {
+    const values: Readonly<Record<string, unknown>> = params[place] ?? {};
+    const missing = Object.keys(values).find((name) => values[name] === undefined);
+    const fault = missing ? ` /${missing} must be present` : operation && faultOf(operation[place], values);
+    if (fault) throw new WrongValue(`${place}${fault}`);
+  }
+}
+
+/**
+ * Accepts a response that the operation has, or a problem document of the service.
+ *
+ * @throws {UnexpectedAnswer} for any other response
+ */
+export async function acceptResponse(call: Call & { readonly response: Response }): Promise<undefined> {
+  const { schemaPath, request, response } = call;
+  const operation = operationOf(schemaPath, request.method);
+  if (operation === undefined) return;
+  const text = await response.text();
+  const { status, headers } = response;
+  const refuse = (reason: string) =>
+    new UnexpectedAnswer(status, reason, {
+      contentType: headers.get('content-type') ?? '',
+      content: `${headers.get('location') ?? ''} ${text}`,
+      secrets: tokensOf(request),
+    });
+  refusals.set(response, refuse);
+  const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const isRefusal = status >= 400 && type === 'application/problem+json';
+  const declared = isRefusal ? { [type]: isProblem as Check } : operation.responses[status];
+  if (!declared || (status === 304 && !request.headers.has('if-none-match')))
+    throw refuse('not a status of this operation');
+  if (Object.keys(declared).length === 0) return;
+  const check = declared[type];
+  if (!check) throw refuse('not a content type of this operation');
+  const data = parseJson(text);
+  const fault = faultOf(check, data);
+  if (fault) throw refuse(`not the content of this operation,${fault}`);
+  if (isRefusal && !isAbout(data as Problem, status, request)) throw refuse('not a problem of the service');
+  // The content has been read, and is read once more by openapi-fetch.
+  Object.assign(response, { text: async () => text, json: async () => data });
+}
+
+/** The error for a response that has the form of the service's, and cannot be the service's. */
+export function unexpected(response: Response, reason: string): UnexpectedAnswer {
+  return refusals.get(response)?.(reason) ?? new UnexpectedAnswer(response.status, reason);
+}
+
+/** What is wrong with the value of a parameter; undefined if nothing is. */
+export function faultOfParameter(path: string, place: Place, values: object): string | undefined {
+  return faultOf((operationOf(path, 'GET') as Operation)[place], values);
+}
+
+function operationOf(path: string, method: string): Operation | undefined {
+  return (OPERATIONS as Readonly<Record<string, Operation>>)[`${method} ${path}`];
+}
+
+function faultOf(check: Check, value: unknown): string | undefined {
+  if (check(value)) return undefined;
+  const [{ instancePath = '', message = '' } = {}] = check.errors ?? [];
+  return ` ${instancePath} ${message}`;
+}
+
+/**
+ * Whether a problem document is the service's, about this response and this path. A gateway that rewrites paths gets the 404
+ * of a path, which does not mean that there is no such user.
+ */
+function isAbout({ type, status, instance }: Problem, received: number, { url }: Request): boolean {
+  const { pathname } = new URL(url);
+  const path = pathname.slice(pathname.lastIndexOf('/api/v1/'));
+  const isOfPath =
+    status !== 404 || `${instance}/`.replace(/\/+$/, '/').endsWith(`${path}/`.replace(/\/+$/, '/'));
+  return type.startsWith('urn:svc:error:') && status === received && isOfPath;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,553 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  clientCredentials,
+  createUsers,
+  type Mirror,
+  mirror,
+  UnexpectedAnswer,
+  type Users,
+} from '../../infra/client/src/index.ts';
+import { findLink } from '../../infra/client/src/link.ts';
+import { startAcceptable } from '../accept/stage.ts';
+import { startFront } from '../lab/stage/front.ts';
+import { startHttpFront } from '../stage/http-front.ts';
+import type { RawAnswer, RawRequest } from '../stage/raw-request.ts';
+import { until } from '../stage/until.ts';
+import { openFiles, runCommand } from './command.ts';
+
+const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
+const OTHER = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71';
+const TOKEN = 'header-of-the-token.payload-of-the-token.signature/of+it=';
+const JSON_TYPE = 'application/json; charset=utf-8';
+const PROBLEM = 'application/problem+json';
+
+const user = (values: object = {}) => ({
+  id: ID,
+  email: 'ada@example.com',
+  full_name: null,
+  is_active: true,
+  created_at: '2026-01-02T03:04:05.678Z',
+  updated_at: '2026-01-02T03:04:05.678Z',
+  ...values,
+});
+const change = (values: object = {}) => ({
+  specversion: '1.0',
+  id: '1-9f86d081',
+  source: '/api/v1/users',
+  type: 'user.updated',
+  subject: ID,
+  time: '2026-01-02T03:04:05.678Z',
+  datacontenttype: 'application/json',
+  data: { version: 2, changed: [], actor: 'a', request_id: 'r' },
+  ...values,
+});
+const problem = (values: object = {}) => ({
+  type: 'urn:svc:error:not_found_error',
+  title: 'Not Found',
+  status: 404,
+  detail: 'There is no such user.',
+  instance: `/api/v1/users/${ID}`,
+  ...values,
+});
+
+const answer = (status: number, body: unknown, headers: Record<string, string> = {}): RawAnswer => ({
+  status,
+  headers: { 'content-type': JSON_TYPE, ...headers },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+});
+const tagged = (status: number, body: unknown, headers = {}) =>
+  answer(status, body, { etag: '"1"', ...headers });
+const html = (status: number, body = '<h1>Sign in</h1>') =>
+  answer(status, body, { 'content-type': 'text/html' });
+
+let respond: (request: RawRequest) => RawAnswer | Promise<RawAnswer>;
+let gateway: Awaited<ReturnType<typeof startHttpFront>>;
+let requests: RawRequest[] = [];
+const files = openFiles();
+
+beforeAll(async () => {
+  gateway = await startHttpFront(async (request) => {
+    requests.push(request);
+    return respond(request);
+  });
+});
+
+afterAll(async () => {
+  files.remove();
+  await gateway.stop();
+});
+
+const usersBehind = (answers: typeof respond | RawAnswer) => {
+  respond = typeof answers === 'function' ? answers : () => answers;
+  requests = [];
+  return createUsers({ url: gateway.url, token: () => TOKEN, retry: { attempts: 2, pause: 1 } });
+};
+
+const reasonFor = (call: Promise<unknown>): Promise<Error> =>
+  call.then(
+    (value) => Promise.reject(new Error(`accepted: ${JSON.stringify(value)}`)),
+    (error) => error,
+  );
+
+const CALLS: Readonly<Record<string, (users: Users) => Promise<unknown>>> = {
+  create: (users) => users.create({ email: 'ada@example.com' }),
+  createAll: (users) => users.createAll([{ email: 'ada@example.com' }]),
+  createSome: (users) => users.createSome([{ email: 'ada@example.com' }]),
+  get: (users) => users.get(ID),
+  find: (users) => users.find(ID),
+  findByEmail: (users) => users.findByEmail('ada@example.com'),
+  findByExternalId: (users) => users.findByExternalId('hr-1'),
+  change: (users) => users.change(ID, { full_name: 'Ada' }),
+  update: (users) => users.update(ID, () => ({ full_name: 'Ada' })),
+  remove: (users) => users.remove(ID),
+  list: (users) => Array.fromAsync(users.list()),
+  head: (users) => users.head(),
+  changes: (users) => Array.fromAsync(users.changes()),
+  changesOf: (users) => Array.fromAsync(users.changesOf(ID)),
+};
+
+describe('a response that is not the service’s', () => {
+  const foreign: readonly (readonly [string, RawAnswer])[] = [
+    ...[301, 302, 303, 307, 308].map(
+      (status) => [`${status}`, answer(status, '', { location: 'https://elsewhere.example.com/' })] as const,
+    ),
+    ['200 with HTML', html(200)],
+    ['200 with HTML as JSON', answer(200, '<h1>Sign in</h1>')],
+    ['200 with another object', tagged(200, { message: 'hello' })],
+    ['201 with another object', tagged(201, { message: 'hello' })],
+    ['200 without content', tagged(200, '')],
+    ['200 with null', tagged(200, 'null')],
+    ['200 with a text', tagged(200, '"hello"')],
+    ['200 with a list of texts', tagged(200, ['hello'])],
+    ['200 with half a list', tagged(200, '[{"id":')],
+    ['200 with a user without members', tagged(200, [{ id: ID }])],
+    ['200 with JSON as text', answer(200, [user()], { 'content-type': 'text/plain' })],
+    ['202', tagged(202, user())],
+    ['203', tagged(203, [user()])],
+    ['206', tagged(206, [user()])],
+    ['304 that was not asked for', tagged(304, '')],
+    ['400 with HTML', html(400)],
+    ['403 with JSON of another shape', answer(403, { message: { text: 'blocked' } })],
+    ['404 with HTML', html(404)],
+    ['404 with JSON', answer(404, { message: 'no route' })],
+    ['404 with another problem', answer(404, problem({ type: 'about:blank' }), { 'content-type': PROBLEM })],
+    [
+      '404 with the problem of another path',
+      answer(404, problem({ instance: '/users' }), { 'content-type': PROBLEM }),
+    ],
+    ['404 with a problem of 410', answer(404, problem({ status: 410 }), { 'content-type': PROBLEM })],
+    ['404 with a problem without members', answer(404, {}, { 'content-type': PROBLEM })],
+    ['409 with HTML', html(409)],
+    ['412 with HTML', html(412)],
+    ['418', html(418)],
+    ['500 with HTML', html(500)],
+    ['502 with HTML', html(502)],
+    ['503 with JSON', answer(503, { message: 'busy' })],
+    ['429 without content', answer(429, '')],
+  ];
+
+  test.each(foreign)('%s is an UnexpectedAnswer of every method', async (_, response) => {
+    for (const [name, call] of Object.entries(CALLS)) {
+      const error = await reasonFor(call(usersBehind(response)));
+      expect(error, name).toBeInstanceOf(UnexpectedAnswer);
+      expect(error, name).toMatchObject({ status: response.status });
+      expect(error.message, name).not.toMatch(/\[object Object\]|undefined/);
+    }
+  });
+
+  test.each([
+    ['get', tagged(200, user({ id: OTHER }))],
+    ['get', answer(200, user())],
+    ['get', tagged(200, user({ id: 17 }))],
+    ['get', tagged(200, user({ id: 'me' }))],
+    ['get', tagged(200, user({ created_at: 'yesterday' }))],
+    ['get', tagged(200, user({ is_active: 1 }))],
+    ['get', tagged(201, user())],
+    ['change', tagged(200, user({ id: OTHER }))],
+    ['create', tagged(200, user())],
+    ['create', answer(201, user())],
+    ['createAll', answer(201, [])],
+    ['createAll', answer(200, [{ status: 201, user: user() }])],
+    ['createSome', answer(200, [])],
+    ['createSome', answer(201, [user()])],
+    ['createSome', answer(200, [{ status: 201 }])],
+    ['createSome', answer(200, [{ status: 409, user: user() }])],
+    ['remove', answer(200, {})],
+    ['findByEmail', answer(200, [user({ email: 'other@example.com' })])],
+    ['findByExternalId', answer(200, [user()])],
+    ['findByExternalId', answer(200, [user({ external_id: 'HR-1' })])],
+    ['list', answer(200, { items: [user()] })],
+    ['list', answer(200, [user({ id: OTHER }), user()])],
+    ['list', answer(200, [user()], { link: '</api/v1/users/?cursor=a>; rel="next"' })],
+    ['list', answer(200, [user()], { link: '</api/v1/users/?limit=1>; rel="next"' })],
+    ['list', answer(200, Array(101).fill(user()))],
+    ['head', answer(200, [])],
+    ['head', answer(200, [], { link: '</api/v1/users/changes>; rel="next"' })],
+    ['head', answer(200, [], { link: '</api/v1/users/changes?cursor=>; rel="next"' })],
+    ['head', answer(200, [], { link: '</other?cursor=abc>; rel="next"' })],
+    ['changes', answer(200, [change()], { link: '</api/v1/users/changes?cursor=abc>; rel="prev"' })],
+    ['changes', answer(200, [change()], { link: '</api/v1/users/changes?cursor=abc>; rel="next"' })],
+    [
+      'changes',
+      answer(200, [{ ...change(), data: {} }], { link: '</api/v1/users/changes?cursor=abc>; rel="next"' }),
+    ],
+    [
+      'changesOf',
+      answer(200, [change({ subject: OTHER })], {
+        link: `</api/v1/users/${ID}/changes?cursor=abc>; rel=next`,
+      }),
+    ],
+  ] as const)('of %s: %j is an UnexpectedAnswer', async (name, response) => {
+    const call = CALLS[name] as (users: Users) => Promise<unknown>;
+
+    expect(await reasonFor(call(usersBehind(response)))).toBeInstanceOf(UnexpectedAnswer);
+  });
+
+  test('is shown with its content type and 200 characters, without the token in any form', async () => {
+    const echoes = [TOKEN, btoa(`Bearer ${TOKEN}`), encodeURIComponent(TOKEN), TOKEN.slice(3, -5)];
+    const page = html(200, `\u001b[31mSign in ${echoes.join(' ')} ${'x'.repeat(300)}`);
+    const { message } = await reasonFor(usersBehind(page).get(ID));
+
+    expect(message).toMatch(
+      /^200: not a content type of this operation \(text\/html\): \[31mSign in … \S* ?… … xxx/,
+    );
+    expect(message.length).toBeLessThan(260);
+    for (const part of ['of-the-token', 'aGVhZGVy', 'signature']) expect(message).not.toContain(part);
+  });
+
+  test('a later version may have further members and values', async () => {
+    const link = '</api/v1/users/changes?cursor=abc>; rel="next"';
+    const page = answer(
+      200,
+      [change({ type: 'user.merged', data: { ...change().data, changed: ['phone'] } })],
+      { link },
+    );
+    const users = usersBehind(page);
+
+    expect(await users.get(ID).catch((error) => error)).toBeInstanceOf(UnexpectedAnswer);
+    expect((await users.changes().next()).value).toMatchObject({ data: { changed: ['phone'] } });
+    expect(await usersBehind(tagged(200, user({ phone: '1' }))).get(ID)).toMatchObject({ phone: '1' });
+  });
+});
+
+describe('a value that is missing or of another type', () => {
+  const values = [
+    undefined,
+    null,
+    '',
+    '.',
+    '..',
+    'changes',
+    'batch',
+    Number.NaN,
+    17,
+    {},
+    [],
+    [ID],
+    true,
+    new Date(0),
+  ];
+  const filters = ['email', 'external_id', 'is_active', 'ids', 'created_after', 'sort', 'limit', 'cursor'];
+  const calls: Readonly<Record<string, (users: Users, value: never) => Promise<unknown>>> = {
+    get: (users, value) => users.get(value),
+    find: (users, value) => users.find(value),
+    change: (users, value) => users.change(value, {}),
+    update: (users, value) => users.update(value, () => ({})),
+    remove: (users, value) => users.remove(value),
+    changesOf: (users, value) => Array.fromAsync(users.changesOf(value)),
+    findByEmail: (users, value) => users.findByEmail(value),
+    api: (users, value) => users.api.GET('/api/v1/users/{user_id}', { params: { path: { user_id: value } } }),
+  };
+
+  test.each(Object.entries(calls))('of %s is refused before anything is sent', async (_, call) => {
+    const users = usersBehind(html(200));
+    for (const value of values)
+      expect(await reasonFor(call(users, value as never))).toBeInstanceOf(TypeError);
+
+    expect(requests).toEqual([]);
+  });
+
+  test.each([
+    ...[undefined, null, '', '\n', Number.NaN, 17, {}, [], true].map((value) => ['external_id', value]),
+    ...filters.flatMap((name) => [undefined, null, '', Number.NaN, {}].map((value) => [name, value])),
+    ...[
+      [],
+      ['ids', ['x']],
+      ['ids', Array(1)],
+      ['ids', Array(101).fill(ID)],
+      ['ids', ID],
+      ['emial', 'a@b'],
+    ].slice(1),
+    ...[
+      ['is_active', 'true'],
+      ['limit', '10'],
+      ['limit', 0],
+      ['limit', 1001],
+      ['limit', 1.5],
+      ['sort', 'email'],
+    ],
+  ])('the filter %s: %j is refused before anything is sent', async (name, value) => {
+    const users = usersBehind(html(200));
+    expect(await reasonFor(Array.fromAsync(users.list({ [name as string]: value })))).toBeInstanceOf(
+      TypeError,
+    );
+
+    expect(requests).toEqual([]);
+  });
+
+  test.each<[string, (users: Users) => Promise<unknown>]>([
+    ['findByExternalId', (users) => users.findByExternalId(undefined as never)],
+    ['a cursor', (users) => Array.fromAsync(users.changes({ from: undefined as never }))],
+    ['an empty cursor', (users) => Array.fromAsync(users.changes({ from: '' }))],
+    ['an actor', (users) => Array.fromAsync(users.changes({ excludeActor: null as never }))],
+    ['a key', (users) => users.create({ email: 'a@b' }, { key: undefined as never })],
+    ['an empty key', (users) => users.createAll([{ email: 'a@b' }], { key: '' })],
+    ['a version', (users) => users.change(ID, {}, { ifVersion: undefined as never })],
+    ['an empty version', (users) => users.remove(ID, { ifVersion: '' })],
+    ['a number in a change', (users) => users.change(ID, { full_name: Number.NaN as never })],
+    ['a token', () => createUsers({ url: gateway.url, token: () => undefined as never }).get(ID)],
+  ])('%s that is missing is refused before anything is sent', async (_, call) => {
+    expect(await reasonFor(call(usersBehind(html(200))))).toBeInstanceOf(TypeError);
+    expect(requests).toEqual([]);
+  });
+
+  test('an empty list of ids is an empty result without a request', async () => {
+    expect(await Array.fromAsync(usersBehind(html(200)).list({ ids: [] }))).toEqual([]);
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('a Link', () => {
+  test.each([
+    ['<a>; rel="next"', 'a'],
+    ['<a>;rel=NEXT', 'a'],
+    ['<a>; title="x, y; z"; rel=next', 'a'],
+    ['<a>; title="a \\"quoted\\" <b>; rel=prev" ; rel = "prev  Next"', 'a'],
+    ['<a>; rel=prev, <b>; rel=next', 'b'],
+    [', ,<a>; rel=prev;,<b>;; rel=next', 'b'],
+    ['<a,b;c>; rel=next', 'a,b;c'],
+    ['<a>; rel=prev; rel=next', undefined],
+    ['<a>; rel=nextpage, <b>; rel="x-next"', undefined],
+    ['<a>; anchor="/other"; rel=next', undefined],
+    ['<a>; rev=next', undefined],
+    ['<a>; title="; rel=next"', undefined],
+    ['<a>', undefined],
+    ['a; rel=next', undefined],
+    ['', undefined],
+  ])('%j leads to %j', (header, target) => {
+    expect(findLink(header, 'next')).toBe(target);
+  });
+});
+
+/** A service with this number of users, whose gateway drops every Link. */
+function withoutLinks(count: number) {
+  const all = Array.from({ length: count }, (_, n) =>
+    user({ id: `00000000-0000-0000-0000-${String(n).padStart(12, '0')}`, email: `${n}@example.com` }),
+  );
+  return ({ target }: RawRequest) => {
+    const query = new URLSearchParams(target.split('?')[1]);
+    const limit = Number(query.get('limit') ?? 100);
+    if (target.includes('/changes'))
+      return answer(200, [], { link: '</api/v1/users/changes?cursor=abc>; rel="next"' });
+    return answer(200, (query.get('sort') === '-created_at' ? all.toReversed() : all).slice(0, limit));
+  };
+}
+
+function copyOf(ids: readonly string[]) {
+  const rows = new Set(ids);
+  const copy: Mirror = {
+    cursor: () => undefined,
+    ids: () => rows,
+    put: ({ id }) => void rows.add(id),
+    remove: (id) => void rows.delete(id),
+    keep: () => {},
+  };
+  return { copy, rows };
+}
+
+describe('a full page without a link', () => {
+  test('is the last one if no user comes after it, in both orders', async () => {
+    const users = usersBehind(withoutLinks(20));
+
+    expect(await Array.fromAsync(users.list({ limit: 20 }))).toHaveLength(20);
+    expect(requests.map(({ target }) => target.split('?')[1])).toEqual([
+      'limit=20',
+      'limit=1&sort=-created_at',
+    ]);
+    expect(await Array.fromAsync(users.list({ limit: 21, sort: '-created_at' }))).toHaveLength(20);
+  });
+
+  test('is an UnexpectedAnswer if a user comes after it', async () => {
+    const users = usersBehind(withoutLinks(21));
+
+    expect(await reasonFor(Array.fromAsync(users.list({ limit: 20 })))).toBeInstanceOf(UnexpectedAnswer);
+    expect(requests).toHaveLength(3);
+  });
+
+  test('is followed by its second form if a user is new', async () => {
+    let count = 1;
+    const users = usersBehind((request) => {
+      if (request.target.includes('sort=')) count = 3;
+      const { status, headers, body } = withoutLinks(count)(request);
+      const isFull = count === 3 && request.target.endsWith('limit=1');
+      const link = `</api/v1/users/?limit=1&cursor=${'c'.repeat(56)}>; rel="next"`;
+      if (request.target.includes('cursor=')) return withoutLinks(3)({ ...request, target: '?limit=3' });
+      return { status, headers: isFull ? { ...headers, link } : headers, body };
+    });
+
+    // The page behind the link has three users at once, which is more than were asked for.
+    expect(await reasonFor(Array.fromAsync(users.list({ limit: 1 })))).toBeInstanceOf(UnexpectedAnswer);
+    expect(requests.at(-1)?.target).toContain('cursor=');
+  });
+
+  test('removes nothing from a copy, and neither does an empty list', async () => {
+    const { copy, rows } = copyOf([OTHER]);
+    const cut = mirror(usersBehind(withoutLinks(1001)), copy, { follow: false });
+    expect(await reasonFor(cut)).toBeInstanceOf(UnexpectedAnswer);
+    const empty = mirror(usersBehind(withoutLinks(0)), copy, { follow: false });
+    expect((await reasonFor(empty)).message).toMatch(/^The service has no users, and the copy has some/);
+    expect(rows.has(OTHER)).toBe(true);
+    await mirror(usersBehind(withoutLinks(0)), copy, { follow: false, allowEmpty: true });
+    expect(rows.size).toBe(0);
+  });
+
+  test('a change removes a user only if it is a deletion and the list does not contain the user', async () => {
+    const ids = [ID, OTHER];
+    let type = 'user.updated';
+    const listed = [answer(200, []), answer(200, [user({ id: OTHER, email: 'b@example.com' })])];
+    const { copy, rows } = copyOf(ids);
+    const following: Mirror = { ...copy, cursor: () => 'abc' };
+    const run = async () => {
+      const users = usersBehind(({ target }) => {
+        if (!target.includes('/changes')) return listed[type === 'user.updated' ? 0 : 1] as RawAnswer;
+        const isFirst = target.includes('cursor=abc');
+        const changes = isFirst ? ids.map((subject) => change({ subject, type })) : [];
+        return answer(200, changes, { link: '</api/v1/users/changes?cursor=def>; rel="next"' });
+      });
+      await mirror(users, following, { follow: false });
+    };
+    await run();
+    expect([...rows]).toEqual(ids);
+    type = 'user.deleted';
+    await run();
+    expect([...rows]).toEqual([OTHER]);
+  });
+});
+
+test('Retry-After as a date is kept to', async () => {
+  let count = 0;
+  const users = usersBehind(() => {
+    count += 1;
+    if (count > 1) return tagged(200, user());
+    return { ...html(503), headers: { 'retry-after': new Date(Date.now() + 2000).toUTCString() } };
+  });
+  const begun = performance.now();
+  await users.get(ID);
+
+  expect(performance.now() - begun).toBeGreaterThan(900);
+});
+
+test.each(['W/"1"', '"1-gzip"', 'W/"1;br"'])('the version of the entity tag %s is "1"', async (etag) => {
+  const users = usersBehind(tagged(200, user(), { etag }));
+  await users.update(ID, () => ({ full_name: 'Ada' }));
+  await users.change(ID, {}, { ifVersion: etag });
+  const sent = requests.map(({ fields }) => fields.find(([name]) => name.toLowerCase() === 'if-match')?.[1]);
+
+  expect(sent).toEqual([undefined, '"1"', '"1"']);
+});
+
+test.each([
+  ['a redirect', answer(302, '', { location: 'https://elsewhere.example.com/' })],
+  ['a page', html(200, `<h1>${TOKEN}</h1>`)],
+  ['an empty list without a link', answer(200, [])],
+])('users import, export, follow and diff end with 1 behind %s, and files stay', async (_, response) => {
+  usersBehind((request) =>
+    request.method === 'GET' && request.target.includes('/api/v1/users/?') ? html(200) : response,
+  );
+  const variables = { USERS_URL: gateway.url, USERS_TOKEN: TOKEN };
+  const [cursor, out, list] = ['cursor', 'out', 'list'].map((name) =>
+    files.write(name, `{"email":"a@b.c"}\n`),
+  );
+  for (const args of [
+    ['import', list],
+    ['export', '--out', out, '--cursor', cursor],
+    ['follow', '--once', '--cursor', files.write('position', 'abc\n')],
+    ['diff', list],
+  ]) {
+    requests = [];
+    const { code, stdout, stderr } = await runCommand(args as string[], variables);
+    expect([args[0], code, stdout], stderr).toEqual([args[0], 1, '']);
+    expect(stderr).not.toContain('of-the-token');
+    expect(requests.length).toBeLessThan(3);
+  }
+
+  expect([files.read('position'), files.read('out')]).toEqual(['abc\n', `{"email":"a@b.c"}\n`]);
+  expect(files.read('cursor')).toBe(files.read('out'));
+});
+
+test('an export behind a gateway that drops links is exit code 1, and leaves no file', async () => {
+  usersBehind(withoutLinks(1001));
+  const variables = { USERS_URL: gateway.url, USERS_TOKEN: TOKEN };
+  const { code, stderr } = await runCommand(['export', '--out', files.pathOf('cut')], variables);
+
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining('a page without a link, although further users exist'),
+  ]);
+  expect(() => files.read('cut')).toThrow('ENOENT');
+});
+
+test.each([
+  ['nginx', 'nginx.conf', 'gzip off;', 'gzip on; gzip_proxied any; gzip_types *; gzip_min_length 0;'],
+  [
+    'haproxy',
+    'haproxy.cfg',
+    '  mode http',
+    '  mode http\n  compression algo gzip\n  compression type application/json',
+  ],
+] as const)(
+  'behind %s, which compresses responses, every method works',
+  async (program, file, plain, compressing) => {
+    const service = await startAcceptable();
+    const front = await startFront(program, (port, folder) =>
+      readFileSync(join(import.meta.dirname, '../../infra/examples', file), 'utf8')
+        .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
+        .replaceAll(/127\.0\.0\.1:800[01]/g, new URL(service.url).host)
+        .replaceAll('/tmp/', `${folder}/`)
+        .replace(plain, compressing),
+    );
+    await until(`${program} leads to the service`, () =>
+      fetch(`${front.url}/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    );
+    const credentials = { url: service.credentials.ACCEPT_TOKEN_URL, clientId: 'client' };
+    const encodings: (string | null)[] = [];
+    const users = createUsers({
+      url: front.url,
+      token: clientCredentials(credentials),
+      fetch: async (input, init) => {
+        const response = await fetch(input, init);
+        encodings.push(response.headers.get('content-encoding'));
+        return response;
+      },
+    });
+    const cursor = await users.head();
+    const { id, version } = await users.create({ email: 'proxied@example.com', full_name: 'x'.repeat(200) });
+    const updated = await users.update(id, () => ({ full_name: 'Ada' }));
+    const listed = await Array.fromAsync(users.list({ limit: 2 }));
+    const changes = await Array.fromAsync(users.changes({ from: cursor }));
+    await users.remove(id, { ifVersion: updated.version });
+    const removed = await users.find(id);
+    await front.stop();
+    await service.stop();
+
+    expect(encodings).toContain('gzip');
+    expect([version, updated.version, removed]).toEqual(['"1"', '"2"', undefined]);
+    expect(listed).toHaveLength(4);
+    expect(changes.map(({ subject }) => subject)).toEqual([id, id]);
+  },
+);
