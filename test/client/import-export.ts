@@ -11,7 +11,7 @@ import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 /**
- * Imports and exports users by the command of `infra/client`, with the service and PostgreSQL on this machine, and
+ * Imports, exports and compares users by the command of `infra/client`, with the service and PostgreSQL on this machine, and
  * prints time, rate and memory of each as a line of JSON. `--users <n>` is their number. The settings of PostgreSQL are
  * its own: a commit waits for the disk.
  */
@@ -40,6 +40,7 @@ try {
   await measure('import', ['import', file], environment);
   await measure('import again', ['import', file], environment);
   await measure('export', ['export', '--out', exported, '--cursor', join(folder, 'cursor')], environment);
+  await measure('diff', ['diff', exported], environment);
 } finally {
   await host.remove();
   await Promise.all([postgres.stop(), issuer.stop()]);

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
 import { until } from '../stage/until.ts';
@@ -76,7 +78,7 @@ describe('users import', () => {
       stdout: '',
       stderr:
         'The service does not store these members as given: id (1 line, first line 16), ' +
-        'is_active (1 line, first line 16), __proto__ (1 line, first line 16)\n' +
+        '__proto__ (1 line, first line 16)\n' +
         'created 3, exists 2, refused 10\n',
     });
     const byLine = rejected
@@ -120,18 +122,133 @@ describe('users import', () => {
     });
   });
 
-  test('an empty file is reported as done, and - reads standard input', async () => {
+  test('a file without a line is exit code 2, or 0 with --allow-empty, and - reads standard input', async () => {
     const empty = await runCommand(['import', files.write('empty', '')], given);
+    const allowed = await runCommand(['import', files.write('blank', '\n \n'), '--allow-empty'], given);
     const input = usersNamed('input', 3);
     const piped = await runCommand(['import', '-'], given, { input });
 
     expect(empty).toEqual({
-      code: 0,
+      code: 2,
       stdout: '',
-      stderr: 'The file has no lines.\ncreated 0, exists 0, refused 0\n',
+      stderr: 'The file has no lines. If that is right, add --allow-empty.\ncreated 0, exists 0, refused 0\n',
     });
+    expect([allowed.code, allowed.stderr]).toEqual([
+      0,
+      'The file has no lines.\ncreated 0, exists 0, refused 0\n',
+    ]);
     expect(piped).toEqual({ code: 0, stdout: '', stderr: 'created 3, exists 0, refused 0\n' });
     expect(await stored('input')).toHaveLength(3);
+  });
+
+  test('inactive lines, existing lines and their users are reported, and a second run is the same', async () => {
+    const call = async (method: string, path: string, body?: object) => {
+      const headers = { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' };
+      const response = await fetch(`${service.url}/api/v1/users/${path}`, {
+        ...{ method, headers },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      return response.json();
+    };
+    const one = await call('POST', '', { email: 'taken.1@example.com', external_id: 't1' });
+    const two = await call('POST', '', { email: 'taken.2@example.com', external_id: 't2' });
+    const three = await call('POST', '', { email: 'taken.3@example.com' });
+    const lines = [
+      { email: 'state.1@example.com', is_active: false, external_id: 's1' },
+      { email: 'state.2@example.com', is_active: null },
+      { email: 'state.3@example.com', is_active: 'false' },
+      { email: 'TAKEN.1@example.com', external_id: 't1' },
+      { email: 'taken.1@example.com' },
+      { email: 'taken.3@example.com', external_id: 'new', is_active: false },
+      { email: 'elsewhere@example.com', external_id: 't2' },
+      { email: 'taken.1@example.com', external_id: 't2' },
+      { email: 'taken.3@example.com', external_id: 't2' },
+      { email: 'taken.2@example.com', external_id: 'T2' },
+    ];
+    const file = files.write('states', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const args = [
+      'import',
+      file,
+      '--rejected',
+      files.pathOf('states-rejected'),
+      '--existing',
+      files.pathOf('existing'),
+    ];
+    const first = await runCommand(args, given);
+    const again = await runCommand(args, given);
+    const [state] = await call('GET', '?external_id=s1');
+
+    expect(first).toEqual({
+      code: 3,
+      stdout: '',
+      stderr:
+        `Lines with "is_active": false whose users are active: 1 (listed in ${files.pathOf('existing')})\n` +
+        'created 2, exists 4, refused 4\n',
+    });
+    expect(again).toEqual(first);
+    expect(state.is_active).toBe(false);
+    expect(await call('GET', `${state.id}/changes`)).toHaveLength(2);
+    expect(files.lines('existing')).toEqual([
+      {
+        line: 4,
+        email: 'TAKEN.1@example.com',
+        external_id: 't1',
+        taken: { email: one.id, external_id: one.id },
+      },
+      { line: 5, email: 'taken.1@example.com', taken: { email: one.id } },
+      {
+        line: 6,
+        email: 'taken.3@example.com',
+        external_id: 'new',
+        taken: { email: three.id },
+        is_active: true,
+      },
+      { line: 7, email: 'elsewhere@example.com', external_id: 't2', taken: { external_id: two.id } },
+    ]);
+    const rejected = files.lines('states-rejected');
+    expect(rejected.map(({ line, email, external_id }) => [line, email, external_id])).toEqual([
+      [3, 'state.3@example.com', undefined],
+      [8, 'taken.1@example.com', 't2'],
+      [9, 'taken.3@example.com', 't2'],
+      [10, 'taken.2@example.com', 'T2'],
+    ]);
+    expect(pointersOf(rejected[0]?.problem)).toEqual(['#/is_active must be a boolean']);
+
+    // Another caller activates the user between the create and the update.
+    await call('PATCH', state.id, { is_active: true });
+    const changed = await runCommand(args, given);
+    expect([changed.code, lastLine(changed.stderr)]).toEqual([3, 'created 2, exists 4, refused 4']);
+    expect(files.lines('existing')[0]).toMatchObject({
+      line: 1,
+      taken: { email: state.id },
+      is_active: true,
+    });
+  });
+
+  test.each([
+    ['a JSON array', JSON.stringify([{ email: 'shape@example.com' }])],
+    ['a JSON array', '\ufeff [\n{"email":"shape@example.com"}\n]\n'],
+    ['JSON of several lines', JSON.stringify({ email: 'shape@example.com' }, null, 2)],
+    ['gzip', gzipSync('{"email":"shape@example.com"}\n')],
+    ['UTF-16', Buffer.from('\ufeff{"email":"shape@example.com"}\n', 'utf16le')],
+    ['UTF-16', Buffer.from('{"email":"shape@example.com"}\n', 'utf16le')],
+    ['UTF-16', Buffer.from('\ufeff{"email":"shape@example.com"}\n', 'utf16le').swap16()],
+    ['CSV', 'email,full_name,is_active\r\nshape@example.com,"A, ""B""",true\r\n'],
+    ['CSV', '\ufeffemail;full_name\nshape@example.com;\n'],
+    ['CSV', '"email"\n"shape@example.com"\n'],
+  ])('%s: %j is exit code 2, nothing is sent, and the named command converts it', async (shape, content) => {
+    const file = files.write("it's a file", content);
+    const { code, stdout, stderr } = await runCommand(['import', file, '--rejected', files.pathOf('none')], {
+      ...given,
+      USERS_URL: 'http://127.0.0.1:1',
+    });
+    const [, convert = ''] = / Convert it: (.*) > users\.ndjson\n$/.exec(stderr) ?? [];
+    const converted = execFileSync('sh', ['-c', convert], { encoding: 'utf8' });
+
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(`${file} is ${shape}, and not one JSON object per line. Convert it: `);
+    expect(JSON.parse(converted.replace('\ufeff', ''))).toMatchObject({ email: 'shape@example.com' });
+    expect(() => files.read('none')).toThrow('ENOENT');
   });
 
   test('a batch over the body limit of the service is halved, down to the line that is too long', async () => {
@@ -145,7 +262,9 @@ describe('users import', () => {
     await small.stop();
 
     expect([first.code, lastLine(first.stderr)]).toEqual([3, 'created 200, exists 0, refused 1']);
-    expect(first.stderr).toMatch(/^\{"line":151,"problem":\{"type":"urn:svc:error:payload_too_large_error",/);
+    expect(first.stderr).toMatch(
+      /^\{"line":151,"email":"long@example.com","problem":\{"type":"urn:svc:error:payload_too_large_error",/,
+    );
     expect(again).toEqual(first);
     expect(linesOf(stdout)).toHaveLength(203);
   });
@@ -273,7 +392,7 @@ describe('users import', () => {
   });
 });
 
-test.each([
+test.each<[string[], string | RegExp]>([
   [[], 'Usage: users <command> …'],
   [['remove'], 'There is no such command. See: users --help'],
   [['import'], 'Name one file, or - for standard input. See: users import --help'],
@@ -284,6 +403,12 @@ test.each([
     ['export', '--out', 'a', '--cursor', 'a'],
     '--out and --cursor must name two files. See: users export --help',
   ],
+  [
+    ['import', 'a', '--rejected', 'b', '--existing', 'b'],
+    '--rejected and --existing must name two files. See: users import --help',
+  ],
+  [['diff'], 'Name one file. See: users diff --help'],
+  [['diff', '/none'], "/none cannot be read: ENOENT: no such file or directory, open '/none'"],
   [['follow'], '--cursor is missing. See: users follow --help'],
   [['import', '/'], '/ cannot be read: it is a directory'],
   [['import', '/none'], "/none cannot be read: ENOENT: no such file or directory, open '/none'"],
@@ -292,6 +417,12 @@ test.each([
   [['follow', '--cursor', '/none'], /^\/none cannot be read: ENOENT.*\. Create it with: users export/],
   [['export', '--url', 'ftp://a'], '--url or USERS_URL must be an http(s) URL without credentials'],
   [['export', '--url', 'http://a:secret@b'], '--url or USERS_URL must be an http(s) URL without credentials'],
+  ...['/api/v1/users/', '/api/v1/users', '/api/v1', '/api/v1/users/batch', '/?limit=1', '#x'].map(
+    (end): [string[], string] => [
+      ['export', '--url', `http://a${end}`],
+      '--url or USERS_URL must be the base URL, without /api/v1/users/ and without a query',
+    ],
+  ),
 ])('users %j is a usage error: exit code 2', async (args, message) => {
   const { code, stdout, stderr } = await runCommand(args, given);
 
@@ -301,7 +432,7 @@ test.each([
   );
 });
 
-test.each([['--help'], ['import', '--help'], ['export', '--help'], ['follow', '-h']])(
+test.each([['--help'], ['import', '--help'], ['export', '--help'], ['follow', '-h'], ['diff', '-h']])(
   'users %s %s prints its usage: exit code 0',
   async (...args) => {
     const { code, stdout, stderr } = await runCommand(args);

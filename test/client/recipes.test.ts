@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -33,8 +33,26 @@ afterAll(async () => {
 
 /** The blocks of a section of the page. */
 function blocksOf(heading: string): readonly string[] {
-  const section = PAGE.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+  const section = PAGE.split(/^##+ /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
   return [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block);
+}
+
+/** Runs a block to its end, and returns its exit code and what it prints. */
+const runToEnd = (block: string | undefined) =>
+  run(block).then(
+    (stderr) => ({ code: 0, stderr }),
+    ({ code, stderr }) => ({ code, stderr }),
+  );
+
+/** The users with these external ids, as the service has them: email, name and state, by external id. */
+async function stored(): Promise<Readonly<Record<string, unknown>>> {
+  await run('users export --out stored');
+  return Object.fromEntries(
+    files
+      .lines('stored')
+      .filter(({ external_id }) => external_id !== undefined)
+      .map(({ external_id, email, full_name, is_active }) => [external_id, [email, full_name, is_active]]),
+  );
 }
 
 /** Runs a block in the folder of the test, and returns what it prints on standard error. */
@@ -62,36 +80,143 @@ async function find(email: string): Promise<Record<string, unknown>> {
   return (await response.json())[0];
 }
 
-test('a realm of Keycloak is imported: names are joined, and disabled users are deactivated', async () => {
+test('a realm of Keycloak is imported: ids, names and states are kept, and a pair with one email is refused', async () => {
   const users = [
-    { id: '1', username: 'kim', enabled: true, email: 'kim@example.com', firstName: 'Kim', lastName: 'Lee' },
-    { id: '2', username: 'lou', enabled: false, email: 'Lou@example.com', firstName: 'Lou' },
-    { id: '3', username: 'max', enabled: true, email: 'max@example.com', firstName: '' },
-    { id: '4', username: 'service-account-billing', enabled: true },
+    { id: 'k1', enabled: true, email: 'kim@example.com', firstName: 'Kim', lastName: 'Lee' },
+    { id: 'k2', enabled: false, email: 'Lou@example.com', firstName: 'Lou' },
+    { id: 'k3', enabled: true, email: 'max@example.com', firstName: '' },
+    { id: 'k4', username: 'service-account-billing', enabled: true },
+    { id: 'k5', enabled: true, email: '' },
+    // A pair: the enabled one comes first here, and second below.
+    { id: 'k6', enabled: true, email: 'pair@example.com' },
+    { id: 'k7', enabled: false, email: 'PAIR@example.com' },
+    { id: 'k8', enabled: false, email: 'twin@example.com' },
+    { id: 'k9', enabled: true, email: 'Twin@example.com' },
+    {
+      id: 'k10',
+      enabled: true,
+      email: 'a\\b"c\'d@example.com',
+      firstName: 'Tab\there',
+      lastName: 'back\\slash 𝄞',
+    },
+    // It exists, and is another caller's user.
+    { id: 'k11', enabled: false, email: 'ADA@example.com' },
   ];
-  files.write('realm.json', JSON.stringify({ realm: 'example', users }));
-  const [first, second] = blocksOf('Move from Keycloak');
+  mkdirSync(files.pathOf('keycloak'));
+  files.write('keycloak/example-realm.json', JSON.stringify({ realm: 'example' }));
+  files.write(
+    'keycloak/example-users-0.json',
+    JSON.stringify({ realm: 'example', users: users.slice(0, 6) }, null, 2),
+  );
+  files.write('keycloak/example-users-1.json', JSON.stringify({ realm: 'example', users: users.slice(6) }));
+  const [block] = blocksOf('From Keycloak');
+  const { code, stderr } = await runToEnd(block);
 
-  expect(await run(first)).toBe('created 3, exists 0, refused 0\n');
-  await run(second);
-  expect(await find('kim@example.com')).toMatchObject({ full_name: 'Kim Lee', is_active: true });
-  expect(await find('lou@example.com')).toMatchObject({ full_name: 'Lou', is_active: false });
-  expect(await find('max@example.com')).toMatchObject({ full_name: null, is_active: true });
+  expect([code, stderr.split('\n')]).toEqual([
+    3,
+    [
+      'Lines with "is_active": false whose users are active: 1 (listed in existing.ndjson)',
+      'created 6, exists 1, refused 2',
+      'equal 6, changed 0, missing 3, additional 0',
+      '',
+    ],
+  ]);
+  expect(await stored()).toEqual({
+    k1: ['kim@example.com', 'Kim Lee', true],
+    k2: ['Lou@example.com', 'Lou', false],
+    k3: ['max@example.com', null, true],
+    k6: ['pair@example.com', null, true],
+    k8: ['twin@example.com', null, false],
+    k10: ['a\\b"c\'d@example.com', 'Tab\there back\\slash 𝄞', true],
+  });
+  const { id } = await find('ada@example.com');
+  expect(files.lines('existing.ndjson')).toEqual([
+    { line: 9, email: 'ADA@example.com', external_id: 'k11', taken: { email: id }, is_active: true },
+  ]);
+  expect(files.lines('rejected.ndjson')).toMatchObject([
+    { line: 5, email: 'PAIR@example.com', external_id: 'k7', problem: { status: 409 } },
+    { line: 7, email: 'Twin@example.com', external_id: 'k9', problem: { status: 409 } },
+  ]);
 });
 
-test('an export of Auth0 is imported', async () => {
+test('an export of Auth0 is imported: ids and states are kept, and the second user of an email is refused', async () => {
   const lines = [
     { user_id: 'auth0|1', email: 'ann@example.com', name: 'Ann Other' },
-    { user_id: 'auth0|2', email: 'ben@example.com', name: 'ben@example.com' },
+    { user_id: 'auth0|2', email: 'ben@example.com', name: 'ben@example.com', blocked: true },
     { user_id: 'google-oauth2|3', email: 'ANN@example.com', name: 'Ann O.' },
     { user_id: 'sms|4', name: '+1 555' },
+    { user_id: 'auth0|5', email: 'cat@example.com', name: 'Cat \\ "C"\n', blocked: false },
   ];
   files.write('auth0.json.gz', gzipSync(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
-  const [block] = blocksOf('Move from Auth0');
+  const [block] = blocksOf('From Auth0');
+  const first = await runToEnd(block);
+  const again = await runToEnd(block);
 
-  expect(await run(block)).toBe('created 2, exists 1, refused 0\n');
-  expect(await find('ann@example.com')).toMatchObject({ full_name: 'Ann Other' });
-  expect(await find('ben@example.com')).toMatchObject({ full_name: null });
+  expect(first).toEqual({
+    code: 3,
+    stderr: 'created 3, exists 0, refused 1\nequal 3, changed 0, missing 1, additional 0\n',
+  });
+  expect(again).toEqual(first);
+  expect(await stored()).toMatchObject({
+    'auth0|1': ['ann@example.com', 'Ann Other', true],
+    'auth0|2': ['ben@example.com', null, false],
+    'auth0|5': ['cat@example.com', 'Cat \\ "C"\n', true],
+  });
+});
+
+test('an export of this service is imported into another instance: states and external ids are kept', async () => {
+  const other = await startAcceptable();
+  const inactive = ['1', '2'].map((n) => ({
+    email: `moved.${n}@example.com`,
+    is_active: n === '1',
+    external_id: `m${n}`,
+  }));
+  files.write('inactive', inactive.map((user) => `${JSON.stringify(user)}\n`).join(''));
+  await run('users import inactive; users export --out exported.ndjson');
+  const [block] = blocksOf('From another instance of this service');
+  const before = given;
+  given = await variablesFor(other);
+  const { code, stderr } = await runToEnd(block);
+  const moved = await stored();
+  given = before;
+  await other.stop();
+
+  // Three users exist in both instances.
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringMatching(/exists 3, refused 0\nequal \d+, changed 0, missing 3, /),
+  ]);
+  const users = files
+    .lines('exported.ndjson')
+    .filter(({ email }) => !/^(ada|grace|mary)@/.test(String(email)));
+  expect(moved).toEqual(
+    Object.fromEntries(
+      users.map(({ id, external_id, email, full_name, is_active }) => [
+        external_id ?? id,
+        [email, full_name, is_active],
+      ]),
+    ),
+  );
+  expect(moved).toMatchObject({ m1: [expect.anything(), null, true], m2: [expect.anything(), null, false] });
+});
+
+test.each([
+  [
+    'From Keycloak',
+    'keycloak/realm.json',
+    '{"users": [{"email": "jq@example.com", "id": "1"}, {"email": 1}, 7',
+  ],
+  ['From Auth0', 'auth0.json.gz', gzipSync('{"email": "jq@example.com", "user_id": "1"}\n{"email"')],
+  ['From Auth0', 'auth0.json.gz', gzipSync('{"email": "jq@example.com"}\n').subarray(0, 30)],
+  ['From another instance of this service', 'exported.ndjson', '{"email": "jq@example.com"}\n7'],
+])('a command that fails ends the recipe %s: nothing is imported', async (heading, name, content) => {
+  mkdirSync(files.pathOf('keycloak'));
+  files.write(name, content);
+  const { code, stderr } = await runToEnd(blocksOf(heading)[0]);
+
+  expect(code).toBeGreaterThan(0);
+  expect(stderr).not.toContain('created');
+  expect(await find('jq@example.com')).toBe(undefined);
 });
 
 test('the nightly export is complete in the first night, has the changes afterwards, and starts again after a 410', async () => {

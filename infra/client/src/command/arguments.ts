@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import type { DiffOptions } from './diff.ts';
 import type { ExportOptions } from './export.ts';
 import { EXIT, Failure } from './failure.ts';
 import type { FollowOptions } from './follow.ts';
@@ -10,7 +11,8 @@ export type Command =
   | { readonly name: 'help'; readonly text: string }
   | (Connected & ImportOptions & { readonly name: 'import' })
   | (Connected & ExportOptions & { readonly name: 'export' })
-  | (Connected & FollowOptions & { readonly name: 'follow' });
+  | (Connected & FollowOptions & { readonly name: 'follow' })
+  | (Connected & DiffOptions & { readonly name: 'diff' });
 
 /** The base URL of the service, if the arguments name it. */
 type Connected = { readonly url: string | undefined };
@@ -28,13 +30,29 @@ export function readArguments([name, ...given]: readonly string[]): Command {
   const args = [...given];
   switch (name) {
     case 'import': {
-      const parse = () => parseArgs({ args, options: { ...common, rejected: text }, allowPositionals: true });
-      const { values, positionals } = attempt(name, parse);
+      const options = { ...common, rejected: text, existing: text, 'allow-empty': flag } as const;
+      const { values, positionals } = attempt(name, () =>
+        parseArgs({ args, options, allowPositionals: true }),
+      );
       const [file, ...others] = positionals;
-      if (values.help) return helpFor(name);
+      const { url, rejected, existing, 'allow-empty': allowEmpty, help } = values;
+      if (help) return helpFor(name);
       if (file === undefined || others.length > 0)
         throw wrongUse(name, 'Name one file, or - for standard input');
-      return { name, url: values.url, file, rejected: values.rejected };
+      if (rejected !== undefined && rejected === existing)
+        throw wrongUse(name, '--rejected and --existing must name two files');
+      return { name, url, file, rejected, existing, allowEmpty };
+    }
+    case 'diff': {
+      const options = { ...common, subset: flag, 'allow-empty': flag } as const;
+      const { values, positionals } = attempt(name, () =>
+        parseArgs({ args, options, allowPositionals: true }),
+      );
+      const [file, ...others] = positionals;
+      const { url, subset, 'allow-empty': allowEmpty, help } = values;
+      if (help) return helpFor(name);
+      if (file === undefined || others.length > 0) throw wrongUse(name, 'Name one file');
+      return { name, url, file, subset, allowEmpty };
     }
     case 'export': {
       const parse = () => parseArgs({ args, options: { ...common, out: text, cursor: text } });

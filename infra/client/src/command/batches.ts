@@ -9,14 +9,14 @@ export type Item = { readonly line: number; readonly bytes: Buffer; readonly use
 /** Items that are sent in one request. */
 export type Batch = readonly [Item, ...Item[]];
 /** A line that is refused, and why. */
-export type Refusal = { readonly line: number; readonly problem: Problem };
+export type Refusal = { readonly line: number; readonly user?: NewUser; readonly problem: Problem };
 
 /** Maximum number of items that the service accepts. */
 const MAX_ITEMS = 100;
 /** In bytes of lines. The body of such a batch is smaller than the default of SVC_BODY_LIMIT. */
 const MAX_BATCH_BYTES = 60_000;
 /** In bytes. A longer line is refused here, so that it does not fill the memory. */
-const MAX_LINE_BYTES = 1_048_576;
+export const MAX_LINE_BYTES = 1_048_576;
 
 /**
  * Reads the lines of a file into batches. The bytes of the file alone decide which lines are a batch, so that a second
@@ -69,17 +69,20 @@ export function halvesOf(batch: Batch): readonly [Batch, Batch] | undefined {
     : undefined;
 }
 
-/** Undefined for an empty line. */
-function parseLine({ number, bytes }: Line): Item | Refusal | undefined {
+/** The user of a line, or why it cannot be one; undefined for an empty line. */
+export function parseLine({ number, bytes }: Line): Item | Refusal | undefined {
   if (bytes === undefined) return { line: number, problem: TOO_LONG };
   if (!isUtf8(bytes)) return { line: number, problem: invalid('must be UTF-8') };
   const text = bytes.toString();
   if (text.trim() === '') return undefined;
   const user = parseJson(text);
   if (user === undefined) return { line: number, problem: invalid('must be valid JSON') };
-  return isObject(user)
-    ? { line: number, bytes, user }
-    : { line: number, problem: invalid('must be an object') };
+  if (!isObject(user)) return { line: number, problem: invalid('must be an object') };
+  // Create ignores this member. Another value than a boolean would create an active user.
+  const { is_active } = user as { is_active?: unknown };
+  if (is_active != null && typeof is_active !== 'boolean')
+    return { line: number, user, problem: invalid('must be a boolean', '#/is_active') };
+  return { line: number, bytes, user };
 }
 
 function parseJson(text: string): unknown {
@@ -99,14 +102,14 @@ function isObject(value: unknown): value is NewUser {
 const instance = '/api/v1/users/batch';
 
 /** The problem of a line that the service, too, would refuse. */
-export function invalid(detail: string): Problem {
+export function invalid(detail: string, pointer = '#'): Problem {
   return {
     type: 'urn:svc:error:validation_error',
     title: 'Unprocessable Entity',
     status: 422,
     detail: 'Some values are not valid. See errors.',
     instance,
-    errors: [{ pointer: '#', detail }],
+    errors: [{ pointer, detail }],
   };
 }
 

@@ -41,9 +41,12 @@ function isNothingGiven({ USERS_URL, USERS_TOKEN, USERS_TOKEN_URL }: Variables):
 
 function readSettings(settings: Variables): Service {
   const faults: string[] = [];
-  const { USERS_URL: url = '', USERS_TOKEN: token } = settings;
+  const { USERS_TOKEN: token } = settings;
+  const url = (settings.USERS_URL ?? '').trim();
   if (!url) faults.push('set --url or USERS_URL to the base URL of the service');
   else if (!isAddress(url)) faults.push('--url or USERS_URL must be an http(s) URL without credentials');
+  else if (/[?#]|\/api\/v1(?:\/users(?:\/[^/]*)?)?\/*$/.test(url))
+    faults.push('--url or USERS_URL must be the base URL, without /api/v1/users/ and without a query');
 
   const { USERS_TOKEN_URL, USERS_CLIENT_ID, USERS_CLIENT_SECRET, USERS_SCOPE, USERS_AUDIENCE } = settings;
   if (token && USERS_TOKEN_URL) faults.push('set either USERS_TOKEN or USERS_TOKEN_URL');

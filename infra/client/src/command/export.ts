@@ -47,9 +47,9 @@ export async function exportUsers(
       text = '';
     }
     await output.write(text);
-    // Both are complete now, and the cursor is put into its place first.
+    // Both are complete now. The export is put into its place first: after a kill between the two, changes come again.
     for (const file of files) file.flush();
-    for (const file of files) file.commit();
+    for (const file of files.reverse()) file.commit();
   } catch (error) {
     if (signal.aborted) throw new Failure('Stopped. The export is incomplete, and no file was replaced.');
     throw error;

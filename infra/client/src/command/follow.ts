@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { PAGE } from '../feed.ts';
-import { isProblem } from '../problem.ts';
+import { isProblem, WrongValue } from '../problem.ts';
 import type { Users } from '../users.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput, removeTornLine, replaceFile } from './output.ts';
@@ -47,7 +47,7 @@ export async function followChanges(
   } catch (error) {
     if (signal.aborted) throw new Failure('Stopped. Run the same command again to continue.');
     if (isProblem(error, 'cursor_expired_error')) throw new Failure(expired(path), EXIT.cursorExpired);
-    if (isProblem(error, 'validation_error'))
+    if (isProblem(error, 'validation_error') || error instanceof WrongValue)
       throw new Failure(`${path} does not have a cursor of this service: ${reasonOf(error)}`);
     throw error;
   } finally {

@@ -1,5 +1,5 @@
 /** The commands. */
-export type Name = 'import' | 'export' | 'follow';
+export type Name = 'import' | 'export' | 'follow' | 'diff';
 
 const CONNECTION = `
 The service, and how to get tokens for it (secrets are not accepted as arguments):
@@ -17,23 +17,30 @@ export const HELP: Readonly<Record<Name | 'users', string>> = {
   import <file|->     creates a user for each line of JSON
   export              writes every user as a line of JSON
   follow              writes every change after a cursor as a line of JSON
+  diff <file>         compares a file of users with the service
 
 users <command> --help describes a command.`,
 
-  import: `Usage: users import <file|-> [--rejected <file>] [--url <url>]
+  import: `Usage: users import <file|-> [--rejected <file>] [--existing <file>] [--allow-empty] [--url <url>]
 
 Creates a user for each line of the file (- is standard input). A line is a JSON object with the members of a create,
-such as {"email": "ada@example.com", "full_name": "Ada Lovelace"}. Empty lines are skipped.
+such as {"email": "ada@example.com", "full_name": "Ada Lovelace"}. Empty lines are skipped. The user of a line with
+"is_active": false is created and then deactivated.
 
 Run the same command again after an interruption: nothing is created twice.
 
-  --rejected <file>   file for refused lines, as {"line": 17, "problem": {…}} (default: standard error)
+  --rejected <file>   file for refused lines, as {"line": 17, "email": …, "problem": {…}} (default: standard error)
+  --existing <file>   file for lines whose users exist, as {"line": 17, "email": …, "taken": {"email": <id>}}, and for
+                      inactive lines whose users are active, with "is_active": true
+  --allow-empty       accepts a file without a line
 
 The last line is: created N, exists N, refused N
-A line counts as exists if a user with its email or its external id exists already.
+A line counts as exists if one user with its email or its external id exists already. It is refused if its values belong
+to two users, or its email to a user with another external id.
 ${CONNECTION}
 
-Exit codes: 0 all lines created or existing already, 1 gave up or interrupted, 2 wrong use, 3 some lines refused.`,
+Exit codes: 0 all lines created or existing already, 1 gave up or interrupted, 2 wrong use, 3 some lines
+refused, or an inactive line whose user is active.`,
 
   export: `Usage: users export [--out <file>] [--cursor <file>] [--url <url>]
 
@@ -57,4 +64,18 @@ ${CONNECTION}
 
 Exit codes: 0 at the latest change (--once), 1 failed or interrupted, 2 wrong use, 4 the changes after the cursor are no
 longer available.`,
+
+  diff: `Usage: users diff <file> [--subset] [--allow-empty] [--url <url>]
+
+Compares each line of the file, as users export writes it, with the service, and changes nothing. A line is matched by
+its id, else its external_id, else its email. Only the members that the line has are compared. Each difference is a line
+of JSON: {"line": 17, "id": …, "difference": "missing"}, "changed" with "members", or "additional".
+
+  --subset            the service may have further users
+  --allow-empty       accepts a file without a line
+
+The last line is: equal N, changed N, missing N, additional N
+${CONNECTION}
+
+Exit codes: 0 no difference, 1 failed or interrupted, 2 wrong use, 3 a difference.`,
 };

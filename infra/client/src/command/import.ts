@@ -1,17 +1,18 @@
+import { openSync, type Stats, statSync, writeFileSync } from 'node:fs';
+import { isProblem, type Problem, ProblemError, UnexpectedAnswer } from '../problem.ts';
+import { type BatchResult, isSameEmail, type NewUser, type User, type Users } from '../users.ts';
 import {
-  createReadStream,
-  fstatSync,
-  openSync,
-  ReadStream,
-  type Stats,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import type { Readable } from 'node:stream';
-import { type Problem, ProblemError, UnexpectedAnswer } from '../problem.ts';
-import type { BatchResult, NewUser, User, Users } from '../users.ts';
-import { type Batch, halvesOf, invalid, keyOf, type Refusal, readBatches, TOO_LONG } from './batches.ts';
+  type Batch,
+  halvesOf,
+  type Item,
+  invalid,
+  keyOf,
+  type Refusal,
+  readBatches,
+  TOO_LONG,
+} from './batches.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
+import { acceptLines, openInput } from './input.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -21,13 +22,22 @@ export type ImportOptions = {
   readonly file: string;
   /** The path for refused lines. Without it they go to standard error. */
   readonly rejected: string | undefined;
+  /** The path for lines whose users exist, if they are written. */
+  readonly existing: string | undefined;
+  /** Whether a file without a line is right. */
+  readonly allowEmpty: boolean;
 };
 
-/** A file, and the share of it that has been read; undefined for a pipe. */
-type Input = { readonly stream: Readable; readonly stats: Stats; share(): number | undefined };
+/** What becomes of a line. `found` has the users that have its values, and `isActive` an inactive line's active user. */
+type Outcome =
+  | { readonly count: 'created' | 'exists'; readonly found?: Found; readonly isActive?: boolean }
+  | { readonly count: 'refused'; readonly problem: Problem };
 
-/** In bytes: how much is read at a time. */
-const CHUNK = 65_536;
+/** The users with the email and with the external id of a line. */
+type Found = { readonly email?: User | undefined; readonly external_id?: User | undefined };
+
+/** Users of a batch that are looked up or deactivated at the same time. */
+const MAX_CALLS = 10;
 
 /** Batches that are sent at the same time. */
 const MAX_IN_PROGRESS = 4;
@@ -38,44 +48,58 @@ const MAX_NAMES = 20;
 /** Creates a user for each line of a file. Running it again with the same file creates nothing twice. */
 export async function importUsers(
   users: Users,
-  { file, rejected }: ImportOptions,
+  { file, rejected, existing, allowEmpty }: ImportOptions,
   progress: Progress,
   stop: Stop,
 ): Promise<ExitCode> {
   const input = openInput(file);
-  const run = new ImportRun(users, openRefusals(rejected, input.stats));
+  const chunks = await acceptLines(input.stream, file);
+  const writeRefusal = rejected
+    ? openLines(rejected, input.stats)
+    : (text: string) => void process.stderr.write(text);
+  const run = new ImportRun(users, writeRefusal, existing ? openLines(existing, input.stats) : undefined);
   progress.start(
     () => ({ count: run.count, share: input.share() }),
     rejected !== undefined && process.stderr.isTTY ? 'bar' : 'lines',
   );
   stop.soon.addEventListener('abort', () => input.stream.destroy());
-  const end = await run.readAll(input.stream, stop);
+  const end = await run.readAll(chunks, stop);
   progress.stop();
 
   for (const message of run.messages()) progress.say(message);
   const again = `Run the same command again${file === '-' ? ' with the same input' : ''} to continue.`;
   if (run.failure) progress.say(`${reasonOf(run.failure)}\nGave up at line ${end}. ${again}`);
   else if (end !== undefined) progress.say(`Stopped at line ${end}. ${again}`);
-  else if (run.count === 0) progress.say('The file has no lines.');
+  else if (run.count === 0)
+    progress.say(`The file has no lines.${allowEmpty ? '' : ' If that is right, add --allow-empty.'}`);
   const { created, exists, refused } = run.counts;
+  if (run.active > 0) {
+    const where = existing ? `listed in ${existing}` : 'listed by --existing <file>';
+    progress.say(`Lines with "is_active": false whose users are active: ${run.active} (${where})`);
+  }
   progress.say(`created ${created}, exists ${exists}, refused ${refused}`);
   if (end !== undefined) return EXIT.failed;
-  return refused > 0 ? EXIT.someRefused : EXIT.done;
+  if (run.count === 0 && !allowEmpty) return EXIT.wrongUse;
+  return refused > 0 || run.active > 0 ? EXIT.someRefused : EXIT.done;
 }
 
 class ImportRun {
   readonly counts = { created: 0, exists: 0, refused: 0 };
+  /** Inactive lines whose users are active. */
+  active = 0;
   /** The reason to give up. */
   failure: unknown;
   readonly #users: Users;
   readonly #writeRefusal: (text: string) => void;
+  readonly #writeExisting: ((text: string) => void) | undefined;
   readonly #inProgress = new Map<Batch, Promise<void>>();
   readonly #notSent: Batch[] = [];
   readonly #notStored = new Map<string, { lines: number; readonly first: number }>();
 
-  constructor(users: Users, writeRefusal: (text: string) => void) {
+  constructor(users: Users, writeRefusal: (text: string) => void, writeExisting?: (text: string) => void) {
     this.#users = users;
     this.#writeRefusal = writeRefusal;
+    this.#writeExisting = writeExisting;
   }
 
   get count(): number {
@@ -83,7 +107,7 @@ class ImportRun {
   }
 
   /** Returns the first line that is in none of the counts; undefined at the end of the file. */
-  async readAll(input: Readable, stop: Stop): Promise<number | undefined> {
+  async readAll(input: AsyncIterable<Buffer>, stop: Stop): Promise<number | undefined> {
     const stopped = new Promise((resolve) => stop.now.addEventListener('abort', resolve));
     let next: number | undefined = 1;
     try {
@@ -128,35 +152,104 @@ class ImportRun {
   }
 
   async #send(batch: Batch): Promise<void> {
-    try {
-      const results = await this.#users.createSome(
-        batch.map(({ user }) => user),
-        { key: keyOf(batch) },
+    const results = await this.#create(batch);
+    if (results === undefined) {
+      for (const half of halvesOf(batch) ?? []) await this.#send(half);
+      return;
+    }
+    const outcomes: Outcome[] = [];
+    while (outcomes.length < batch.length) {
+      const items = batch.slice(outcomes.length, outcomes.length + MAX_CALLS);
+      const decisions = items.map((item, n) =>
+        this.#decide(item, results[outcomes.length + n] as BatchResult),
       );
-      if (results.length !== batch.length) throw new Failure('the service returned too few results');
-      for (const [index, { line, user }] of batch.entries()) {
-        this.#settle(line, user, results[index] as BatchResult);
-      }
-    } catch (error) {
-      const problem = refusalOf(error);
-      if (problem === undefined) throw error;
-      // Any of the lines may be the reason.
-      const halves = halvesOf(batch);
-      if (halves === undefined) this.#refuse({ line: batch[0].line, problem });
-      else for (const half of halves) await this.#send(half);
+      outcomes.push(...(await Promise.all(decisions)));
+    }
+    for (const [index, item] of batch.entries()) this.#settle(item, outcomes[index] as Outcome);
+    for (const [index, { line, user }] of batch.entries()) {
+      const result = results[index] as BatchResult;
+      if (result.status === 201) this.#noteMembers(line, user, result.user);
     }
   }
 
-  #settle(line: number, user: NewUser, result: BatchResult): void {
-    if (result.status === 201) {
-      this.counts.created += 1;
-      this.#noteMembers(line, user, result.user);
-    } else if (result.status === 409) this.counts.exists += 1;
-    else this.#refuse({ line, problem: result.problem as Problem });
+  /** Undefined if the batch is refused as a whole. Any of its lines may be the reason. */
+  async #create(batch: Batch): Promise<readonly BatchResult[] | undefined> {
+    try {
+      return await this.#users.createSome(
+        batch.map(({ user }) => user),
+        { key: keyOf(batch) },
+      );
+    } catch (error) {
+      const problem = refusalOf(error);
+      if (problem === undefined) throw error;
+      if (batch.length === 1) this.#refuse({ ...batch[0], problem });
+      return undefined;
+    }
   }
 
-  #refuse({ line, problem }: Refusal): void {
-    this.#writeRefusal(`${JSON.stringify({ line, problem: withPointersOfLine(problem) })}\n`);
+  async #decide({ user }: Item, result: BatchResult): Promise<Outcome> {
+    const isInactive = (user as { is_active?: unknown }).is_active === false;
+    if (result.status === 409) return this.#decideTaken(user, isInactive, result.problem as Problem);
+    if (result.status !== 201) return { count: 'refused', problem: result.problem as Problem };
+    if (!isInactive || !result.user.is_active) return { count: 'created' };
+    try {
+      const left = await this.#deactivate(result.user.id);
+      const found = { email: left, ...(left?.external_id !== undefined && { external_id: left }) };
+      return { count: 'created', found, isActive: left.is_active };
+    } catch (error) {
+      if (isProblem(error, 'not_found_error')) return { count: 'refused', problem: error.problem };
+      throw error;
+    }
+  }
+
+  /** The user afterwards. A user that another caller has changed meanwhile is left as it is. */
+  async #deactivate(id: string): Promise<User> {
+    try {
+      return await this.#users.change(id, { is_active: false }, { ifVersion: '"1"' });
+    } catch (error) {
+      if (isProblem(error, 'precondition_failed_error')) return this.#users.get(id);
+      throw error;
+    }
+  }
+
+  /** A line exists unless its values belong to two users, or its email to a user with another external id. */
+  async #decideTaken(
+    { email, external_id: own }: NewUser,
+    isInactive: boolean,
+    problem: Problem,
+  ): Promise<Outcome> {
+    if (own == null && !isInactive && !this.#writeExisting) return { count: 'exists' };
+    const byId = own == null ? undefined : await this.#users.findByExternalId(own);
+    const byEmail = byId && isSameEmail(byId.email, email) ? byId : await this.#users.findByEmail(email);
+    const user = byEmail ?? byId;
+    const isOther =
+      byEmail && (byId ? byId.id !== byEmail.id : own != null && byEmail.external_id !== undefined);
+    if (!user || isOther) return { count: 'refused', problem };
+    return {
+      count: 'exists',
+      found: { email: byEmail, external_id: byId },
+      isActive: isInactive && user.is_active,
+    };
+  }
+
+  #settle({ line, user }: Item, outcome: Outcome): void {
+    if (outcome.count === 'refused') {
+      this.#refuse({ line, user, problem: outcome.problem });
+      return;
+    }
+    const { found, isActive } = outcome;
+    if (outcome.count === 'exists' || isActive) {
+      const taken = { email: found?.email?.id, external_id: found?.external_id?.id };
+      const entry = { line, ...valuesOf(user), taken, ...(isActive && { is_active: true }) };
+      this.#writeExisting?.(`${JSON.stringify(entry)}\n`);
+    }
+    if (isActive) this.active += 1;
+    this.counts[outcome.count] += 1;
+  }
+
+  #refuse({ line, user, problem }: Refusal): void {
+    const entry = { line, ...valuesOf(user), problem: withPointersOfLine(problem) };
+    this.#writeRefusal(`${JSON.stringify(entry)}\n`);
     this.counts.refused += 1;
   }
 
@@ -169,11 +262,17 @@ class ImportRun {
   }
 }
 
-/** The members that the service ignores, or stores with another value. Null means the same as an absent member. */
+/** The values by which a line is recognized. */
+function valuesOf(user: Partial<NewUser> = {}) {
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return { email: textOf(user.email), external_id: textOf(user.external_id) };
+}
+
+/** The members that the service ignores, or stores with another value. The state is kept by a second request. Null means the same as an absent member. */
 function notStored(sent: NewUser, stored: User): readonly string[] {
   const values = stored as Readonly<Record<string, unknown>>;
   return Object.entries(sent)
-    .filter(([name, value]) => value !== null && values[name] !== value)
+    .filter(([name, value]) => name !== 'is_active' && value !== null && values[name] !== value)
     .map(([name]) => name);
 }
 
@@ -196,24 +295,8 @@ function withPointersOfLine(problem: Problem): Problem {
   return { ...problem, errors } as Problem;
 }
 
-function openInput(file: string): Input {
-  try {
-    const descriptor = file === '-' ? process.stdin.fd : openSync(file, 'r');
-    const stats = fstatSync(descriptor);
-    if (stats.isDirectory()) throw new Failure('it is a directory');
-    const stream =
-      file === '-' ? process.stdin : createReadStream(file, { fd: descriptor, highWaterMark: CHUNK });
-    if (stats.isFile() && stream instanceof ReadStream)
-      return { stream, stats, share: () => Math.min(stream.bytesRead / Math.max(stats.size, 1), 1) };
-    return { stream, stats, share: () => undefined };
-  } catch (error) {
-    throw new Failure(`${file} cannot be read: ${reasonOf(error)}`, EXIT.wrongUse);
-  }
-}
-
-/** Returns the function that writes refused lines. */
-function openRefusals(path: string | undefined, input: Stats): (text: string) => void {
-  if (path === undefined) return (text) => void process.stderr.write(text);
+/** Returns the function that writes lines to a file. */
+function openLines(path: string, input: Stats): (text: string) => void {
   try {
     const existing = statSync(path, { throwIfNoEntry: false });
     if (existing?.dev === input.dev && existing.ino === input.ino)

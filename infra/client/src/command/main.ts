@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { readArguments } from './arguments.ts';
 import { connect } from './connection.ts';
+import { diffUsers } from './diff.ts';
 import { exportUsers } from './export.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { followChanges } from './follow.ts';
@@ -32,6 +33,8 @@ async function run(): Promise<ExitCode> {
       return exportUsers(users, command, progress, stop);
     case 'follow':
       return followChanges(users, command, progress, stop);
+    case 'diff':
+      return diffUsers(users, command, progress, stop);
   }
 }
 

@@ -1,0 +1,200 @@
+import { USER_FORMATS } from '../checks.ts';
+import { faultOfParameter } from '../service-response.ts';
+import { foldEmail, type User, type Users } from '../users.ts';
+import { MAX_LINE_BYTES, parseLine } from './batches.ts';
+import { EXIT, type ExitCode, Failure } from './failure.ts';
+import { acceptLines, openInput } from './input.ts';
+import { readLines } from './lines.ts';
+import { openStandardOutput } from './output.ts';
+import type { Progress } from './progress.ts';
+import type { Stop } from './stop.ts';
+import { hash, UserIndex } from './user-index.ts';
+
+/** What is compared. */
+export type DiffOptions = {
+  /** A path. */
+  readonly file: string;
+  /** Whether the service may have users that the file does not have. */
+  readonly subset: boolean;
+  /** Whether a file without a line is right. */
+  readonly allowEmpty: boolean;
+};
+
+type Values = Readonly<Record<string, unknown>>;
+/** A line of the file, and the member by which it is matched. */
+type FileUser = { readonly line: number; readonly by: Key; readonly values: Values };
+type Key = (typeof KEYS)[number];
+
+const KEYS = ['id', 'external_id', 'email'] as const;
+const MEMBERS = Object.keys(USER_FORMATS);
+
+/** Users that are read again in one request, and single users that are read at the same time. */
+const MAX_IDS = 100;
+const MAX_CALLS = 10;
+const PAGE = 1000;
+
+/**
+ * Compares the lines of a file with the users of the service. The lines are kept as digests while the list is read. A
+ * difference counts if it is still there when the user is read again at the end.
+ */
+export async function diffUsers(
+  users: Users,
+  { file, subset, allowEmpty }: DiffOptions,
+  progress: Progress,
+  { soon: signal }: Stop,
+): Promise<ExitCode> {
+  const index = new UserIndex();
+  const keys = new Set<Key>();
+  const refuseTwice = (position: number, line: number) => {
+    throw new Failure(`Lines ${index.lineOf(position)} and ${line} are of one user`, EXIT.wrongUse);
+  };
+  for await (const some of readUsers(file)) {
+    for (const { line, by, values } of some) {
+      const key = keyOf(by, values);
+      const earlier = index.find(key);
+      if (earlier !== undefined) refuseTwice(earlier, line);
+      keys.add(by);
+      index.add(key, line, membersOf(values), digestOf(values));
+    }
+  }
+  if (index.size === 0 && !allowEmpty)
+    throw new Failure(`${file} has no lines. If that is right, add --allow-empty.`, EXIT.wrongUse);
+
+  const find = (user: User) =>
+    [...keys]
+      .map((by) => (user[by] === undefined ? undefined : index.find(keyOf(by, user))))
+      .filter((position) => position !== undefined);
+  const counts = { changed: 0, missing: 0, additional: 0 };
+  const unmatched: string[] = [];
+  const output = openStandardOutput();
+  let count = 0;
+  progress.start(() => ({ count }), process.stderr.isTTY && !process.stdout.isTTY ? 'bar' : 'lines');
+  try {
+    for await (const user of users.list({ limit: PAGE }, { signal })) {
+      count += 1;
+      const [first, second] = find(user);
+      if (first !== undefined && second !== undefined) refuseTwice(first, index.lineOf(second));
+      if (first !== undefined) index.match(first, digestOf(user, index.membersOf(first)));
+      else if (!subset) unmatched.push(user.id);
+    }
+    let position = 0;
+    for await (const some of readUsers(file)) {
+      const begin = position;
+      const doubtful = some.filter((_, n) => !index.isEqual(begin + n));
+      position += some.length;
+      for (let first = 0; first < doubtful.length; first += MAX_IDS) {
+        const asked = doubtful.slice(first, first + MAX_IDS);
+        const found = await readAgain(users, asked, signal);
+        for (const { line, by, values } of asked) {
+          const entry = compare(values, found.get(line));
+          if (!entry) continue;
+          counts[entry.difference] += 1;
+          await output.write(`${JSON.stringify({ line, [by]: values[by], ...entry })}\n`);
+        }
+      }
+    }
+    for (let first = 0; first < unmatched.length; first += MAX_IDS) {
+      const ids = unmatched.slice(first, first + MAX_IDS);
+      for await (const user of users.list({ ids, limit: MAX_IDS }, { signal })) {
+        if (find(user).length > 0) continue;
+        counts.additional += 1;
+        await output.write(`${JSON.stringify({ id: user.id, difference: 'additional' })}\n`);
+      }
+    }
+  } catch (error) {
+    if (signal.aborted) throw new Failure('Stopped. The users are not compared to the end.');
+    throw error;
+  } finally {
+    progress.stop();
+  }
+  const { changed, missing, additional } = counts;
+  const equal = index.size - changed - missing;
+  progress.say(`equal ${equal}, changed ${changed}, missing ${missing}, additional ${additional}`);
+  return changed + missing + additional > 0 ? EXIT.different : EXIT.done;
+}
+
+/** The lines of the file. The second time, only those that may differ are looked at. */
+async function* readUsers(file: string): AsyncGenerator<readonly FileUser[], void> {
+  const { stream, stats } = openInput(file);
+  if (!stats.isFile()) throw new Failure(`${file} must be a file, because it is read twice`, EXIT.wrongUse);
+  for await (const lines of readLines(await acceptLines(stream, file), MAX_LINE_BYTES)) {
+    const users: FileUser[] = [];
+    for (const line of lines) {
+      const found = parseLine(line);
+      if (found === undefined) continue;
+      const values: Values = 'bytes' in found ? found.user : {};
+      const by = KEYS.find((key) => values[key] != null);
+      const value = by && values[by];
+      const fault =
+        by === 'id'
+          ? faultOfParameter('/api/v1/users/{user_id}', 'path', { user_id: value })
+          : faultOfParameter('/api/v1/users/', 'query', by ? { [by]: value } : { id: value });
+      if (!by || fault)
+        throw new Failure(`Line ${line.number} is not a user${fault ? `:${fault}` : ''}`, EXIT.wrongUse);
+      users.push({ line: line.number, by, values });
+    }
+    yield users;
+  }
+}
+
+/** Reads the users of these lines, by line. */
+async function readAgain(
+  users: Users,
+  asked: readonly FileUser[],
+  signal: AbortSignal,
+): Promise<Map<number, User>> {
+  const found = new Map<number, User>();
+  const byId = new Map(
+    asked.filter(({ by }) => by === 'id').map(({ line, values }) => [keyOf('id', values), line]),
+  );
+  const ids = [...byId.keys()].map((key) => key.slice('id:'.length));
+  for await (const user of users.list({ ids, limit: MAX_IDS }, { signal }))
+    found.set(byId.get(keyOf('id', user)) ?? 0, user);
+  const others = asked.filter(({ by }) => by !== 'id');
+  for (let first = 0; first < others.length; first += MAX_CALLS) {
+    const calls = others.slice(first, first + MAX_CALLS).map(async ({ line, by, values }) => {
+      const read = by === 'email' ? users.findByEmail : users.findByExternalId;
+      const user = await read(values[by] as string, { signal });
+      if (user) found.set(line, user);
+    });
+    await Promise.all(calls);
+  }
+  return found;
+}
+
+/** Undefined if the user has the values of the line. */
+function compare(values: Values, user: User | undefined) {
+  if (!user) return { difference: 'missing' } as const;
+  const other: Values = user;
+  const members = MEMBERS.filter(
+    (name) => Object.hasOwn(values, name) && comparable(name, values[name]) !== comparable(name, other[name]),
+  );
+  return members.length > 0 ? ({ difference: 'changed', members } as const) : undefined;
+}
+
+/** A text that is the same for each form of a value: ids in any case, times as instants, and null for an absent member. */
+function comparable(name: string, value: unknown): string {
+  const format = USER_FORMATS[name];
+  if (typeof value !== 'string') return JSON.stringify(value ?? null);
+  if (format === 'uuid') return value.toLowerCase();
+  const time = format === 'date-time' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? JSON.stringify(value) : String(time);
+}
+
+/** A text that identifies a user by one of its members. */
+function keyOf(by: Key, values: Values): string {
+  const value = String(values[by]);
+  return `${by}:${by === 'id' ? value.toLowerCase() : by === 'email' ? foldEmail(value) : value}`;
+}
+
+/** The members that a line has, as bits. */
+function membersOf(values: Values): number {
+  return MEMBERS.reduce((bits, name, bit) => (Object.hasOwn(values, name) ? bits | (1 << bit) : bits), 0);
+}
+
+function digestOf(values: Values, members = membersOf(values)): number {
+  let text = '';
+  for (const [bit, name] of MEMBERS.entries())
+    if (members & (1 << bit)) text += `${comparable(name, values[name])}\n`;
+  return hash(text);
+}

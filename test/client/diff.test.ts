@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+import { lastLine, linesOf, openFiles, runCommand, usersNamed, variablesFor } from './command.ts';
+
+let service: Acceptable;
+let given: NodeJS.ProcessEnv;
+let exported: readonly Record<string, unknown>[];
+const files = openFiles();
+
+beforeAll(async () => {
+  service = await startAcceptable();
+  given = await variablesFor(service);
+  const named =
+    '{"email":"Named@example.com","full_name":"N","external_id":"HR \\"1\\"","is_active":false}\n';
+  await runCommand(['import', '-'], given, { input: usersNamed('diff', 2100) + named });
+  await runCommand(['export', '--out', files.pathOf('exported')], given);
+  exported = files.lines('exported');
+});
+
+afterAll(async () => {
+  files.remove();
+  await service.stop();
+});
+
+const write = (lines: readonly object[]) =>
+  files.write('lines', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+const diff = async (lines: readonly object[], ...options: readonly string[]) => {
+  const { code, stdout, stderr } = await runCommand(['diff', write(lines), ...options], given);
+  return { code, differences: linesOf(stdout), last: lastLine(stderr) };
+};
+
+test('an export equals the service, in any order and form of ids and times', async () => {
+  const other = exported.toReversed().map((user) => ({
+    ...user,
+    id: String(user.id).toUpperCase(),
+    created_at: String(user.created_at).replace('Z', '+00:00'),
+    external_id: user.external_id ?? null,
+    column: 17,
+  }));
+  const last = `equal ${exported.length}, changed 0, missing 0, additional 0`;
+
+  expect(await diff(exported)).toEqual({ code: 0, differences: [], last });
+  expect(await diff(other)).toEqual({ code: 0, differences: [], last });
+});
+
+test('lines are matched by id, else external id, else email, and compared by their members', async () => {
+  const [one, two, three, ...others] = exported;
+  const named = others.at(-1) as Record<string, unknown>;
+  const none = '00000000-0000-0000-0000-000000000000';
+  const lines = [
+    { ...one, email: 'other@example.com', is_active: false },
+    { id: none, email: two?.email },
+    { external_id: named.external_id, email: 'named@example.com', is_active: true },
+    { external_id: 'hr "1"' },
+    { email: String(three?.email).toUpperCase(), full_name: null },
+    { email: 'nobody@example.com' },
+    ...others.slice(0, -2).map(({ id, full_name }) => ({ id, full_name })),
+  ];
+  const found = [
+    { line: 1, id: one?.id, difference: 'changed', members: ['email', 'is_active'] },
+    { line: 2, id: none, difference: 'missing' },
+    { line: 3, external_id: 'HR "1"', difference: 'changed', members: ['email', 'is_active'] },
+    { line: 4, external_id: 'hr "1"', difference: 'missing' },
+    {
+      line: 5,
+      email: String(three?.email).toUpperCase(),
+      difference: 'changed',
+      members: three?.full_name === null ? ['email'] : ['email', 'full_name'],
+    },
+    { line: 6, email: 'nobody@example.com', difference: 'missing' },
+  ];
+  const additional = [two, others.at(-2)].map((user) => ({ id: user?.id, difference: 'additional' }));
+  const equal = others.length - 2;
+
+  expect(await diff(lines)).toEqual({
+    code: 3,
+    differences: [...found, ...additional],
+    last: `equal ${equal}, changed 3, missing 3, additional 2`,
+  });
+  expect(await diff(lines, '--subset')).toEqual({
+    code: 3,
+    differences: found,
+    last: `equal ${equal}, changed 3, missing 3, additional 0`,
+  });
+  expect(await diff(lines.slice(6), '--subset')).toMatchObject({ code: 0, differences: [] });
+});
+
+test.each([
+  [
+    'two lines of one id',
+    (users: typeof exported) => [users[0], users[0]],
+    /^Lines 1 and 2 are of one user$/,
+  ],
+  ['two lines of one email', () => [{ email: 'a@b' }, {}, { email: 'A@b' }], /^Line 2 is not a user: /],
+  [
+    'an id in two cases',
+    ([one]: typeof exported) => [one, { id: String(one?.id).toUpperCase() }],
+    /^Lines 1 and 2 /,
+  ],
+  [
+    'an id and an email of one user',
+    ([a]: typeof exported) => [{ id: a?.id }, { email: a?.email }],
+    /^Lines 1 and 2 /,
+  ],
+  ['a line without an identifier', () => [{ full_name: 'Ada' }], /^Line 1 is not a user: /],
+  [
+    'an id that is none',
+    () => [{ id: 'k1', email: 'ada@example.com' }],
+    /^Line 1 is not a user: \/user_id must match pattern /,
+  ],
+  ['a number', () => [17 as never], /^Line 1 is not a user: /],
+  ['a file without a line', () => [], /lines has no lines\. If that is right, add --allow-empty\.$/],
+])('%s: exit code 2, and nothing on standard output', async (_, lines, message) => {
+  expect(await diff(lines(exported) as object[])).toEqual({
+    code: 2,
+    differences: [],
+    last: expect.stringMatching(message),
+  });
+});
+
+test('with --allow-empty, a file without a line has no user of the service', async () => {
+  expect(await diff([], '--allow-empty', '--subset')).toMatchObject({ code: 0, differences: [] });
+  expect(await diff([], '--allow-empty')).toMatchObject({
+    code: 3,
+    last: `equal 0, changed 0, missing 0, additional ${exported.length}`,
+  });
+});
+
+test('a difference that is gone when the user is read again is not one', async () => {
+  let isWalked = false;
+  const front = await startBreaking(service.url, {
+    onAnswer: (answer, { target }) => {
+      // The last page of the walk, and then the users that are read again.
+      if (target.includes('ids=')) isWalked = true;
+      return isWalked ? answer : { ...answer, body: answer.body.replaceAll('"User ', '"Name ') };
+    },
+  });
+  const { code, stderr } = await runCommand(['diff', write(exported)], { ...given, USERS_URL: front.url });
+  await front.stop();
+
+  expect([code, lastLine(stderr)]).toEqual([
+    0,
+    `equal ${exported.length}, changed 0, missing 0, additional 0`,
+  ]);
+});
