@@ -270,10 +270,12 @@ describe('users import', () => {
   });
 
   test('a service that is unavailable for seconds delays the import, and is reported once', async () => {
-    const begin = performance.now();
+    let begin: number | undefined;
     const front = await startBreaking(service.url, {
-      onAnswer: (answer) =>
-        performance.now() - begin < 3000 ? { status: 503, headers: {}, body: '' } : answer,
+      onAnswer: (answer) => {
+        begin ??= performance.now();
+        return performance.now() - begin < 3000 ? { status: 503, headers: {}, body: '' } : answer;
+      },
     });
     const file = files.write('patient.ndjson', usersNamed('patient', 500));
     const ended = await runCommand(['import', file], { ...given, USERS_URL: front.url });

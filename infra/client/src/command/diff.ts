@@ -3,12 +3,12 @@ import { faultOfParameter } from '../service-response.ts';
 import { foldEmail, type User, type Users } from '../users.ts';
 import { MAX_LINE_BYTES, parseLine } from './batches.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
+import { hash } from './hash.ts';
 import { acceptLines, openInput } from './input.ts';
 import { readLines } from './lines.ts';
 import { openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
-import { hash, UserIndex } from './user-index.ts';
 
 /** What is compared. */
 export type DiffOptions = {
@@ -43,26 +43,30 @@ export async function diffUsers(
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
-  const index = new UserIndex();
-  const keys = new Set<Key>();
-  const refuseTwice = (position: number, line: number) => {
-    throw new Failure(`Lines ${index.lineOf(position)} and ${line} are of one user`, EXIT.wrongUse);
+  // Numbers instead of users, so that a million lines fit into the memory. The digest of a line that is equal becomes NaN.
+  const [positions, keys] = [new Map<number, number>(), new Set<Key>()];
+  const [lines, members, digests]: [number[], number[], number[]] = [[], [], []];
+  const refuseTwice = (one: number | undefined, other: number | undefined) => {
+    throw new Failure(`Lines ${one} and ${other} are of one user`, EXIT.wrongUse);
   };
   for await (const some of readUsers(file)) {
     for (const { line, by, values } of some) {
       const key = keyOf(by, values);
-      const earlier = index.find(key);
-      if (earlier !== undefined) refuseTwice(earlier, line);
+      const earlier = positions.get(key);
+      if (earlier !== undefined) refuseTwice(lines[earlier], line);
       keys.add(by);
-      index.add(key, line, membersOf(values), digestOf(values));
+      positions.set(key, lines.length);
+      lines.push(line);
+      members.push(membersOf(values));
+      digests.push(digestOf(values));
     }
   }
-  if (index.size === 0 && !allowEmpty)
+  if (lines.length === 0 && !allowEmpty)
     throw new Failure(`${file} has no lines. If that is right, add --allow-empty.`, EXIT.wrongUse);
 
   const find = (user: User) =>
     [...keys]
-      .map((by) => (user[by] === undefined ? undefined : index.find(keyOf(by, user))))
+      .map((by) => (user[by] === undefined ? undefined : positions.get(keyOf(by, user))))
       .filter((position) => position !== undefined);
   const counts = { changed: 0, missing: 0, additional: 0 };
   const unmatched: string[] = [];
@@ -73,14 +77,15 @@ export async function diffUsers(
     for await (const user of users.list({ limit: PAGE }, { signal })) {
       count += 1;
       const [first, second] = find(user);
-      if (first !== undefined && second !== undefined) refuseTwice(first, index.lineOf(second));
-      if (first !== undefined) index.match(first, digestOf(user, index.membersOf(first)));
+      if (first !== undefined && second !== undefined) refuseTwice(lines[first], lines[second]);
+      if (first !== undefined)
+        digests[first] = digests[first] === digestOf(user, members[first]) ? Number.NaN : -1;
       else if (!subset) unmatched.push(user.id);
     }
     let position = 0;
     for await (const some of readUsers(file)) {
       const begin = position;
-      const doubtful = some.filter((_, n) => !index.isEqual(begin + n));
+      const doubtful = some.filter((_, n) => !Number.isNaN(digests[begin + n]));
       position += some.length;
       for (let first = 0; first < doubtful.length; first += MAX_IDS) {
         const asked = doubtful.slice(first, first + MAX_IDS);
@@ -108,9 +113,9 @@ export async function diffUsers(
     progress.stop();
   }
   const { changed, missing, additional } = counts;
-  const equal = index.size - changed - missing;
+  const equal = lines.length - changed - missing;
   progress.say(`equal ${equal}, changed ${changed}, missing ${missing}, additional ${additional}`);
-  return changed + missing + additional > 0 ? EXIT.different : EXIT.done;
+  return changed + missing + additional > 0 ? EXIT.incomplete : EXIT.done;
 }
 
 /** The lines of the file. The second time, only those that may differ are looked at. */
@@ -145,11 +150,10 @@ async function readAgain(
 ): Promise<Map<number, User>> {
   const found = new Map<number, User>();
   const byId = new Map(
-    asked.filter(({ by }) => by === 'id').map(({ line, values }) => [keyOf('id', values), line]),
+    asked.filter(({ by }) => by === 'id').map(({ line, values }) => [textOf('id', values), line]),
   );
-  const ids = [...byId.keys()].map((key) => key.slice('id:'.length));
-  for await (const user of users.list({ ids, limit: MAX_IDS }, { signal }))
-    found.set(byId.get(keyOf('id', user)) ?? 0, user);
+  for await (const user of users.list({ ids: [...byId.keys()], limit: MAX_IDS }, { signal }))
+    found.set(byId.get(user.id) ?? 0, user);
   const others = asked.filter(({ by }) => by !== 'id');
   for (let first = 0; first < others.length; first += MAX_CALLS) {
     const calls = others.slice(first, first + MAX_CALLS).map(async ({ line, by, values }) => {
@@ -181,10 +185,14 @@ function comparable(name: string, value: unknown): string {
   return Number.isNaN(time) ? JSON.stringify(value) : String(time);
 }
 
-/** A text that identifies a user by one of its members. */
-function keyOf(by: Key, values: Values): string {
+/** A digest of the member by which a line is matched. */
+function keyOf(by: Key, values: Values): number {
+  return hash(`${by}:${textOf(by, values)}`);
+}
+
+function textOf(by: Key, values: Values): string {
   const value = String(values[by]);
-  return `${by}:${by === 'id' ? value.toLowerCase() : by === 'email' ? foldEmail(value) : value}`;
+  return by === 'id' ? value.toLowerCase() : by === 'email' ? foldEmail(value) : value;
 }
 
 /** The members that a line has, as bits. */

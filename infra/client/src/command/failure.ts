@@ -1,14 +1,7 @@
 import { ProblemError, UnexpectedAnswer } from '../problem.ts';
 
 /** The exit codes of the command. */
-export const EXIT = {
-  done: 0,
-  failed: 1,
-  wrongUse: 2,
-  someRefused: 3,
-  different: 3,
-  cursorExpired: 4,
-} as const;
+export const EXIT = { done: 0, failed: 1, wrongUse: 2, incomplete: 3, cursorExpired: 4 } as const;
 
 /** An exit code of the command. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -80,7 +80,7 @@ export async function importUsers(
   progress.say(`created ${created}, exists ${exists}, refused ${refused}`);
   if (end !== undefined) return EXIT.failed;
   if (run.count === 0 && !allowEmpty) return EXIT.wrongUse;
-  return refused > 0 || run.active > 0 ? EXIT.someRefused : EXIT.done;
+  return refused > 0 || run.active > 0 ? EXIT.incomplete : EXIT.done;
 }
 
 class ImportRun {
