@@ -5,6 +5,22 @@ const RUNBOOK = 'infra/observability/README.md#';
 
 /** The alarms as a file of Prometheus rules. */
 export function alertsYaml(patience: Patience = USUAL): string {
+  return toYaml(rules(patience));
+}
+
+/** The alarms as a resource of the Prometheus Operator. */
+export function prometheusRuleYaml(): string {
+  const name = 'user-management-service';
+  const metadata = { name, labels: { 'app.kubernetes.io/name': name } };
+  return toYaml({
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata,
+    spec: rules(USUAL),
+  });
+}
+
+function rules(patience: Patience) {
   const all = alarms(patience).map(({ name, severity, expr, for: hold, summary }) => ({
     alert: name,
     expr,
@@ -12,6 +28,9 @@ export function alertsYaml(patience: Patience = USUAL): string {
     labels: { severity },
     annotations: { summary, runbook: RUNBOOK + name.toLowerCase() },
   }));
-  const groups = [{ name: 'user-management-service', rules: all }];
-  return `# Made by \`npm run generate\` from alarms.ts.\n${stringify({ groups }, { lineWidth: 0 })}`;
+  return { groups: [{ name: 'user-management-service', rules: all }] };
+}
+
+function toYaml(content: object): string {
+  return `# Made by \`npm run generate\` from alarms.ts.\n${stringify(content, { lineWidth: 0 })}`;
 }

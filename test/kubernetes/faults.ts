@@ -6,6 +6,7 @@ import { validate as validateConfigMap } from 'kubernetes-models/_schemas/IoK8sA
 import { validate as validateNamespace } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Namespace';
 import { validate as validateService } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Service';
 import { validate as validateServiceAccount } from 'kubernetes-models/_schemas/IoK8sApiCoreV1ServiceAccount';
+import { validate as validateIngress } from 'kubernetes-models/_schemas/IoK8sApiNetworkingV1Ingress';
 import { validate as validateNetworkPolicy } from 'kubernetes-models/_schemas/IoK8sApiNetworkingV1NetworkPolicy';
 import { validate as validateBudget } from 'kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget';
 import type { Resource } from './render.ts';
@@ -19,6 +20,7 @@ const SCHEMAS = {
   'autoscaling/v2 HorizontalPodAutoscaler': validateAutoscaler,
   'batch/v1 CronJob': validateCronJob,
   'batch/v1 Job': validateJob,
+  'networking.k8s.io/v1 Ingress': validateIngress,
   'networking.k8s.io/v1 NetworkPolicy': validateNetworkPolicy,
   'policy/v1 PodDisruptionBudget': validateBudget,
   'v1 ConfigMap': validateConfigMap,

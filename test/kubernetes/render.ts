@@ -10,7 +10,11 @@ interface Kustomization {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
   readonly configMapGenerator?: readonly Literals[];
-  readonly patches?: readonly { readonly target: { readonly kind: string }; readonly patch: string }[];
+  readonly patches?: readonly {
+    readonly target: { readonly kind: string };
+    readonly patch: string;
+    readonly options?: unknown;
+  }[];
   readonly namespace?: string;
   readonly images?: readonly { readonly name: string; readonly newName: string; readonly newTag: string }[];
 }
@@ -22,24 +26,29 @@ interface Literals {
 }
 
 interface Operation {
-  readonly op: string;
+  readonly op: 'add' | 'replace' | 'test';
   readonly path: string;
   readonly value: unknown;
 }
+
+/** A folder of this repository at a commit, as Kustomize fetches it. Here it is the folder of the working tree. */
+const REMOTE = /^https:\/\/git\.example\.com\/user-management-service\.git\/\/|\?ref=.*$/g;
 
 /**
  * The result of `kubectl kustomize` for a folder, so that the tests need no kubectl. Supports the part of Kustomize
  * that is
  * used here. Two things differ: ConfigMaps have no hash at the end of their names, and the order of resources.
- * Throws at anything else in a kustomization, and at a patch without a target.
+ * Throws at anything else in a kustomization.
  */
 export function render(folder: string, given: readonly Resource[] = []): readonly Resource[] {
   const { resources = [], components = [], configMapGenerator = [], ...rest } = read(folder);
   const { patches = [], namespace, images = [], ...unknown } = rest;
   if (Object.keys(unknown).length > 0) throw new Error(`${folder} contains ${Object.keys(unknown)}`);
 
-  let all = [...given, ...resources.flatMap((path) => resourcesAt(join(folder, path)))];
-  for (const path of components) all = [...render(join(folder, path), all)];
+  const within = (name: string) =>
+    name.startsWith('https:') ? name.replace(REMOTE, '') : join(folder, name);
+  let all = [...given, ...resources.flatMap((name) => resourcesAt(within(name)))];
+  for (const name of components) all = [...render(within(name), all)];
   for (const literals of configMapGenerator) all = withSettings(all, literals);
   for (const { target, patch } of patches) replaceIn(all, target.kind, parse(patch));
   for (const resource of all) {
@@ -75,13 +84,14 @@ function withSettings(all: Resource[], { name, behavior, literals }: Literals): 
 }
 
 function replaceIn(all: readonly Resource[], kind: string, operations: readonly Operation[]): void {
-  const targets = all.filter((resource) => resource.kind === kind);
-  if (targets.length === 0) throw new Error(`a patch has no ${kind} to change`);
+  const kinds = new RegExp(`^(?:${kind})$`);
+  const targets = all.filter((resource) => kinds.test(resource.kind));
   for (const target of targets) {
     for (const { op, path, value } of operations) {
       const steps = path.split('/').slice(1);
       const last = steps.pop() ?? '';
       const place = steps.reduce<Resource | undefined>((inner, step) => inner?.[step], target);
+      if (op === 'test' && place?.[last] === value) continue;
       const isThere = place?.[last] !== undefined;
       if (!place || (op === 'replace' ? !isThere : op !== 'add' || isThere))
         throw new Error(`${op} ${path} does not fit ${kind}`);

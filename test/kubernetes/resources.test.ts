@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
 import { faultsOf } from './faults.ts';
+import { byName, hasKubectl, kustomize } from './kustomize.ts';
 import { folder, overlays } from './overlays.ts';
-import { type Resource, render } from './render.ts';
+import { render } from './render.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 
@@ -53,20 +52,9 @@ describe.each(overlays)(
       if (migration) expect(migration.spec.template.spec.containers[0].args).toEqual(['/app/migrate.mjs']);
     });
 
-    // If kubectl is installed, its result must equal the rendering of the tests.
-    if (hasKubectl()) {
-      test('equals the result of Kustomize', () => {
-        const output = execFileSync('kubectl', ['kustomize', `${folder}/overlays/${name}`], {
-          encoding: 'utf8',
-        });
-        const settingsName: string = one('ConfigMap').metadata.name;
-        const withoutHash = output.replace(new RegExp(`${settingsName}-[a-z0-9]{10}\\b`, 'g'), settingsName);
-
-        expect(byName(parseAllDocuments(withoutHash).map((document) => document.toJS()))).toEqual(
-          byName(resources),
-        );
-      });
-    }
+    test.runIf(hasKubectl)('equals the result of Kustomize', () => {
+      expect(kustomize(`${folder}/overlays/${name}`)).toEqual(byName(resources));
+    });
   },
 );
 
@@ -89,17 +77,3 @@ test('an unknown field is reported', () => {
     'apps/v1 Deployment/spec/template/spec/containers/0/livenesProbe: unknown',
   ]);
 });
-
-function byName(resources: readonly Resource[]): readonly Resource[] {
-  const nameOf = ({ kind, metadata }: Resource) => `${kind} ${metadata.name}`;
-  return resources.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
-}
-
-function hasKubectl(): boolean {
-  try {
-    execFileSync('kubectl', ['version', '--client'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
