@@ -12,8 +12,6 @@ export type Figures = {
   /** CPU seconds per 1,000 requests: those of the server's process (null without one), and those of all of PostgreSQL's. */
   readonly server: number | null;
   readonly postgres: number;
-  /** The part of the server's that was spent in the kernel. */
-  readonly inKernel: number | null;
   /** In milliseconds; null where only a mean is known. */
   readonly p50: number | null;
   readonly p99: number | null;
@@ -69,7 +67,6 @@ export async function measure(
     requestsPerSecond: answered / used.seconds,
     server: perThousand(used.server),
     postgres: perThousand(used.postgres),
-    inKernel: used.serverInKernel / used.server,
     p50,
     p99,
     memory,

@@ -25,7 +25,7 @@ const QUICK = { targets: ['ours', 'go', 'bun', 'hello'], workloads: ['get', 'cre
 
 /** What the command line asks of a command; ends the process with the usage when it asks for something else. */
 export function readOptions(
-  command: 'bench' | 'profile' | 'growth' | 'instances',
+  command: 'bench' | 'growth' | 'instances',
   words: readonly string[] = process.argv.slice(2),
 ) {
   try {

@@ -9,7 +9,6 @@ const run = (target: string, workload: string, figures: Partial<Run>): Run => ({
   requestsPerSecond: 1000,
   server: 1,
   postgres: 1,
-  inKernel: 0.3,
   p50: 1,
   p99: 2,
   memory: 100,

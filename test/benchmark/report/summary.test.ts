@@ -10,7 +10,6 @@ const run = (round: number, target: string, server: number, memory: number): Run
   requestsPerSecond: 1000,
   server,
   postgres: 1,
-  inKernel: 0.3,
   p50: 1,
   p99: 2,
   memory,

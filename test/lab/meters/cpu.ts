@@ -15,12 +15,6 @@ export function cpuOf(processId: number): CpuTime {
   return { user: user / TICKS, system: system / TICKS };
 }
 
-/** The CPU time of the main thread of a process. */
-export function cpuOfMainThread(processId: number): CpuTime {
-  const [, , user, system] = ticksOf(`${processId}/task/${processId}`);
-  return { user: user / TICKS, system: system / TICKS };
-}
-
 /** The CPU time in seconds of PostgreSQL: its main process, its children, and the children that have ended. */
 export function cpuOfFamily(processId: number): number {
   const [endedUser, endedSystem, user, system] = ticksOf(processId);
@@ -44,8 +38,8 @@ function usedBy(processId: number): number {
 }
 
 /** Those of its ended children first, then its own; user and system. */
-function ticksOf(place: number | string): [number, number, number, number] {
-  const stat = readFileSync(`/proc/${place}/stat`, 'utf8');
+function ticksOf(processId: number): [number, number, number, number] {
+  const stat = readFileSync(`/proc/${processId}/stat`, 'utf8');
   // The name of the program may hold blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return [Number(fields[13]), Number(fields[14]), Number(fields[11]), Number(fields[12])];

@@ -12,8 +12,6 @@ export type Watched = {
 export type Used = {
   readonly seconds: number;
   readonly server: number;
-  /** The part of the server's that the kernel used for it. */
-  readonly serverInKernel: number;
   readonly postgres: number;
   readonly load: number;
   /** What everything else on the machine used, in cores. */
@@ -30,7 +28,6 @@ export function openWindow(watched: Watched): () => Used {
     return {
       seconds: used('seconds'),
       server: used('server'),
-      serverInKernel: used('serverInKernel'),
       postgres: used('postgres'),
       load: used('load'),
       others: Math.max(0, (used('machine') - ours) / used('seconds')),
@@ -44,7 +41,6 @@ function read({ server, postgres, load }: Watched) {
   return {
     seconds: performance.now() / 1000,
     server: totalOf(ofServer),
-    serverInKernel: ofServer.system,
     postgres: cpuOfFamily(postgres),
     load: ofLoad,
     machine: cpuOfMachine(),
