@@ -44,7 +44,8 @@ test('a connection without a complete request is not counted', async () => {
   const silent = await connectTo(service.url);
   const unfinished = await connectTo(service.url);
   unfinished.send('GET /api/v1/users/ HTTP/1.1\r\nHost: local');
-  await sleep(100);
+  // A later request is answered after the service has read the earlier ones.
+  await fetch(`${service.url}/health`);
   await expectEndInOrder(service, 2);
 
   expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
@@ -55,7 +56,8 @@ test('a request with an incomplete body is counted, and served when the body is 
   service = await startBuiltService();
   const body = JSON.stringify({ email: 'slowly@example.com' });
   const connection = await beginCreate(body.length);
-  await sleep(200);
+  // A later request is answered after the service has read the earlier ones.
+  await fetch(`${service.url}/health`);
   service.signal('SIGTERM');
   await sleep(500);
   expect(drainEvents(service)).toEqual([]);
