@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
-import type { Outcome } from '../idempotency/replay.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, UUID_PATTERN } from '../text.ts';
 import { fields, isOmittedIfNull } from './fields.ts';
+import type { Outcome } from './keyed-creates.ts';
 import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
 
 /** The fields in JSON: the text before a value, and the text for null. */

@@ -1,13 +1,12 @@
 import type { ServicePrincipal } from '../auth/principal.ts';
 import { type Preconditions, preconditionFailed } from '../http/preconditions.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
-import type { Outcome } from '../idempotency/replay.ts';
 import type { EventLog } from '../observability/event-log.ts';
 import { maskedEmail } from '../observability/redaction.ts';
 import type { Statements } from '../postgres/index.ts';
 import type { Author } from './change-recording.ts';
 import { updatedFields } from './fields.ts';
-import { isUser, type KeyedCreates, keyedValues } from './keyed-creates.ts';
+import { isUser, type KeyedCreates, keyedValues, type Outcome } from './keyed-creates.ts';
 import { noSuchUser } from './refusals.ts';
 import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { runMigrations } from '../../lib/migrations/index.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { BATCH, USERS, type UserBody } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
@@ -76,6 +78,7 @@ test(`${COUNT} users get the new index of emails while runs are killed, rolled o
     for (const run of runs) run.kill('SIGKILL');
     await Promise.all(ends);
   }
+  await Promise.all([1, 2, 3, 4].map(() => runMigrations(readSettings(environment).postgres)));
   const latest = await Promise.all([1, 2].map(() => startService({}, { database, issuer })));
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
   const young = startCallers(latest.map(({ url }) => callerAt(url)));

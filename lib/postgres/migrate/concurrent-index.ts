@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
-import { isSchemaConflict } from '../faults.ts';
 import type { SendSql } from './migrate.ts';
 
 type Index = {
@@ -28,43 +27,6 @@ export async function createIndexConcurrently(send: SendSql, { name, isUnique, o
     else if (found) await send(sql`drop index concurrently if exists ${sql.id(name)}`);
     else await send(sql`create ${kind} concurrently if not exists ${sql.id(name)} on ${on}`);
   }
-}
-
-type Replacement = Omit<Index, 'isUnique'> & {
-  /** The pattern of `like` that the definition of the new index matches, and the one of the old index does not. */
-  readonly isReplaced: string;
-  /** Runs before the new index is built. */
-  readonly prepare?: () => Promise<void>;
-};
-
-/**
- * Replaces a unique index while the table is read and written. The new index is built beside the old one, with the suffix
- * that `reindex concurrently` gives it, which instances of the version before know. It takes the name in one transaction.
- */
-export async function replaceIndexConcurrently(send: SendSql, replacement: Replacement): Promise<void> {
-  const { name, on, isReplaced, prepare } = replacement;
-  const [next, previous] = [`${name}_ccnew`, `${name}_ccold`];
-  const drop = (index: string) => send(sql`drop index concurrently if exists ${sql.id(index)}`);
-  const isOld = sql`pg_get_indexdef(to_regclass(${sql.lit(name)})) not like ${sql.lit(isReplaced)}`;
-  while ((await send(sql`select where ${isOld}`)).length > 0) {
-    try {
-      await prepare?.();
-      await createIndexConcurrently(send, { name: next, isUnique: true, on });
-    } catch (fault) {
-      // An invalid index refuses values, too.
-      if (!isSchemaConflict(fault)) await drop(next);
-      throw fault;
-    }
-    // Another run may have been faster.
-    await send(sql`do $$ begin
-      if ${isOld} and to_regclass(${sql.lit(next)}) is not null then
-        alter index ${sql.id(name)} rename to ${sql.id(previous)};
-        alter index ${sql.id(next)} rename to ${sql.id(name)};
-      end if;
-    end $$`);
-  }
-  await drop(previous);
-  await drop(next);
 }
 
 async function find(send: SendSql, name: string) {
