@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { findBearerToken, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import { refuseWith } from '../lib/endpoint/middleware-stack.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
+import { toProblem } from '../lib/http/problem.ts';
+import { logProblem } from '../lib/observability/request-log.ts';
 import type { Service } from '../lib/service.ts';
 import { type Admission, type Admissions, createRefusal, type QueuedRequest } from './admission/index.ts';
 import { findHostFault, RequestEvent } from './request-event.ts';
@@ -120,7 +122,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   async #respond(): Promise<void> {
-    const { inFlight } = this.#parts;
+    const { inFlight, service } = this.#parts;
     try {
       const result = await this.#handler(this);
       inFlight.leave(this);
@@ -131,9 +133,10 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
       // Its token may have been verified meanwhile. Its connection then has the turn of its caller.
       if (this.caller === undefined) this.#identifyCaller();
       this.#admission.onAnswered(this);
-    } catch {
+    } catch (fault) {
       inFlight.leave(this);
-      // A handler never rejects. A failure here means that the connection cannot be written to.
+      // A handler never rejects. Unless the connection cannot be written to, this is a defect.
+      if (!this.response.destroyed) logProblem(service.log, toProblem(fault), this.rawPath);
       this.response.destroy();
     }
   }

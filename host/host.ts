@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { endpoints } from '../handlers/index.ts';
+import type { EventLog } from '../lib/observability/event-log.ts';
 import { LineWriter } from '../lib/observability/line-writer.ts';
 import { redactedCause } from '../lib/observability/redaction.ts';
 import { startReporting } from '../lib/observability/reporting.ts';
@@ -28,9 +29,12 @@ export type Host = Awaited<ReturnType<typeof startHost>>;
  * @throws an error with code EADDRINUSE or EACCES if it cannot listen
  */
 export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}) {
-  const onResumed = (count: number) => log.error('log_lines_dropped', { count });
+  const reporting = Promise.withResolvers<EventLog>();
+  const onResumed = (count: number) =>
+    void reporting.promise.then((log) => log.error('log_lines_dropped', { count }));
   const lines = new LineWriter({ descriptor: logTo, onResumed });
   const { log, telemetry } = await startReporting(settings, (line) => lines.write(line));
+  reporting.resolve(log);
   const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();
   const admissions = new Admissions({ database: service.database, inFlight, log });

@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { refuseWith } from '../lib/endpoint/middleware-stack.ts';
+import { toProblem } from '../lib/http/problem.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { answerClientErrors } from './sockets/client-errors.ts';
+import { UNREADABLE } from './sockets/raw-head.ts';
 
 /** Node's own limits. Slow clients are disconnected within 12 seconds. */
 const LIMITS = {
@@ -17,8 +20,21 @@ const LIMITS = {
 
 /** Creates the HTTP server. Each request becomes an event for its endpoint, and the result becomes the response. */
 export function createHttpServer(parts: ExchangeParts): Server {
-  const receive = (request: IncomingMessage, response: ServerResponse) =>
-    new Exchange(request, response, parts).begin();
+  const receive = (request: IncomingMessage, response: ServerResponse) => {
+    try {
+      new Exchange(request, response, parts).begin();
+    } catch (defect) {
+      // It would end the process.
+      refuseWith(
+        parts.service,
+        toProblem(defect),
+      )(UNREADABLE)
+        .then(({ statusCode, headers, body }) =>
+          response.writeHead(statusCode, { ...headers, Connection: 'close' }).end(body),
+        )
+        .catch(() => response.destroy());
+    }
+  };
   const server = createServer(LIMITS, receive);
   // A caller that waits for 100 Continue gets it when its token has been accepted. Other expectations are ignored.
   server.on('checkContinue', receive);
