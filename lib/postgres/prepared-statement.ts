@@ -1,5 +1,6 @@
 import { createQueryId, PostgresQueryCompiler, type RawBuilder, type RawNode } from 'kysely';
 import type { KindText, Sender } from './sender.ts';
+import { nameStatement } from './wire/executor.ts';
 
 /** The values of a statement, by their names. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -7,10 +8,8 @@ export type Values = Readonly<Record<string, unknown>>;
 /** A statement: its text and its parameters. A parameter is a constant, or a placeholder for a value. */
 export type Statement = { readonly sql: string; readonly parameters: readonly unknown[] };
 
-type Particulars = Omit<KindText, 'sql' | 'name'>;
-
-/** Number of statements of this process. Each has a name of its own on all sessions. */
-let count = 0;
+/** `key` is the name of the value by which a batch hands rows back. */
+type Particulars = Omit<KindText, 'sql' | 'name' | 'keyAt'> & { readonly key?: 'id' | 'key' };
 
 /** A statement that is sent again and again with other values. */
 export class PreparedStatement<Given extends Values, Row> {
@@ -41,9 +40,11 @@ export class PreparedStatement<Given extends Values, Row> {
 
   #compile() {
     const { sql, parameters } = compile(this.#write(placeholders<Given>()));
-    count += 1;
     // On one line, as logs and traces show it. No text in it has more than one space in a row.
-    const text = { ...this.#particulars, sql: sql.replace(/\s+/g, ' ').trim(), name: count.toString(36) };
+    const { key } = this.#particulars;
+    const keyAt = parameters.findIndex((one) => one instanceof Placeholder && one.name === key);
+    if (key && keyAt < 0) throw new Error(`a batched statement does not use its ${key}`);
+    const text = { ...this.#particulars, keyAt, ...nameStatement(sql.replace(/\s+/g, ' ').trim()) };
     return { text, parameters };
   }
 }

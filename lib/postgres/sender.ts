@@ -14,7 +14,7 @@ import {
   toProblem,
 } from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
-import type { Executor, StatementText } from './wire/executor.ts';
+import { type Executor, nameStatement, type StatementText } from './wire/executor.ts';
 import type { Row } from './wire/rows.ts';
 
 /**
@@ -48,8 +48,7 @@ const MAX_PREPARED = 3;
 
 /** Looks for a migration: for the readiness check, and if a column or an index is missing. */
 export const SELECT_MIGRATION: KindText = {
-  sql: 'select name from kysely_migration where name = $1',
-  name: 'select-migration',
+  ...nameStatement('select name from kysely_migration where name = $1'),
   summary: 'SELECT kysely_migration',
   kind: 'single',
 };

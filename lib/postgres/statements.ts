@@ -5,6 +5,9 @@ import { BatchedStatement, PreparedStatement, type Values } from './prepared-sta
 import { Sender } from './sender.ts';
 import type { ReceivedRow } from './wire/rows.ts';
 
+/** The SQL types of columns and parameters. A value that may be null is a text: see `encodeParameter`. */
+export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';
+
 /**
  * The statements of the service. Each method prepares a statement of one kind, written with kysely. `summary` is the
  * operation and the table, as spans show it.
@@ -22,11 +25,11 @@ export class Statements extends Sender {
    */
   batchedRead<Row>(
     summary: string,
-    type: string,
+    type: SqlType,
     write: (keys: RawBuilder<unknown>) => RawBuilder<Row>,
   ): BatchedStatement<{ readonly key: string }, Row> {
     return new BatchedStatement(
-      new PreparedStatement(this, { summary, kind: 'batched-read' }, ({ key }) =>
+      new PreparedStatement(this, { summary, kind: 'batched-read', key: 'key' }, ({ key }) =>
         write(sql`${key}::${sql.raw(type)}[]`),
       ),
     );
@@ -39,12 +42,12 @@ export class Statements extends Sender {
    */
   batchedWrite<Given extends { readonly id: string }, Row>(
     summary: string,
-    types: { readonly [Name in keyof Given]: string },
+    types: { readonly [Name in keyof Given]: SqlType },
     write: (given: RawBuilder<unknown>) => RawBuilder<Row>,
   ): BatchedStatement<Given, Row> {
-    const columns = Object.entries<string>(types);
+    const columns = Object.entries<SqlType>(types);
     return new BatchedStatement(
-      new PreparedStatement(this, { summary, kind: 'batched-write' }, (lists) =>
+      new PreparedStatement(this, { summary, kind: 'batched-write', key: 'id' }, (lists) =>
         write(givenRows(columns, lists)),
       ),
     );
@@ -87,7 +90,7 @@ export class Statements extends Sender {
   }
 }
 
-function givenRows(columns: readonly (readonly [string, string])[], lists: Values): RawBuilder<unknown> {
+function givenRows(columns: readonly (readonly [string, SqlType])[], lists: Values): RawBuilder<unknown> {
   const names = sql.join(columns.map(([name]) => sql.ref(name)));
   const values = sql.join(columns.map(([name, type]) => sql`${lists[name]}::${sql.raw(type)}[]`));
   return sql`given as materialized (select * from unnest(${values}) as given (${names}))`;

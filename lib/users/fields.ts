@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { SqlType } from '../postgres/index.ts';
 import { boundedText, Timestamp, Uuid } from '../text.ts';
 import { Email } from './email.ts';
 
@@ -73,14 +74,15 @@ export const FIELDS = {
 
 /** What the table says about a field. The type of the column decides how its value is read and written as JSON. */
 export type Field = {
-  readonly sqlType: SqlType;
+  readonly sqlType: FieldType;
   /** The values that callers may set or, for a generated field, those in responses. */
   readonly schema: z.ZodType;
   /** Name of the field in refusals, if each value belongs to one user at a time. `taken-values.ts` has its index and SQL. */
   readonly uniqueAs?: string;
 } & (GeneratedField | RequiredField | DefaultField | OptionalField);
 
-type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz';
+/** A smallint has no place in responses. */
+type FieldType = Exclude<SqlType, 'smallint'>;
 
 /** The service sets the field, and callers never do. */
 type GeneratedField = { readonly onCreate: 'generated' };
@@ -166,9 +168,9 @@ export const uniqueNames = fields.filter(({ uniqueAs }) => uniqueAs).map(({ name
 
 /** The SQL types of some fields, by their names. */
 export function sqlTypesOf<Name extends FieldName>(
-  some: readonly { readonly name: Name; readonly sqlType: SqlType }[],
-): Record<Name, SqlType> {
-  return Object.fromEntries(some.map(({ name, sqlType }) => [name, sqlType])) as Record<Name, SqlType>;
+  some: readonly { readonly name: Name; readonly sqlType: FieldType }[],
+): Record<Name, FieldType> {
+  return Object.fromEntries(some.map(({ name, sqlType }) => [name, sqlType])) as Record<Name, FieldType>;
 }
 
 /** Whether responses leave the field out if it is null. */

@@ -203,13 +203,13 @@ describe('batched reads', () => {
 
   /** Counts the statements in `sent`. */
   const lookUp = () => {
-    const select = statement<{ ids: readonly [string] }>(
+    const select = statement<{ id: readonly [string] }>(
       'batched-read',
-      ({ ids }) => sql`with one as materialized (select nextval('sent'))
+      ({ id }) => sql`with one as materialized (select nextval('sent'))
         select named.id, named.name from one, named
-        where named.id = any(array(select checked(id) from unnest(${ids}::uuid[]) as id))`,
+        where named.id = any(array(select checked(id) from unnest(${id}::uuid[]) as id))`,
     );
-    return (id: string) => select({ ids: [id] });
+    return (id: string) => select({ id: [id] });
   };
 
   /** Reads with names, and the names of those that have ended, in that order. */
@@ -261,13 +261,13 @@ describe('batched reads', () => {
   test('that wait for longer than SVC_POSTGRES_POOL_TIMEOUT to be sent are refused', async () => {
     const short = opened.open({ SVC_POSTGRES_POOL_TIMEOUT: '0.3' });
     onTestFinished(() => short.close(1));
-    const select = prepare<{ ids: readonly [string] }, unknown>(
+    const select = prepare<{ id: readonly [string] }, unknown>(
       short.statements,
       'SELECT named',
-      ({ ids }) => sql`select checked(id) as id from unnest(${ids}::uuid[]) as id`,
+      ({ id }) => sql`select checked(id) as id from unnest(${id}::uuid[]) as id`,
       'batched-read',
     );
-    const read = (id: string) => select({ ids: [id] });
+    const read = (id: string) => select({ id: [id] });
     await read(uuid(1));
     const inProgress = [read(slow)];
     await pause(50);

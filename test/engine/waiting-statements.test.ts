@@ -18,14 +18,14 @@ beforeEach(() => opened.query('TRUNCATE released'));
 
 /** Takes until `release()`, for any number of ids at once. */
 function holding(kind: 'batched-read' | 'batched-write') {
-  const hold = prepare<{ ids: readonly [string] }, { id: string }>(
+  const hold = prepare<{ id: readonly [string] }, { id: string }>(
     opened.statements,
     'SELECT ids',
-    ({ ids }) => sql`with held as materialized (select held())
-      select id from held, unnest(${ids}::uuid[]) as id`,
+    ({ id }) => sql`with held as materialized (select held())
+      select id from held, unnest(${id}::uuid[]) as id`,
     kind,
   );
-  return (number: number) => hold({ ids: [idOf(number)] });
+  return (number: number) => hold({ id: [idOf(number)] });
 }
 
 const release = () => opened.query('INSERT INTO released DEFAULT VALUES');

@@ -47,7 +47,12 @@ export function prepare<Given extends Values, Row>(
   write: (given: Given) => RawBuilder<unknown>,
   kind: StatementKind = 'single',
 ): Run<Given, Row> {
-  const statement = new PreparedStatement<Given, Row>(statements, { summary, kind }, write);
+  const key = kind === 'batched-read' || kind === 'batched-write' ? 'id' : undefined;
+  const statement = new PreparedStatement<Given, Row>(
+    statements,
+    { summary, kind, ...(key && { key }) },
+    write,
+  );
   return (values) => statement.run(values);
 }
 

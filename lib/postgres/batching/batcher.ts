@@ -23,7 +23,7 @@ type BatcherOptions = {
 
 /** A read or a write of one row. Each of its values is a list of one. */
 class BatchItem extends PendingStatement {
-  readonly key = String(this.valueAt(0));
+  readonly key = String(this.valueAt(this.text.keyAt as number));
 
   valueAt(index: number): unknown {
     return (this.values[index] as readonly unknown[])[0];
@@ -52,8 +52,8 @@ const MAX_PART = 16;
 const LATE_MS = 5;
 
 /**
- * Carries out many statements of one text as one. The values of each are lists of one. The first value is the key of the
- * row that it returns, which has it as `key` or as `id`. Items that arrive in one turn of the event loop, or while no
+ * Carries out many statements of one text as one. The values of each are lists of one. One of them is the key of the row
+ * that it returns, which has it as `key` or as `id`. Items that arrive in one turn of the event loop, or while no
  * further batch may begin, are the next batch. A single item is sent at once.
  *
  * A read sees every write that was acknowledged before the read arrived, because it is sent later. A batch of writes is
@@ -145,10 +145,10 @@ export class Batcher implements Executor {
   #carryOut(text: StatementText, batch: Batch): Promise<unknown> {
     if (batch.length === 0) return Promise.resolve();
     const deadline = Math.max(...batch.map((item) => item.deadline));
-    return this.#executor.send(text, mergeValues(batch), deadline).then(
-      (rows) => resolveAll(batch, rows),
-      (fault) => this.#onFault(text, batch, fault),
-    );
+    return this.#executor
+      .send(text, mergeValues(batch), deadline)
+      .then((rows) => resolveAll(batch, rows))
+      .catch((fault) => this.#onFault(text, batch, fault));
   }
 
   #onFault(text: StatementText, batch: Batch, fault: unknown): unknown {
@@ -177,8 +177,12 @@ function mergeValues(batch: Batch): readonly unknown[] {
   return first.values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
+/** @throws if a row belongs to no item: its statement does not return the key as it was sent */
 function resolveAll(batch: Batch, rows: readonly Row[]): void {
   const rowsByKey = new Map(rows.map((row) => [row.key ?? row.id, row]));
+  const keys = new Set<unknown>(batch.map(({ key }) => key));
+  for (const key of rowsByKey.keys())
+    if (!keys.has(key)) throw new Error('a row has the key of no statement');
   for (const item of batch) {
     const row = rowsByKey.get(item.key);
     item.resolve(row ? [row] : []);

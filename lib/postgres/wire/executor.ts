@@ -1,17 +1,31 @@
+import { createHash } from 'node:crypto';
 import { unavailable } from '../../http/problem.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { ResponseTimeout } from '../faults.ts';
 import type { Row } from './rows.ts';
 
-/** A statement as it was written. There is one object for each, and each has a name of its own on all sessions. */
+/** 30 bits: two of a hundred statements have the same name with a chance of 5 in a million. */
+const NAME_LENGTH = 5;
+
+/** A statement as it was written. There is one object for each. */
 export type StatementText = {
   readonly sql: string;
   readonly name: string;
   /** Whether the result is in binary and its rows stay as they came: each is a `ReceivedRow`. */
   readonly isBinary?: boolean;
+  /** The place of the key among its values, if a batch carries it out. Rows are handed back by it. */
+  readonly keyAt?: number;
   /** Whether its waits for locks end before its deadline, so that PostgreSQL reports what it waited for. */
   readonly limitsLockWaits?: boolean;
 };
+
+/**
+ * A statement and its name on all sessions: a digest of its text, so that no session knows another statement by the name,
+ * whatever a pooler makes of names. Each character is sent with each use.
+ */
+export function nameStatement(sql: string): Pick<StatementText, 'sql' | 'name'> {
+  return { sql, name: createHash('sha256').update(sql).digest('base64url').slice(0, NAME_LENGTH) };
+}
 
 /** Sends statements to PostgreSQL. */
 export type Executor = {
