@@ -1,7 +1,11 @@
+import { sql } from 'kysely';
 import { expect, type TestContext, test } from 'vitest';
+import { Database } from '../../lib/postgres/index.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
+import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import {
   BATCH,
@@ -18,11 +22,11 @@ import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 /** A service whose database has these settings, and an administrator of the database. */
-async function start({ onTestFinished }: TestContext, ...settings: readonly string[]) {
+async function start({ onTestFinished }: TestContext, setting?: string, variables: Variables = {}) {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const admin = await administer(database.name);
-  for (const setting of settings) await admin.query(`ALTER DATABASE ${database.name} SET ${setting}`);
-  const service = await startService({}, { database, issuer });
+  if (setting) await admin.query(`ALTER DATABASE ${database.name} SET ${setting}`);
+  const service = await startService(variables, { database, issuer });
   const { call } = service;
   onTestFinished(async () => {
     await service.stop();
@@ -32,6 +36,7 @@ async function start({ onTestFinished }: TestContext, ...settings: readonly stri
   });
   return {
     database,
+    issuer,
     admin,
     call: async (...request: Parameters<typeof call>) => readResponse(await call(...request)),
   };
@@ -65,18 +70,59 @@ test('a taken email is 409 while its index is rebuilt', async (context) => {
   expect(responses.map(({ status }) => status)).toEqual([409, 409, 409, 409, 200]);
 });
 
-test('null is null with any setting of the database for nulls in arrays', async (context) => {
-  const { call } = await start(context, 'array_nulls = off');
-  const [one, other] = [{ email: freshAddress() }, { email: freshAddress() }];
-  const created = await call('POST', USERS, one);
-  const { id } = created.body as UserBody;
+test.for<Variables>([{}, { SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES_ENGINE: 'distributed' }])(
+  'null is null, and NULL a text, with array_nulls = off of the database and %o',
+  async (variables, context) => {
+    const { call } = await start(context, 'array_nulls = off', variables);
+    const [one, other] = [{ email: freshAddress() }, { email: freshAddress() }];
+    const created = await call('POST', USERS, one);
+    const { id } = created.body as UserBody;
 
-  expect(created).toMatchObject({ status: 201, body: user(one) });
-  expect(await call('POST', BATCH, { items: [other] })).toEqual(success(201, [user(other)]));
-  expect(await call('PATCH', USERS + id, { full_name: 'Ada' })).toMatchObject({
-    status: 200,
-    body: { full_name: 'Ada' },
-  });
+    expect(created).toMatchObject({ status: 201, body: user(one) });
+    expect(await call('POST', BATCH, { items: [other] })).toEqual(success(201, [user(other)]));
+    expect(await call('PATCH', USERS + id, { full_name: 'Ada' })).toMatchObject({
+      status: 200,
+      body: { full_name: 'Ada' },
+    });
+    const names = [null, 'NULL', '', '{"a", \\\\b}', null, 'é', null];
+    const users = names.map((full_name, index) => ({
+      email: freshAddress(),
+      full_name,
+      ...(index % 2 === 0 && { external_id: freshAddress() }),
+    }));
+    const single = await Promise.all(users.slice(0, 4).map((given) => call('POST', USERS, given)));
+    const batch = await call('POST', BATCH, { items: users.slice(4) });
+    expect([...single.map(({ body }) => body), ...(batch.body as UserBody[])]).toEqual(users.map(user));
+  },
+);
+
+test('a session compiles no statement, and a policy refuses statements and hides no user from them', async (context) => {
+  const { admin, database, issuer, call } = await start(context, 'jit = on');
+  const { id } = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
+  const role = `role_${id.replaceAll('-', '')}`;
+  await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+  await admin.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
+  await admin.query('ALTER TABLE users ENABLE ROW LEVEL SECURITY');
+  const settings = {
+    SVC_POSTGRES_USER: role,
+    SVC_POSTGRES_PASSWORD: 'secret',
+    SVC_POSTGRES_MIGRATE: 'false',
+  };
+  const service = await startService(settings, { database, issuer }, { waitsUntilReady: false });
+  const { status } = await service.call('GET', USERS + id);
+  const [row] = await new Database(settingsFor(database)).statements
+    .single<Record<string, never>, { jit: string }>('SELECT', () => sql`select current_setting('jit') as jit`)
+    .run({});
+  const events = await service.events();
+  await service.stop();
+  await admin.query(`DROP OWNED BY ${role}`);
+  await admin.query(`DROP ROLE ${role}`);
+
+  expect(status).toBeGreaterThanOrEqual(500);
+  expect(events).toContainEqual(
+    expect.objectContaining({ cause: expect.objectContaining({ code: '42501' }) }),
+  );
+  expect(row).toEqual({ jit: 'off' });
 });
 
 test('a transaction that PostgreSQL ends at a limit of the database is 503', async (context) => {

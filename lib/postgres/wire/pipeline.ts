@@ -1,10 +1,10 @@
 import type { FieldDef } from 'pg';
-import { prepareValue } from 'pg/lib/utils.js';
 import { serialize } from 'pg-protocol';
 import { breaksConnection, isFromPostgres, isStalePlan, NotSent, UnexpectedMessage } from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
-import type { PendingStatement, StatementText } from './executor.ts';
+import { nameStatement, type PendingStatement, type StatementText } from './executor.ts';
+import { encodeParameter } from './parameters.ts';
 import { type Column, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
 
 /** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
@@ -18,6 +18,8 @@ type Sent = {
   incomplete: number;
   tag: string;
 };
+
+const LIMIT_LOCK_WAITS = nameStatement("select where set_config('lock_timeout', $1, true) is null");
 
 /**
  * The statements of one session. Each is sent without a wait for the responses to earlier ones. It is prepared once, and
@@ -71,7 +73,7 @@ export class Pipeline implements RowReceiver {
       serialize.bind({
         statement: this.#areNamed ? text.name : '',
         values: values as unknown[],
-        valueMapper: prepareValue,
+        valueMapper: encodeParameter,
         binary: text.isBinary === true,
       }),
       serialize.execute(),
@@ -109,10 +111,12 @@ export class Pipeline implements RowReceiver {
    * all rows are taken.
    */
   #limitLockWaits(lockTimeout: string): void {
-    const text = "select where set_config('lock_timeout', $1, true) is null";
-    const name = this.#areNamed ? 'limit-lock-waits' : '';
+    const name = this.#areNamed ? LIMIT_LOCK_WAITS.name : '';
     if (!this.#isLimitPrepared)
-      this.#messages.push(serialize.close({ type: 'S', name }), serialize.parse({ name, text }));
+      this.#messages.push(
+        serialize.close({ type: 'S', name }),
+        serialize.parse({ name, text: LIMIT_LOCK_WAITS.sql }),
+      );
     this.#isLimitPrepared = this.#areNamed;
     this.#messages.push(serialize.bind({ statement: name, values: [lockTimeout] }), serialize.execute());
   }
