@@ -11,8 +11,12 @@ const UNAVAILABLE =
 /** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
 
-/** System errors of a host that cannot be connected to. */
-const NOT_REACHED = /^E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|ADDRNOTAVAIL)/;
+/** Codes of a certificate that Node refuses. A code of ERR_SSL is a failed handshake. */
+const REFUSED_CERTIFICATE =
+  /^(?!ERR_SSL).*(CERT|CRL|ISSUER|LEAF_SIGNATURE|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME)/;
+
+/** Methods of SASL, and counts of SCRAM, that pg does not have, or a password that the service does not have. */
+const UNSUPPORTED_SASL = /^SASL: .*(Only mechanism|iteration count \d+ exceeds|client password must)/;
 
 /**
  * Errors with which PostgreSQL or a pooler ends a session: connection exceptions, too many sessions, a refused account,
@@ -142,14 +146,15 @@ export function breaksConnection(fault: unknown): boolean {
 }
 
 /**
- * The host cannot be reached, or accepts no session at all, so that it accepts no writes either. A host that refuses a
- * session for another reason (53300, an account) may still accept the writes of others.
+ * No session can be opened, so that the host accepts no writes either. Only a living server refuses a session by an error
+ * (53300, an account), a method of authentication or a certificate. It may still accept the writes of others.
  */
 export function isUnreachable(fault: unknown): boolean {
   const code = sqlState(fault);
   // 57P03: the server starts, recovers from a crash, or shuts down.
   if (isFromPostgres(fault)) return code === '57P03';
-  return code === undefined ? CONNECTION_LOST.test(errorMessage(fault)) : NOT_REACHED.test(code);
+  const isRefused = fault instanceof UnsupportedAuthentication || UNSUPPORTED_SASL.test(errorMessage(fault));
+  return !isRefused && !REFUSED_CERTIFICATE.test(code ?? '');
 }
 
 /** The connection was closed before the session began. The host, or a proxy in front of it, was reachable. */

@@ -15,7 +15,7 @@ const PECULIAR = [
   'lock_timeout',
   'client_connection_check_interval',
   'default_transaction_isolation',
-  'statement_timeout',
+  '-c statement_timeout',
   'autovacuum',
 ];
 

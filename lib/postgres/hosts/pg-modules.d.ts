@@ -24,6 +24,12 @@ declare module 'pg/lib/client.js' {
   }
 }
 
+declare module 'pg/lib/crypto/utils.js' {
+  /** The salted password of SCRAM. */
+  const crypto: { deriveKey(password: string, salt: Buffer, iterations: number): Promise<ArrayBuffer> };
+  export default crypto;
+}
+
 declare module 'pg/lib/utils.js' {
   /** A value as the text of a parameter; bytes stay bytes. */
   export function prepareValue(value: unknown): string | Buffer | null;

@@ -4,6 +4,7 @@ import { engineProfile } from '../engine-profile.ts';
 import { breaksConnection } from '../faults.ts';
 import { type RowReceiver, takeRows } from '../wire/rows.ts';
 import { clientConfig, type Host, SESSION, type SessionParameters } from './connection-config.ts';
+import { shareKeys } from './password-key.ts';
 
 type Postgres = Settings['postgres'];
 
@@ -32,6 +33,7 @@ export class Session extends PgClient {
 
   constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {
     const config = clientConfig(postgres, at, parameters);
+    shareKeys();
     super(config);
     this.at = at;
     this.#postgres = postgres;
@@ -56,7 +58,7 @@ export class Session extends PgClient {
     };
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.#reported.set(parameterName, parameterValue);
-      if (parameterName === 'server_encoding' && parameterValue !== 'UTF8')
+      if (/^(server|client)_encoding$/.test(parameterName) && parameterValue !== 'UTF8')
         this.#refuseEncoding(parameterValue);
     });
   }
