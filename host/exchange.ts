@@ -142,8 +142,8 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   #write(result: GatewayResult): void {
-    // Java's client waits for 100 before each response, even without a body.
-    if (result.statusCode < 400) this.sendContinue();
+    // Java's client waits for 100 even without a body.
+    if (result.statusCode < 400 || !this.isBodyToCome) this.sendContinue();
     // The body may be in the packet that is being parsed.
     if (this.isBodyToCome && this.expectsContinue) setImmediate(() => this.#send(result));
     else this.#send(result);

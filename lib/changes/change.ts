@@ -37,6 +37,9 @@ export function idOf(change: ChangeRow): string {
 /** Maximum number of changes in a page. */
 export const MAX_PAGE_SIZE = 1000;
 
+/** As many as the bits of `changed` in PostgreSQL. */
+const MAX_FIELDS = 15;
+
 /** The types of events, in the order of the numbers of `CHANGE_TYPES`, which begin with 1. */
 const TYPES = ['user.created', 'user.updated', 'user.deleted'] as const;
 
@@ -69,10 +72,11 @@ const Change = z
         .min(1)
         .meta({ format: 'int64', description: "The user's version, as in its `ETag`.", example: 3 }),
       changed: z
-        .array(z.enum(updatedFields.map(({ name }) => name)))
-        .max(updatedFields.length)
+        // A closed list would stop clients that were generated before a field was added.
+        .array(z.string().max(64).meta({ pattern: '^[a-z_]+$' }))
+        .max(MAX_FIELDS)
         .meta({
-          description: 'Names of the fields whose values an update changed, without the values.',
+          description: `Names of the fields whose values an update changed, without the values: ${updatedFields.map(({ name }) => `\`${name}\``).join(', ')}, and those of later versions.`,
           example: ['full_name'],
         }),
       actor: z.string().min(1).max(MAX_HEAD_LENGTH).meta({

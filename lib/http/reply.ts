@@ -37,7 +37,7 @@ type ReplyHeader<Value> = {
  * All values of a `Link` to the next page. A parameter is at most as long as the head of the request, and each of its
  * characters may be escaped by three.
  */
-export const NEXT_LINK = { pattern: '^</[^<>]+>; rel="next"$', maxLength: 4 * MAX_HEAD_LENGTH };
+export const NEXT_LINK = { pattern: '^</[^<>]+>; rel=\\x22next\\x22$', maxLength: 4 * MAX_HEAD_LENGTH };
 
 /** The media type of every JSON body except problems. */
 export const JSON_TYPE = 'application/json; charset=utf-8';

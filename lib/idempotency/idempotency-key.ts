@@ -3,7 +3,7 @@ import * as z from 'zod';
 /** Visible ASCII without a quote at its beginning, and without a comma: two header lines arrive joined by one. */
 const BARE = /^[\x21\x23-\x2b\x2d-\x7e][\x21-\x2b\x2d-\x7e]{0,254}$/;
 /** A structured-field string without parameters (RFC 9651 section 3.3.3), of visible ASCII. */
-const QUOTED = /^"((?:[\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"$/;
+const QUOTED = /^\x22((?:[\x21\x23-\x5b\x5d-\x7e]|\\[\x22\\]){1,255})\x22$/;
 
 const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes if they contain a comma';
 
@@ -16,12 +16,18 @@ const IdempotencyKey = z
   .string()
   .transform(parseKey)
   .refine((key) => key !== undefined, FORM)
+  .optional()
   .meta({
-    override: { type: 'string', minLength: 1, maxLength: 512, pattern: `${BARE.source}|${QUOTED.source}` },
+    override: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 512,
+      pattern: `${BARE.source}|${QUOTED.source}`,
+      examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+    },
     description:
       'A key that the caller chooses: 1 to 255 visible ASCII characters, which may be in double quotes. If the same request ' +
       'is sent again with its key within 24 hours, the service responds again and does not carry it out again.',
-    example: '"8e03978e-40d5-43e8-bc93-6894a57f9324"',
   });
 
 function parseKey(field: string): string | undefined {
@@ -31,4 +37,4 @@ function parseKey(field: string): string | undefined {
 }
 
 /** The header fields of an operation that takes a key. */
-export const IdempotencyHeaders = z.object({ 'Idempotency-Key': IdempotencyKey.optional() });
+export const IdempotencyHeaders = z.object({ 'Idempotency-Key': IdempotencyKey });

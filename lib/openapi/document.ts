@@ -5,6 +5,7 @@ import { type Problem, statusOf, typeOf } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { REQUEST_ID_FORM } from '../text.ts';
 import { VERSION } from '../version.ts';
+import { Problem as ProblemSchema } from './problem-schema.ts';
 import { allRefusals, explanationOf } from './refusals.ts';
 import { oauth2, PRECONDITIONS, requestBodyOf } from './request.ts';
 import { responsesOf } from './responses.ts';
@@ -33,7 +34,7 @@ export function openApiDocument(declared: readonly Route[], settings: Documented
     info: {
       title: 'User Management Service',
       version: VERSION,
-      description: introduction(requestIdHeader, allRefusals(routes, bodyLimit)),
+      description: introduction(requestIdHeader),
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/', description: 'The host that serves this document.' }],
@@ -57,6 +58,7 @@ export function openApiDocument(declared: readonly Route[], settings: Documented
           description: 'Identifies the request: what the caller sent, or a new UUID.',
           required: true,
           schema: { type: 'string', ...REQUEST_ID_FORM },
+          example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
         },
         NoSniffing: {
           description: 'Clients must not guess another media type than Content-Type.',
@@ -67,7 +69,13 @@ export function openApiDocument(declared: readonly Route[], settings: Documented
     },
   };
   // An additional member is not a breaking change, so no schema may forbid it.
-  return createDocument(document, { override: ({ jsonSchema }) => delete jsonSchema.additionalProperties });
+  return createDocument(document, {
+    override({ jsonSchema, zodSchema }) {
+      delete jsonSchema.additionalProperties;
+      if (zodSchema === ProblemSchema)
+        jsonSchema.description = tableOfProblems(allRefusals(routes, bodyLimit));
+    },
+  });
 }
 
 function operationOf(route: Route, routes: readonly Route[], settings: DocumentedSettings) {
@@ -92,12 +100,22 @@ function operationOf(route: Route, routes: readonly Route[], settings: Documente
   };
 }
 
-/** The introduction of the document. `refusals` are all refusals of the service. */
-function introduction(requestIdHeader: string, refusals: readonly Problem[]): string {
+/** All refusals of the service. The table is at the end of the pages: it is longer than the operations. */
+function tableOfProblems(refusals: readonly Problem[]): string {
   const byCode = [...Map.groupBy(refusals, ({ code }) => code)];
   const rows = byCode.map(
     ([code, same]) => `| ${statusOf(code)} | \`${typeOf(code)}\` | ${explanationOf(same)} |`,
   );
+  return `A problem document (RFC 9457).
+
+| status | type | when |
+| --- | --- | --- |
+${rows.join('\n')}
+`;
+}
+
+/** The introduction of the document. */
+function introduction(requestIdHeader: string): string {
   return `Stores user records for other services.
 
 ## Authentication
@@ -113,10 +131,6 @@ The header \`${requestIdHeader}\` identifies the request in the response and in 
 
 ## Problems
 
-Every refusal is a problem document (RFC 9457).
-
-| status | type | when |
-| --- | --- | --- |
-${rows.join('\n')}
+Every refusal is a problem document (RFC 9457). The schema \`Problem\`, below the operations, lists them all.
 `;
 }

@@ -17,7 +17,7 @@ const detail = sentence('What is wrong with it.');
 const ValueFault = z
   .union([
     z.object({
-      pointer: text(/^#(?:\/.*)?$/, 256, 'The body member: a JSON pointer in a URI fragment (RFC 6901).'),
+      pointer: text(/^#(?:[/].*)?$/, 256, 'The body member: a JSON pointer in a URI fragment (RFC 6901).'),
       detail,
     }),
     z.object({ parameter: name('The path or query parameter.'), detail }),
@@ -32,12 +32,13 @@ export const Problem = z
     title: text(/^[A-Z][A-Za-z ]+$/, 64, 'The text of the status.'),
     status: z.int().min(400).max(599).meta({ format: 'int32', description: 'The HTTP status.' }),
     detail: sentence('What is wrong with this request.'),
-    instance: text(/^\//, MAX_HEAD_LENGTH, 'The path of the request, without the query.'),
+    instance: text(
+      /^[/*]/,
+      MAX_HEAD_LENGTH,
+      'The path of the request, without the query; `*` for `OPTIONS *`.',
+    ),
     errors: z.array(ValueFault).max(MAX_FAULTS).exactOptional().meta({
       description: 'All invalid values: with `validation_error`, and with `conflict_error` of a batch.',
     }),
   })
-  .meta({
-    id: 'Problem',
-    description: 'A problem document (RFC 9457).',
-  }) satisfies z.ZodType<ProblemDocument>;
+  .meta({ id: 'Problem' }) satisfies z.ZodType<ProblemDocument>;

@@ -15,8 +15,14 @@ function precondition(name: string, versions: string, example: string): oas31.Pa
   const description = `Entity tags, or \`*\`: the request applies only if the user has ${versions}.`;
   // Any field value (RFC 9110 section 5.5). A value that is not a tag matches nothing.
   const pattern = '^[\\t\\x20-\\x7e\\x80-\\xff]*$';
-  const schema = { type: 'string', maxLength: MAX_HEAD_LENGTH, pattern } as const;
-  return { name, in: 'header', description, schema, example };
+  // Swagger UI would send an `example` with the first request.
+  const schema: oas31.SchemaObject = {
+    type: 'string',
+    maxLength: MAX_HEAD_LENGTH,
+    pattern,
+    examples: [example],
+  };
+  return { name, in: 'header', description, schema };
 }
 
 /** The body of a route, in each of its preferred media types. */
@@ -41,7 +47,8 @@ export function oauth2(tokenUrl: string, deleteRole: Role): oas31.SecurityScheme
   return {
     type: 'oauth2',
     description:
-      'Client credentials grant. The roles of the token are its scopes. Tokens are JSON Web Tokens, validated as RFC8725 requires.',
+      'Client credentials grant: enter the id and the secret of a client of the authorization server, and select its roles as scopes. ' +
+      'The issuer of `npm run dev` accepts any id and any secret. Tokens are JSON Web Tokens, validated as RFC8725 requires.',
     flows: { clientCredentials: { tokenUrl, scopes } },
   };
 }

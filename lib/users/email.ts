@@ -1,8 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import { boundedText } from '../text.ts';
 
-/** Either side of the @. White space is as in ECMAScript. The escapes have the same meaning in other engines. */
-const PART = '[^@\\s\\u0000-\\u001f\\u007f-\\u009f\\ufeff]+';
+/** White space beyond ASCII, as in ECMAScript. In other engines `\s` may stand for less, and the escapes mean the same. */
+const WHITE_SPACE = '\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
+/** Either side of the @. */
+const PART = `[^@\\u0000-\\u0020\\u007f-\\u009f${WHITE_SPACE}]+`;
 const ADDRESS = new RegExp(`^${PART}@${PART}$`);
 
 /** An address that a user may have. */
@@ -16,7 +18,7 @@ export const Email = boundedText(1, 255)
     description:
       'Exactly one @ with at least one character on each side, and no white space or control characters. Unique ' +
       'without regard to the case of the letters A to Z. Stored and returned as given.',
-    example: 'ada@example.com',
+    example: 'grace@example.com',
   });
 
 /**

@@ -28,7 +28,7 @@ export const FIELDS = {
   },
   full_name: {
     sqlType: 'text',
-    schema: boundedText(0, 255).meta({ example: 'Ada Lovelace' }),
+    schema: boundedText(0, 255).meta({ example: 'Grace Hopper' }),
     onCreate: 'optional',
     nullOnUpdate: 'clears',
     inResponses: 'always',

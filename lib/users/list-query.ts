@@ -20,6 +20,7 @@ const CURSOR = 'must be a cursor from a Link header, sent with the filters and t
 const DATE_TIME_PATTERN =
   /^([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))[Tt]((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
 
+const YEAR = '(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])';
 const YEAR_1 = Date.parse('0001-01-01T00:00:00.000Z');
 const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
 
@@ -109,7 +110,8 @@ function dateTime(description: string, example: string) {
     format: 'date-time',
     minLength: '0001-01-01T00:00:00Z'.length,
     maxLength: '0001-01-01T00:00:00.123456789+00:00'.length,
-    pattern: DATE_TIME_PATTERN.source,
+    // Of the year 0000 only the last day may be in the year 1 in UTC.
+    pattern: DATE_TIME_PATTERN.source.replace('[0-9]{4}', YEAR).replace('(', '(0000-12-31|'),
     description,
     examples: [example],
   });

@@ -39,7 +39,8 @@ export const userReply = {
     ...personal,
     ETag: {
       description: "The user's version, for `If-Match`.",
-      values: { pattern: '^"[1-9][0-9]*"$', maxLength: 21 },
+      values: { pattern: '^\\x22[1-9][0-9]*\\x22$', maxLength: 21 },
+      example: '"3"',
       of: ({ version }) => `"${version}"`,
     },
   },

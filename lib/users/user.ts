@@ -22,11 +22,16 @@ type ShapeOfCreate = {
 };
 type ShapeOfUpdate = { [Name in UpdatedName]: z.ZodOptional<z.ZodNullable<Schema<Name>>> };
 
+/** Leaves the default out of the document: generators would make the member required. */
+export function withoutDefault({ jsonSchema }: { readonly jsonSchema: { default?: unknown } }): void {
+  delete jsonSchema.default;
+}
+
 /** The body of create. */
 export const UserCreate = z
   .object(
     shapeOf(createdFields, ({ onCreate, schema }) =>
-      onCreate === 'optional' ? schema.nullable().default(null) : schema,
+      onCreate === 'optional' ? schema.nullable().default(null).meta({ override: withoutDefault }) : schema,
     ) as ShapeOfCreate,
   )
   .meta({ id: 'UserCreate' });
@@ -43,6 +48,11 @@ export const UserUpdate = z
   .meta({
     id: 'UserUpdate',
     description: `An absent member leaves its field unchanged. Null clears ${namesOfCleared()} and leaves the other fields unchanged.`,
+    // A unique value would be that of another example.
+    example: shapeOf(
+      updatedFields.filter(({ uniqueAs }) => !uniqueAs),
+      ({ schema, examples }) => examples?.update ?? schema.meta()?.example,
+    ),
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
@@ -74,10 +84,10 @@ export const SIBLINGS_OF_USER = {
   changes: { methods: ['GET'] },
 } as const;
 
-function shapeOf<Entry extends { readonly name: FieldName }>(
+function shapeOf<Entry extends { readonly name: FieldName }, Member>(
   entries: readonly Entry[],
-  member: (entry: Entry) => z.ZodType,
-): Record<string, z.ZodType> {
+  member: (entry: Entry) => Member,
+): Record<string, Member> {
   return Object.fromEntries(entries.map((entry) => [entry.name, member(entry)]));
 }
 

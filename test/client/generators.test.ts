@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -73,11 +73,74 @@ const ids: string[] = listed.data.map(({ id }) => id);
 void created.data.name;
 console.log(created.data.full_name, again.error.type, ids.length, ids[0] === created.data.id);`,
   },
+  kubb: {
+    command: ['kubb', 'generate', '--config', 'kubb.mjs'],
+    configuration: () => `
+import { defineConfig } from '@kubb/core';
+import { pluginClient } from '@kubb/plugin-client';
+import { pluginOas } from '@kubb/plugin-oas';
+import { pluginTs } from '@kubb/plugin-ts';
+
+export default defineConfig({
+  root: '.',
+  input: { path: '${DOCUMENT}' },
+  output: { path: 'kubb', extension: { '.ts': '.js' } },
+  plugins: [pluginOas(), pluginTs(), pluginClient({ client: 'fetch' })],
+});`,
+    program: ({ url, token }) => `
+import { createUser } from './kubb/clients/createUser.js';
+import { listUsers } from './kubb/clients/listUsers.js';
+import type { Problem } from './kubb/types/Problem.js';
+
+const headers = { 'Content-Type': 'application/json', authorization: 'Bearer ${token}' };
+const options = { baseURL: '${url}', headers };
+const email = 'kubb+1@example.com';
+const created = await createUser({ email, full_name: 'Ada' }, {}, options);
+// This client does not look at the status.
+const again: unknown = await createUser({ email }, {}, options);
+const listed = await listUsers({ email, is_active: true }, {}, options);
+const ids: string[] = listed.map(({ id }) => id);
+// @ts-expect-error The document has no such member.
+void created.name;
+console.log(created.full_name, (again as Problem).type, ids.length, ids[0] === created.id);`,
+  },
+  oazapfts: {
+    command: ['oazapfts', DOCUMENT, 'oazapfts-client.ts'],
+    program: ({ url, token }) => `
+import { createUser, defaults, listUsers } from './oazapfts-client.js';
+
+Object.assign(defaults, { baseUrl: '${url}', headers: { authorization: 'Bearer ${token}' } });
+const email = 'oazapfts+1@example.com';
+const created = await createUser({ email, full_name: 'Ada' });
+const again = await createUser({ email });
+const listed = await listUsers({ email, isActive: true });
+if (created.status !== 201 || again.status !== 409 || listed.status !== 200) throw new Error('another status');
+const ids: string[] = listed.data.map(({ id }) => id);
+// @ts-expect-error The document has no such member.
+void created.data.name;
+console.log(created.data.full_name, again.data.type, ids.length, ids[0] === created.data.id);`,
+  },
+  'openapi-zod-client': {
+    command: ['openapi-zod-client', DOCUMENT, '-o', 'zod-client.ts'],
+    program: ({ url, token }) => `
+import { createApiClient } from './zod-client.js';
+
+const api = createApiClient('${url}', { axiosConfig: { headers: { authorization: 'Bearer ${token}' } } });
+const email = 'openapi-zod-client+1@example.com';
+const created = await api.createUser({ email, full_name: 'Ada' });
+const again = await api.createUser({ email }).catch((refused) => refused.response.data);
+const listed = await api.listUsers({ queries: { email, is_active: true } });
+const ids: string[] = listed.map(({ id }) => id);
+// It checks what it receives, so the changes fit the document, too.
+await api.listChanges({ queries: { limit: 1000 } });
+console.log(created.full_name, again.type, ids.length, ids[0] === created.id);`,
+  },
 };
 
 const TYPESCRIPT = {
   compilerOptions: {
     strict: true,
+    skipLibCheck: true,
     module: 'nodenext',
     target: 'es2022',
     lib: ['es2023', 'dom', 'dom.iterable'],
@@ -90,6 +153,8 @@ let folder: string;
 beforeAll(async () => {
   service = await startAcceptable();
   folder = mkdtempSync(join(tmpdir(), 'user-management-generators-'));
+  // Some clients import a package of their generator.
+  symlinkSync(join(PROGRAMS, '..'), join(folder, 'node_modules'));
   write('package.json', '{ "name": "caller", "private": true, "type": "module" }');
   write('tsconfig.json', JSON.stringify(TYPESCRIPT));
   const target = { url: service.url, token: await service.tokens.issueToken({ clientId: 'generators' }) };

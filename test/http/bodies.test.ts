@@ -258,6 +258,7 @@ describe('a missing body is an empty body', () => {
       ['POST', `${USERS}batch`],
     ] as const) {
       connection.send(requestText(`${method} ${to}`, { Authorization, ...JSON_TYPE, ...fields }));
+      if (fields.Expect) expect((await connection.answer()).status).toBe(100);
       expect(await connection.answer()).toEqual(refusal('validation_error', to, { errors: 'any' }));
     }
     connection.close();

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
 import { startBrowser } from '../stage/browser.ts';
-import { readResponse, refusal } from '../stage/responses.ts';
+import { readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -143,16 +143,26 @@ describe('in development', () => {
     test('shows every operation in Swagger UI, authorizes with the issuer, and creates a user', async () => {
       const visit = await browser.visit(`${service.url}/docs`);
       const { page } = visit;
-      const email = `browser-${Date.now()}@example.com`;
+      // The create of README.md comes first, and the page is as wide as a telephone.
+      await service.call('POST', USERS, { email: 'ada@example.com' });
+      await page.setViewportSize({ width: 390, height: 844 });
 
       for (const { operationId, tag } of operations) {
         const operation = page.locator(`#operations-${tag}-${operationId}`);
         await operation.locator('.opblock-summary-control').click();
         await operation.locator('.responses-table').first().waitFor();
       }
-      await page.locator('.models').getByText('Expand all').first().click();
+      const pageWidth = await page.locator('html').evaluate(({ scrollWidth }) => scrollWidth);
+      expect(pageWidth).toBe(390);
+      const models = page.locator('.models .json-schema-2020-12');
+      for (const model of [models, models.filter({ hasText: /^Problem/ })])
+        await model.first().getByText('Expand all').first().click();
+      expect(await page.locator('.models').innerText()).toContain('urn:svc:error:conflict_error');
+      expect(await page.locator('.info').innerText()).not.toContain('urn:svc:error:');
 
       await page.locator('.auth-wrapper .authorize').first().click();
+      for (const text of ['enter the id and the secret', 'users.read', 'users.write', 'api.superuser'])
+        expect(await page.locator('.modal-ux').innerText()).toContain(text);
       await page.locator('[data-name=clientSecret]').fill('any');
       await page.locator('.modal-ux .modal-btn.authorize').click();
       await page.locator('.modal-ux').getByText('Authorized', { exact: true }).waitFor();
@@ -160,13 +170,12 @@ describe('in development', () => {
 
       const create = page.locator('#operations-users-createUser');
       await create.locator('.try-out__btn').click();
-      await create.locator('textarea.body-param__text').fill(JSON.stringify({ email }));
       await create.locator('.execute').click();
       const answer = create.locator('.live-responses-table .response');
       await answer.waitFor();
 
       expect(await answer.locator('.response-col_status').innerText()).toContain('201');
-      expect(await answer.locator('.response-col_description').innerText()).toContain(email);
+      expect(await answer.locator('.response-col_description').innerText()).toContain('grace@example.com');
       expect(await visit.referencesElsewhere()).toEqual([]);
       expect(visit.origins).toEqual(new Set([service.url, issuer.issuer]));
       expect(visit.console).toEqual([]);

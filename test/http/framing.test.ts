@@ -321,6 +321,8 @@ describe('Expect: 100-continue', () => {
       [`HEAD ${USERS}`, 200, 0],
       [`OPTIONS ${USERS}`, 204, 2],
       [`DELETE ${USERS}${id}`, 204, 2],
+      [`GET ${USERS}no-uuid`, 422, 0],
+      ['GET /nowhere', 404, 0],
     ] as const) {
       connection.send(written(line, Object.entries({ ...fields, 'Content-Length': String(length) })));
       expect(await connection.answer()).toEqual({ status: 100, headers: {}, body: '' });

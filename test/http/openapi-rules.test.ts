@@ -55,6 +55,30 @@ describe('the committed document', { timeout: 60_000 }, () => {
     }
   });
 
+  test('has only what generators understand: portable patterns, no defaults in requests, examples of headers', () => {
+    const { components, paths } = JSON.parse(readFileSync(join(ROOT, 'infra/openapi.json'), 'utf8'));
+    const found: [name: string, value: unknown][] = [];
+    JSON.stringify({ components, paths }, (name, value) => {
+      found.push([name, value]);
+      return value;
+    });
+    const valuesOf = (wanted: string) => found.flatMap(([name, value]) => (name === wanted ? [value] : []));
+    const bodies = valuesOf('requestBody').concat(
+      components.schemas.UserCreate,
+      components.schemas.UserBatch,
+    );
+    const headers = valuesOf('headers').flatMap((all) => Object.values(all as Record<string, never>));
+    type Header = { $ref?: string; example?: unknown; schema: { enum?: unknown; examples?: unknown } };
+
+    expect(valuesOf('pattern').filter((pattern) => /\\[/s]|"/.test(String(pattern)))).toEqual([]);
+    expect(JSON.stringify(bodies)).not.toContain('"default":');
+    expect(
+      headers.filter(
+        ({ $ref, example, schema }: Header) => !($ref ?? example ?? schema.enum ?? schema.examples),
+      ),
+    ).toEqual([]);
+  });
+
   test('has a reason for every exception in the line above it', () => {
     const lines = readFileSync(RULESET, 'utf8').split('\n');
     const exceptions = lines.flatMap((line, index) =>

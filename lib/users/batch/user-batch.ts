@@ -3,7 +3,7 @@ import { detailOf } from '../../http/value-faults.ts';
 import { foldEmail } from '../email.ts';
 import { type UniqueName, uniqueNames } from '../fields.ts';
 import { repeatedIn } from '../refusals.ts';
-import { UserCreate } from '../user.ts';
+import { UserCreate, withoutDefault } from '../user.ts';
 
 /** An item of a batch, checked by itself: the user to create, or the faults of its values. */
 export type BatchItem = { readonly sent: unknown } & (
@@ -25,17 +25,18 @@ const Item = z
   })
   .meta({
     override: { $ref: '#/components/schemas/UserCreate' },
-    example: { email: 'ada@example.com', full_name: 'Ada Lovelace' },
+    example: { email: 'alan@example.com', full_name: 'Alan Turing' },
   });
 
 /** The body of batch create. With `partial`, a refused item does not prevent the others from being stored. */
 export const UserBatch = z
   .object({
     items: z.array(Item).min(1, SIZE).max(MAX_BATCH_SIZE, SIZE),
-    mode: z
-      .enum(['atomic', 'partial'], { error: 'must be atomic or partial' })
-      .default('atomic')
-      .meta({ description: '`atomic` stores all items or none; `partial` stores those that can be stored.' }),
+    mode: z.enum(['atomic', 'partial'], { error: 'must be atomic or partial' }).default('atomic').meta({
+      description:
+        '`atomic` (the default) stores all items or none; `partial` stores those that can be stored.',
+      override: withoutDefault,
+    }),
   })
   .superRefine(refuseItemsOfAtomic, { when: () => true })
   .meta({ id: 'UserBatch' });
