@@ -71,8 +71,8 @@ export class RequestEvent implements RecalledEvent {
   /** Whether the client has asked for 100, and has not got it. HTTP/1.0 does not have 100 (RFC 9110 section 10.1.1). */
   get expectsContinue(): boolean {
     const { expect } = this.headers;
-    if (expect === undefined || this.#isContinued) return false;
-    return this.request.httpVersion !== '1.0' && CONTINUE.test(expect);
+    const isExpected = expect !== undefined && CONTINUE.test(expect);
+    return isExpected && !this.#isContinued && this.request.httpVersion !== '1.0';
   }
 
   /** Sends 100 once, if the client has asked for it. */

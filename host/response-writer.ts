@@ -67,13 +67,12 @@ function endConnection(response: ServerResponse, body: string | Buffer, maxRest:
   let left = maxRest;
   writeNow(response, body);
   socket.end();
-  const destroy = () => void socket.destroy();
-  const timer = setTimeout(destroy, REFUSED_LINGER).unref();
+  setTimeout(() => socket.destroy(), REFUSED_LINGER).unref();
+  socket.once('end', () => socket.destroy());
   socket.on('data', ({ length }: Buffer) => {
     left -= length;
-    if (left < 0) destroy();
+    if (left < 0) socket.destroy();
   });
-  socket.once('end', destroy).once('close', () => clearTimeout(timer));
   response.req.resume();
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { extname } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { type Endpoint, endpoint } from '../../lib/endpoint/endpoint.ts';
 import { cacheControl, JSON_TYPE } from '../../lib/http/reply.ts';
 import { openApiDocument } from '../../lib/openapi/document.ts';
@@ -20,21 +21,19 @@ const REDOC_STYLES = [
 export function documentation(endpoints: readonly Endpoint[], settings: Settings): readonly Endpoint[] {
   const routes = endpoints.map(({ route }) => route);
   const findTokenUrl = tokenUrlOf(settings.oauth.issuer);
-  const writeDocument = async (tokenUrl: string) =>
+  const writeDocument = (tokenUrl: string) =>
     JSON.stringify(openApiDocument(routes, settings, tokenUrl), null, 2);
+  const page = (path: AssetPath, styles: readonly string[] = []) =>
+    served(path, () => readAsset(path), { policy: () => policy(styles) });
 
   return [
-    served('/openapi.json', builtOnce(writeDocument, undefined, findTokenUrl)),
-    page('/', () => policy([])),
-    page('/docs', (tokenUrl) => policy([], originOf(tokenUrl)), findTokenUrl),
-    page('/redoc', () => policy(REDOC_STYLES)),
+    served('/openapi.json', writeDocument, { findTokenUrl }),
+    page('/'),
+    page('/redoc', REDOC_STYLES),
+    served('/docs', () => readAsset('/docs'), { policy: (url) => policy([], originOf(url)), findTokenUrl }),
     // Clients may cache an asset for an hour, because an update of the package changes it.
     ...ASSETS.filter((path) => extname(path) !== '').map((path) =>
-      served(
-        path,
-        builtOnce(() => readAsset(path)),
-        'max-age=3600',
-      ),
+      served(path, () => readAsset(path), { caching: 'max-age=3600' }),
     ),
   ];
 }
@@ -58,32 +57,6 @@ function policy(styles: readonly string[], origin = ''): string {
 
 type Served = { readonly bytes: Buffer; readonly digest: string; readonly policy: string };
 
-/**
- * Builds and hashes a document once for each key, of which there are few. The response writer frees the bytes of a whole
- * buffer. These are kept, and therefore a part of one.
- */
-function builtOnce(
-  write: (key: string) => Promise<string>,
-  policy: (key: string) => string = () => "default-src 'none'",
-  findKey: () => string | Promise<string> = () => '',
-): () => Promise<Served> {
-  const built = new Map<string, Promise<Served>>();
-  const build = async (key: string) => {
-    const text = await write(key);
-    const bytes = Buffer.from(`${text}\n`).subarray(0, -1);
-    return { bytes, digest: hash('sha256', text, 'base64url'), policy: policy(key) };
-  };
-  return async () => {
-    const key = await findKey();
-    const known = built.get(key);
-    if (known) return known;
-    const building = build(key);
-    built.set(key, building);
-    building.catch(() => built.delete(key));
-    return building;
-  };
-}
-
 /** By the extension of the path; a page has none. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -92,15 +65,23 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.json': JSON_TYPE,
 };
 
-function page(path: AssetPath, policy: (key: string) => string, findKey?: () => Promise<string>): Endpoint {
-  return served(
-    path,
-    builtOnce(() => readAsset(path), policy, findKey),
-  );
-}
-
-/** Serves what `read` returns, to every caller, with its digest as `ETag`. */
-function served(path: `/${string}`, read: () => Promise<Served>, caching = 'no-cache'): Endpoint {
+/**
+ * Serves a text to every caller, with its digest as `ETag`. It is built and hashed once for each token URL. The response
+ * writer frees the bytes of whole buffers. These are kept, and are therefore a part of one.
+ */
+function served(
+  path: `/${string}`,
+  write: (tokenUrl: string) => string | Promise<string>,
+  { policy = (_: string) => "default-src 'none'", caching = 'no-cache', findTokenUrl = async () => '' },
+): Endpoint {
+  const built = new LRUCache<string, Served>({
+    max: 2,
+    async fetchMethod(tokenUrl) {
+      const text = await write(tokenUrl);
+      const bytes = Buffer.from(`${text}\n`).subarray(0, -1);
+      return { bytes, digest: hash('sha256', text, 'base64url'), policy: policy(tokenUrl) };
+    },
+  });
   return endpoint(
     {
       operationId: path.slice(1) || 'index',
@@ -130,6 +111,6 @@ function served(path: `/${string}`, read: () => Promise<Served>, caching = 'no-c
       },
       problems: [],
     },
-    read,
+    async () => (await built.fetch(await findTokenUrl())) as Served,
   );
 }

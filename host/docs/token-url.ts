@@ -12,14 +12,11 @@ export function tokenUrlOf(issuer: string): () => Promise<string> {
   const base = issuer.replace(/\/$/, '');
   let endpoint: Promise<string | undefined>;
   let fetchAt = 0;
-  const keep = (found: string | undefined) => {
-    fetchAt = found ? Number.POSITIVE_INFINITY : performance.now() + RETRY_PERIOD;
-    return found;
-  };
   return async () => {
     if (performance.now() >= fetchAt) {
-      fetchAt = Number.POSITIVE_INFINITY;
-      endpoint = tokenEndpointOf(base).then(keep);
+      fetchAt = performance.now() + RETRY_PERIOD;
+      endpoint = tokenEndpointOf(base);
+      if (await endpoint) fetchAt = Number.POSITIVE_INFINITY;
     }
     return (await endpoint) ?? `${base}/token`;
   };
