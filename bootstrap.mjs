@@ -26,7 +26,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const runtime = 'node_modules/.bin/node';
 const lock = '.data/bootstrap.lock';
 
-const withTools = ['test', 'check', 'bench', 'suite', 'lab'];
+const withTools = ['test', 'check', 'suite', 'lab'];
 const [, , name] = process.argv;
 const isToBeBuilt = name === 'start';
 const hasSources = existsSync('host/main.ts');
