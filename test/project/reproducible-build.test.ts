@@ -47,7 +47,7 @@ describe('two builds of a commit in folders of different depths', { timeout: 60_
   beforeAll(async () => {
     builds = await Promise.all([buildClone('clone'), buildClone('much/deeper/a-clone-with-a-longer-name')]);
     return () => parents.forEach(removeProject);
-  }, 60_000);
+  }, 300_000);
 
   test('are identical byte for byte', () => {
     const [one, other] = builds;
