@@ -73,6 +73,8 @@ export function createAnswers({ base, requestIdHeader }) {
     );
     const everything = JSON.stringify(answer.headers) + answer.text;
     if (answer.token && everything.includes(answer.token)) found.push('the answer has the token in it');
+    if ([429, 503].includes(answer.status) && answer.headers['retry-after'] === undefined)
+      found.push('the header retry-after: missing, although the client is to wait');
     return found;
   }
 

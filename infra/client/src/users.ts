@@ -201,7 +201,7 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
         // A page that is not full is the last one. A full one may be, or its link was lost.
         if (data.length < limit || data.length === filter.ids?.length) return;
         if (isRepeated) throw unexpected(response, 'a page without a link, although further users exist');
-        const { skip: _, ...filters }: ListQuery = first;
+        const { skip: _, cursor: __, ...filters }: ListQuery = first;
         const reverse = sort === 'created_at' ? '-created_at' : 'created_at';
         const [end] = (await readPage({ ...filters, sort: reverse, limit: 1 }, options)).data;
         if (!end || !isAfter(end, last)) return;

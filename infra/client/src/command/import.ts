@@ -53,7 +53,10 @@ export async function importUsers(
   stop: Stop,
 ): Promise<ExitCode> {
   const input = openInput(file);
-  const chunks = await acceptLines(input.stream, file);
+  stop.soon.addEventListener('abort', () => input.stream.destroy());
+  const chunks = await acceptLines(input.stream, file).catch((error) => {
+    throw stop.soon.aborted ? new Failure('Stopped before the first line.') : error;
+  });
   const writeRefusal = rejected
     ? openLines(rejected, input.stats)
     : (text: string) => void process.stderr.write(text);
@@ -62,7 +65,6 @@ export async function importUsers(
     () => ({ count: run.count, share: input.share() }),
     rejected !== undefined && process.stderr.isTTY ? 'bar' : 'lines',
   );
-  stop.soon.addEventListener('abort', () => input.stream.destroy());
   const end = await run.readAll(chunks, stop);
   progress.stop();
 
@@ -165,10 +167,10 @@ class ImportRun {
       );
       outcomes.push(...(await Promise.all(decisions)));
     }
-    for (const [index, item] of batch.entries()) this.#settle(item, outcomes[index] as Outcome);
-    for (const [index, { line, user }] of batch.entries()) {
+    for (const [index, item] of batch.entries()) {
       const result = results[index] as BatchResult;
-      if (result.status === 201) this.#noteMembers(line, user, result.user);
+      this.#settle(item, outcomes[index] as Outcome);
+      if (result.status === 201) this.#noteMembers(item.line, item.user, result.user);
     }
   }
 
