@@ -40,8 +40,12 @@ function blocksOf(heading: string): readonly string[] {
 /** Runs a block to its end, and returns its exit code and what it prints. */
 const runToEnd = (block: string | undefined) =>
   run(block).then(
-    (stderr) => ({ code: 0, stderr }),
-    ({ code, stderr }) => ({ code, stderr }),
+    (stderr) => ({ code: 0, stderr, stdout: '' }),
+    ({ code, stderr, stdout }: { code: number; stderr: string; stdout: string }) => ({
+      code,
+      stderr,
+      stdout,
+    }),
   );
 
 /** The users with these external ids, as the service has them: email, name and state, by external id. */
@@ -110,8 +114,13 @@ test('a realm of Keycloak is imported: ids, names and states are kept, and a pai
   );
   files.write('keycloak/example-users-1.json', JSON.stringify({ realm: 'example', users: users.slice(6) }));
   const [block] = blocksOf('From Keycloak');
-  const { code, stderr } = await runToEnd(block);
+  const { code, stderr, stdout } = await runToEnd(block);
 
+  expect(stdout.split('\n').map((line) => line.replace(/"line":\d+,/, ''))).toEqual([
+    'left out, without an email: 2',
+    ...['k7', 'k9', 'k11'].map((id) => `{"external_id":"${id}","difference":"missing"}`),
+    '',
+  ]);
   expect([code, stderr.split('\n')]).toEqual([
     3,
     [
@@ -154,6 +163,8 @@ test('an export of Auth0 is imported: ids and states are kept, and the second us
 
   expect(first).toEqual({
     code: 3,
+    stdout:
+      'left out, without an email: 1\n{"line":3,"external_id":"google-oauth2|3","difference":"missing"}\n',
     stderr: 'created 3, exists 0, refused 1\nequal 3, changed 0, missing 1, additional 0\n',
   });
   expect(again).toEqual(first);
