@@ -299,6 +299,8 @@ describe('a value that is missing or of another type', () => {
 
   test.each<[string, (users: Users) => Promise<unknown>]>([
     ['findByExternalId', (users) => users.findByExternalId(undefined as never)],
+    ['the number as a filter', (users) => Array.fromAsync(users.list(17 as never))],
+    ['the text as a filter', (users) => Array.fromAsync(users.list(ID as never))],
     ['a cursor', (users) => Array.fromAsync(users.changes({ from: undefined as never }))],
     ['an empty cursor', (users) => Array.fromAsync(users.changes({ from: '' }))],
     ['an actor', (users) => Array.fromAsync(users.changes({ excludeActor: null as never }))],

@@ -175,6 +175,7 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
       await succeeded(answer);
     },
     async *list(filter = {}, options = {}) {
+      if (typeof filter !== 'object') throw new WrongValue('the filter must be an object');
       if (Array.isArray(filter.ids) && filter.ids.length === 0) return;
       const first = { limit: 100, ...filter };
       const { limit, sort = 'created_at' } = first;
