@@ -29,5 +29,7 @@ export function nextQuery({ headers }: Response, path: string): Record<string, s
   const target = findLink(headers.get('link') ?? '', 'next');
   if (target === undefined || !URL.canParse(target, 'http://service.invalid')) return undefined;
   const { pathname, searchParams } = new URL(target, 'http://service.invalid');
-  return `${pathname}/`.replace(/\/+$/, '/').endsWith(path) ? Object.fromEntries(searchParams) : undefined;
+  // The id of a user may be in any case.
+  const isOfPath = `${pathname}/`.replace(/\/+$/, '/').toLowerCase().endsWith(path.toLowerCase());
+  return isOfPath ? Object.fromEntries(searchParams) : undefined;
 }
