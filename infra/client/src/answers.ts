@@ -30,6 +30,6 @@ export function nextQuery({ headers }: Response, path: string): Record<string, s
   if (target === undefined || !URL.canParse(target, 'http://service.invalid')) return undefined;
   const { pathname, searchParams } = new URL(target, 'http://service.invalid');
   // The id of a user may be in any case.
-  const isOfPath = `${pathname}/`.replace(/\/+$/, '/').toLowerCase().endsWith(path.toLowerCase());
+  const isOfPath = `${pathname}/`.replace(/\/\/$/, '/').toLowerCase().endsWith(path.toLowerCase());
   return isOfPath ? Object.fromEntries(searchParams) : undefined;
 }

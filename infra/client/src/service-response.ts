@@ -94,7 +94,7 @@ function isAbout({ type, status, instance }: Problem, received: number, { url }:
   const { pathname } = new URL(url);
   const path = pathname.slice(pathname.lastIndexOf('/api/v1/'));
   const isOfPath =
-    status !== 404 || `${instance}/`.replace(/\/+$/, '/').endsWith(`${path}/`.replace(/\/+$/, '/'));
+    status !== 404 || `${instance}/`.replace(/\/\/$/, '/').endsWith(`${path}/`.replace(/\/\/$/, '/'));
   return type.startsWith('urn:svc:error:') && status === received && isOfPath;
 }
 
