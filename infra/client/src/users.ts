@@ -175,7 +175,9 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
       await succeeded(answer);
     },
     async *list(filter = {}, options = {}) {
-      if (typeof filter !== 'object') throw new WrongValue('the filter must be an object');
+      // A list, a Map or a Date has no filters, and would select all users.
+      if (Object.prototype.toString.call(filter) !== '[object Object]')
+        throw new WrongValue('the filter must be an object');
       if (Array.isArray(filter.ids) && filter.ids.length === 0) return;
       const first = { limit: 100, ...filter };
       const { limit, sort = 'created_at' } = first;
