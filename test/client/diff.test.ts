@@ -104,7 +104,7 @@ test.each([
   ],
   ['a line without an identifier', () => [{ full_name: 'Ada' }], /^Line 1 is not a user: /],
   [
-    'an id that is none',
+    'an id that is not a UUID',
     () => [{ id: 'k1', email: 'ada@example.com' }],
     /^Line 1 is not a user: \/user_id must /,
   ],

@@ -440,7 +440,7 @@ describe('a full page without a link', () => {
   });
 });
 
-test('Retry-After as a date is kept to', async () => {
+test('Retry-After as a date delays the next attempt', async () => {
   let count = 0;
   const users = usersBehind(() => {
     count += 1;
