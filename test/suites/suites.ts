@@ -91,7 +91,11 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     needs: "Debian's postgresql",
     takes: '40 seconds',
     tests: {
-      include: ['test/restore/*.test.ts', 'test/users/email*.test.ts', 'test/changes/settling.test.ts'],
+      include: [
+        'test/restore/*.test.ts',
+        'test/users/email*.test.ts',
+        'test/changes/set-back-sequence.test.ts',
+      ],
       globalSetup: ['test/restore/postgres.ts'],
     },
   },
