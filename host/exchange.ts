@@ -150,12 +150,13 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   #send(result: GatewayResult): void {
-    const { inFlight, responses } = this.#parts;
+    const { service, inFlight, responses } = this.#parts;
+    const { keepAliveTimeout, bodyLimit } = service.settings;
     if (this.response.destroyed) return;
     // The client may send the body or not. Its next request would be taken for the body (RFC 9110 section 10.1.1).
     const isBodyRefused = this.isBodyToCome && this.expectsContinue;
     if (isBodyRefused || inFlight.isDraining) this.#connection.closeAfter(this.response);
-    const maxRest = isBodyRefused ? this.#parts.service.settings.bodyLimit : undefined;
-    writeResponse(this.response, result, this.isBodyToCome, responses, maxRest);
+    const maxRest = isBodyRefused ? bodyLimit : undefined;
+    writeResponse(this.response, result, this.isBodyToCome, responses, { keepAliveTimeout, maxRest });
   }
 }

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayResult } from '../lib/http/gateway.ts';
-import { SILENCE } from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** In milliseconds: how long a client may continue to send a body that is no longer needed, if its connection ends. */
@@ -19,13 +18,14 @@ const REFUSED_LINGER = 1000;
 /**
  * Writes an endpoint's result as the HTTP response. The client may still be sending its body. If the body was refused,
  * the connection is closed, after at most `maxRest` further bytes.
+ * `keepAliveTimeout` is in seconds.
  */
 export function writeResponse(
   response: ServerResponse,
   { statusCode, headers, body: content }: GatewayResult,
   isBodyToCome: boolean,
   unflushed: UnflushedResponses,
-  maxRest?: number,
+  { keepAliveTimeout, maxRest }: { readonly keepAliveTimeout: number; readonly maxRest?: number | undefined },
 ): void {
   const body =
     typeof content === 'string' && content.length > MAX_TEXT_LENGTH ? Buffer.from(content) : content;
@@ -38,8 +38,9 @@ export function writeResponse(
   if (statusCode !== 204 && statusCode !== 304 && headers['Content-Length'] === undefined)
     fields.push('Content-Length', String(length));
   for (const name in headers) fields.push(name, headers[name] as string);
-  // Node announces only its own timer.
-  if (!isLast) fields.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${SILENCE}`);
+  // Node announces only its own timer. HTTP/1.0 does not have the field.
+  if (!isLast) fields.push('Connection', 'keep-alive');
+  if (!isLast && response.req.httpVersion !== '1.0') fields.push('Keep-Alive', `timeout=${keepAliveTimeout}`);
   response.writeHead(statusCode, fields);
   if (maxRest !== undefined) endConnection(response, body, maxRest);
   else if (isBodyToCome && isLast) endAfterRequest(response, body);

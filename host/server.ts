@@ -40,7 +40,7 @@ export function createHttpServer(parts: ExchangeParts): Server {
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   answerClientErrors(server, parts);
-  parts.connections.watch(server);
+  parts.connections.watch(server, parts.service.settings.keepAliveTimeout * 1000);
   // A client that has sent everything, and says so, still gets its response.
   return Object.assign(server, { httpAllowHalfOpen: true });
 }

@@ -17,6 +17,15 @@ type ReleasedParts = ExchangeParts & {
 /** In seconds: time limit of each of the last steps, so that the process ends in time. */
 const LAST_STEP = 0.5;
 
+/**
+ * In seconds: maximum time for which requests on open connections are served after the listener has closed. Balancers keep
+ * connections open, and send requests on them until a response has `Connection: close`.
+ */
+const LINGER = 1;
+
+/** In seconds: by how much the linger may exceed the time limit of the drain, so that the process ends in time. */
+const LINGER_GRACE = 0.2;
+
 /** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES = 0.3;
 
@@ -26,19 +35,23 @@ export async function shutDown(parts: ReleasedParts): Promise<void> {
   service.readiness.beginShutdown();
   loops.abort();
   await sleep(service.settings.shutdown.readinessDelay * 1000);
-  await drainRequests(parts);
-  service.keySet.stop();
-  service.readiness.close();
-  await Promise.all([close(parts), service.database.close(LAST_STEP)]);
+  const isDrained = await drainRequests(parts);
+  const left = service.settings.shutdown.drainTimeout + LINGER_GRACE - parts.inFlight.drainAge;
+  await close(parts, isDrained ? Math.min(LINGER, left) : 0);
   await telemetry?.shutDown();
   await lines.end(LAST_LINES);
 }
 
-/** The drain ends when no request is in flight: answered, cancelled at the server's own limit, or timed out. */
-async function drainRequests({ service, admissions, inFlight }: ReleasedParts): Promise<void> {
+/**
+ * The drain ends when no request is in flight: answered, cancelled at the server's own limit, or timed out. Resolves with
+ * whether requests may still be served.
+ */
+async function drainRequests({ service, admissions, inFlight }: ReleasedParts): Promise<boolean> {
   const { settings, log, database, keySet } = service;
   const { drainTimeout, serverTimeout } = settings.shutdown;
+  let isCancelled = false;
   const cancel = () => {
+    isCancelled = true;
     inFlight.cancelAll();
     database.cancel();
     keySet.stop();
@@ -52,19 +65,31 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
   inFlight.endWaits();
   const isIdle = await inFlight.untilIdle(drainTimeout);
   clearTimeout(serverLimit);
-  if (isIdle) return log.info('shutdown_drained');
-  log.warning('shutdown_drain_timeout', { in_flight: inFlight.count });
-  cancel();
+  if (isIdle) log.info('shutdown_drained');
+  else {
+    log.warning('shutdown_drain_timeout', { in_flight: inFlight.count });
+    cancel();
+  }
+  return !isCancelled;
 }
 
-/** Responses that are being sent have half a second (`LAST_STEP`). Connections without one are closed at once. */
-async function close({ server, connections, responses }: ReleasedParts): Promise<void> {
+/**
+ * Closes the listener, serves open connections for `linger` seconds, and closes everything. Requests and responses in
+ * progress then have half a second (`LAST_STEP`). Connections without one are closed at once.
+ */
+async function close({ server, connections, responses, inFlight, service }: ReleasedParts, linger: number) {
   const closed = once(server, 'close');
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);
+  if (linger > 0) await Promise.race([closed, sleep(linger * 1000)]);
   const cut = setTimeout(() => connections.destroyAll(), LAST_STEP * 1000);
+  server.closeIdleConnections();
+  if (linger > 0) await inFlight.untilIdle(LAST_STEP / 2);
+  service.keySet.stop();
+  service.readiness.close();
+  const database = service.database.close(LAST_STEP / (linger > 0 ? 2 : 1));
   await responses.untilSent();
   server.closeIdleConnections();
-  await closed;
+  await Promise.all([closed, database]);
   clearTimeout(cut);
 }

@@ -3,11 +3,8 @@ import type { Socket } from 'node:net';
 import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { ChurningSet } from '../../lib/churning-set.ts';
 
-/** In seconds: how long a connection may be silent, before its first request and between two, as `Keep-Alive` says. */
-export const SILENCE = 75;
-
-/** In milliseconds: the connection is closed later than announced, so that no request meets its end. */
-const GRACE = 5000;
+/** In milliseconds, at most: the connection is closed later than announced, so that no request meets its end. */
+const MAX_GRACE = 5000;
 
 /**
  * A connection with this many waiting requests is not read. Without this limit, one caller without a token, which read
@@ -45,14 +42,14 @@ export class Connections {
   readonly #bySocket = new WeakMap<Socket, Connection>();
 
   /**
-   * Closes silent connections of this server from now on. Both options are in milliseconds. `period` is the interval at
-   * which all connections are checked.
+   * Closes connections of this server from now on that have been silent for longer than `keepAlive` and `grace`, before their
+   * first request or between two. Both are in milliseconds. All connections are checked once in each `grace`.
    */
-  watch(server: Server, { silence = SILENCE * 1000 + GRACE, period = GRACE } = {}): void {
+  watch(server: Server, keepAlive: number, grace = Math.min(keepAlive, MAX_GRACE)): void {
     server.on('connection', (socket: Socket) => this.of(socket));
     const timer = setInterval(() => {
-      for (const connection of this.#connections) connection.destroyIfSilent(silence);
-    }, period).unref();
+      for (const connection of this.#connections) connection.destroyIfSilent(keepAlive + grace);
+    }, grace).unref();
     server.once('close', () => clearInterval(timer));
   }
 

@@ -25,6 +25,9 @@ const DECLARED = {
   bodyLimit: setting('SVC_BODY_LIMIT', form.whole(1024, 10_485_760, 'bytes').default(65_536)).describe(
     'Maximum size of a request body.',
   ),
+  keepAliveTimeout: setting('SVC_KEEP_ALIVE_TIMEOUT', form.whole(1, 3600, 'seconds').default(75)).describe(
+    'Time after which an idle connection is closed. It must be longer than the idle time of the balancer in front.',
+  ),
   requestIdHeader: setting('SVC_REQUEST_ID_HEADER', form.headerName.default('X-Request-ID')).describe(
     'Header that carries the request ID, in requests and responses.',
   ),

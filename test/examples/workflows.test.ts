@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { startBalancer } from '../lab/stage/balancer.ts';
 import { startFunctions } from '../parity/ways.ts';
 import { callerOf } from '../stage/caller.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { cursorOf, respect, type Step, shell } from './respect.ts';
-import { startBalancer, startTwoInstances } from './two-instances.ts';
+import { startTwoInstances } from './two-instances.ts';
 
 const INFRA = join(import.meta.dirname, '../../infra');
 const FILE = 'infra/workflows.arazzo.yaml';
@@ -37,7 +38,7 @@ beforeAll(async () => {
   instances = await startTwoInstances();
   const functions = await startFunctions(instances.environment);
   const front = await startHttpFront(functions.send);
-  const nginx = await startBalancer('nginx', 'nginx.conf', instances.ports);
+  const nginx = await startBalancer('nginx', instances.ports);
   Object.assign(urls, { 'the host': instances.url, 'the functions': front.url, nginx: nginx.url });
   stops.push(nginx.stop, front.stop, functions.stop, instances.stop);
   token = await instances.issueToken({ clientId: 'workflows' });

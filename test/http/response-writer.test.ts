@@ -27,7 +27,7 @@ test('the writer waits until all responses are sent, also those written meanwhil
     reader.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   while (responses.length < 2) await sleep(10);
   const write = (index: number) =>
-    writeResponse(responses[index] as ServerResponse, result, false, unflushed);
+    writeResponse(responses[index] as ServerResponse, result, false, unflushed, { keepAliveTimeout: 75 });
 
   let isSent = false;
   const sent = unflushed.untilSent().then(() => {
@@ -60,7 +60,7 @@ test.each([
 ])('a body is sent as UTF-8, with any content and length', async (text) => {
   const unflushed = new UnflushedResponses();
   const server = createServer((_request, response) =>
-    writeResponse(response, { ...result, body: text }, false, unflushed),
+    writeResponse(response, { ...result, body: text }, false, unflushed, { keepAliveTimeout: 75 }),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const reader = connect((server.address() as AddressInfo).port, '127.0.0.1');

@@ -30,7 +30,7 @@ function unreachable(): never {
 }
 
 beforeAll(async () => {
-  connections.watch(server, { silence: SILENCE, period: 20 });
+  connections.watch(server, SILENCE - 20, 20);
   ({ url } = await listen(server));
   return () => void server.close().closeAllConnections();
 });
@@ -75,13 +75,34 @@ test('a connection that waits for its response is not closed', async () => {
 test('every response states how long a connection may be silent, except for the last one of a connection', async ({
   onTestFinished,
 }) => {
-  const service = await startService();
+  const service = await startService({ SVC_KEEP_ALIVE_TIMEOUT: '605' });
   onTestFinished(service.stop);
   const keepAliveFields = async (headers: Record<string, string> = {}) => {
     const answer = await fetch(`${service.url}/health`, { headers });
     return ['connection', 'keep-alive'].map((name) => answer.headers.get(name));
   };
 
-  expect(await keepAliveFields()).toEqual(['keep-alive', 'timeout=75']);
+  expect(await keepAliveFields()).toEqual(['keep-alive', 'timeout=605']);
   expect(await keepAliveFields({ connection: 'close' })).toEqual(['close', null]);
+
+  const connection = await connectTo(service.url);
+  connection.send('GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
+  const { headers } = await connection.answer();
+  connection.close();
+  expect([headers.connection, headers['keep-alive']]).toEqual(['keep-alive', undefined]);
+});
+
+test('SVC_KEEP_ALIVE_TIMEOUT is the time after which an idle connection is closed', async ({
+  onTestFinished,
+}) => {
+  const service = await startService({ SVC_KEEP_ALIVE_TIMEOUT: '1' });
+  onTestFinished(service.stop);
+  const askOnce = async () => {
+    const connection = await connectTo(service.url);
+    connection.send(requestText('GET /health', {}));
+    expect((await connection.answer()).status).toBe(200);
+    return connection;
+  };
+
+  expect(await lifetime(askOnce)).toBeGreaterThanOrEqual(1000);
 });

@@ -42,7 +42,7 @@ async function nextResponse(): Promise<ServerResponse> {
 
 function answer(response: ServerResponse, text = body): ServerResponse {
   const result = { statusCode: 200, headers: {}, body: text, isBase64Encoded: false };
-  writeResponse(response, result, false, responses);
+  writeResponse(response, result, false, responses, { keepAliveTimeout: 75 });
   return response;
 }
 

@@ -257,6 +257,12 @@ const SETTINGS: readonly (readonly [
     ['65536', '-1', '80.5', 'http', '1e3'],
   ],
   [
+    'SVC_KEEP_ALIVE_TIMEOUT',
+    (settings) => settings.keepAliveTimeout,
+    { '1': 1, '75': 75, '3600': 3600 },
+    ['0', '3601', '1.5', '75s'],
+  ],
+  [
     'SVC_BODY_LIMIT',
     (settings) => settings.bodyLimit,
     { '1024': 1024, '10485760': 10_485_760 },
@@ -299,6 +305,7 @@ test('every optional setting has its default', () => {
     requestIdHeader: 'X-Request-ID',
     changesRetention: 30,
     bodyLimit: 65_536,
+    keepAliveTimeout: 75,
     host: '0.0.0.0',
     port: 8000,
     postgres: {

@@ -90,6 +90,34 @@ test('/ready is 503 at once, requests in flight are awaited, and the database co
   await expect(fetch(`${service.url}/health`)).rejects.toThrow();
 });
 
+test('after the drain the listener closes, and requests on open connections are still served', async () => {
+  service = await startBuiltService();
+  const Authorization = `Bearer ${await service.issuer.sign()}`;
+  const connections = await Promise.all([connectTo(service.url), connectTo(service.url)]);
+  for (const connection of connections) {
+    connection.send(requestText('GET /health', {}));
+    expect((await connection.answer()).status).toBe(200);
+  }
+  const ended = endedBy('SIGTERM', service);
+  const isRefused = () =>
+    fetch(`${service.url}/health`).then(
+      () => false,
+      () => true,
+    );
+  await until('the listener is closed', isRefused, { every: 5 });
+  const [first, second] = connections;
+  first.send(requestText(`POST ${USERS}`, { Authorization }, '{"email":"late@example.com"}'));
+  const late = await first.answer();
+  second.send(requestText('GET /ready', {}));
+  const { seconds, ...exit } = await ended;
+
+  expect([late.status, late.headers.connection, await first.rest()]).toEqual([201, 'close', '']);
+  expect((await second.answer()).status).toBe(503);
+  expect(exit).toEqual(inOrder);
+  expect(seconds).toBeLessThan(2);
+  expect(drainEvents(service)).toEqual([drained]);
+});
+
 test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as before', async () => {
   service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '1.5' });
   const ended = endedBy('SIGTERM', service);
