@@ -11,10 +11,16 @@ import type { TokenHeader, UsableKey } from './token-rules.ts';
 const FIRST_FETCH_AFTER_MS = 100;
 const MIN_PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 10_000;
+
+/** Maximum pause between two fetches because of a signature that no known key verifies. */
+const MAX_MISMATCH_PAUSE_MS = 60_000;
 const LIFETIME_MS = 24 * 3600 * 1000;
 
 /** A function that is called after each refresh, with the number of failures in a row. */
 export type OnRefresh = (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
+
+/** A time by the wall clock and by the clock of the process, in milliseconds. */
+const NEVER = { time: Number.NEGATIVE_INFINITY, uptime: Number.NEGATIVE_INFINITY };
 
 /**
  * The identity provider's public keys: the last good set, and its refresh. Nothing is fetched before `start` or the
@@ -28,17 +34,24 @@ export class KeySet {
   readonly #stopped = new AbortController();
   /** A later fetch does not belong to a request, not even to the one that caused it. */
   readonly #refreshInBackground = AsyncResource.bind(() => void this.#refresh());
-  /** The last good set; empty before the first fetch. A set that has changed consists of new objects. */
+  /** The last good set; empty before the first fetch. A key that has not changed stays the same object. */
   #keys: readonly UsableKey[] = [];
-  /** All keys as one text. */
-  #fingerprint = '';
+  /** The same, by the text of each key. */
+  #byText: ReadonlyMap<string, UsableKey> = new Map();
   /** Time of the last good fetch. Before the first one: time at which this key set was created. */
   #fetchedAt: number;
   #failures = 0;
   /** Times of the last attempt: by the wall clock and by the clock of the process, in milliseconds. */
-  #attemptedAt = { time: Number.NEGATIVE_INFINITY, uptime: Number.NEGATIVE_INFINITY };
+  #attemptedAt = NEVER;
+  /** The fetches in a row that signatures without a key caused, and that brought the same set; and the last such attempt. */
+  #mismatches = 0;
+  #mismatchedAt = NEVER;
+  /** Whether the next fetch is caused by such a signature. */
+  #isForMismatch = false;
   #underWay: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer fires (`performance.now()`). */
+  #dueAt = Number.POSITIVE_INFINITY;
   #isStarted = false;
 
   constructor(settings: Settings['oauth'], onRefresh: OnRefresh, now = Date.now) {
@@ -84,15 +97,42 @@ export class KeySet {
    *
    * @throws {Problem} service_unavailable_error if that is unknown at the moment
    */
-  async findKeys({ alg, kid }: TokenHeader): Promise<readonly UsableKey[]> {
+  async findKeys(header: TokenHeader): Promise<readonly UsableKey[]> {
+    const { kid } = header;
     if (!this.#isUsable || !this.#knows(kid)) {
       // One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider.
       if (this.#underWay || this.#pauseLeft() <= 0) await this.#refresh();
-      else this.#refreshIn(this.#pauseLeft());
+      else this.#refreshWithin(this.#pauseLeft());
     }
     if (!this.#isUsable) throw unavailable('the keys of the identity provider could not be fetched');
     if (!this.#knows(kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
       throw unavailable("the token's key is not known and could not be fetched");
+    return this.#matching(header);
+  }
+
+  /**
+   * The keys that a fetch has changed, for a token with this header that none of `tried` has verified: a provider may give an
+   * old `kid` to a new key, or none. Empty if nothing may be fetched yet. The keys are then fetched after the pause.
+   */
+  async findChangedKeys(header: TokenHeader, tried: readonly UsableKey[]): Promise<readonly UsableKey[]> {
+    // For an unknown `kid`, `findKeys` has fetched what it may.
+    if (!this.#knows(header.kid)) return [];
+    const isUnderWay = this.#underWay !== undefined;
+    const mayFetch = isUnderWay || this.#mismatchPauseLeft() <= 0;
+    if (mayFetch) {
+      this.#isForMismatch ||= !isUnderWay;
+      await this.#refresh();
+    }
+    const changed = this.#matching(header).filter((key) => !tried.includes(key));
+    // A fetch that had begun before may have missed the new key.
+    if (changed.length === 0 && (isUnderWay || !mayFetch)) {
+      this.#isForMismatch = true;
+      this.#refreshWithin(this.#mismatchPauseLeft());
+    }
+    return changed;
+  }
+
+  #matching({ alg, kid }: TokenHeader): readonly UsableKey[] {
     return this.#keys.filter(
       ({ algorithm, jwk }) => algorithm === alg && (kid === undefined || jwk.kid === kid),
     );
@@ -106,19 +146,36 @@ export class KeySet {
     return kid === undefined || this.#keys.some(({ jwk }) => jwk.kid === kid);
   }
 
-  /** The wall clock may be set back, and the clock of a frozen process may stand still. The larger difference counts. */
   #pauseLeft(): number {
     const pause = Math.min(MIN_PAUSE_MS * 2 ** Math.max(this.#failures - 1, 0), MAX_PAUSE_MS);
-    const { time, uptime } = this.#attemptedAt;
-    return pause - Math.max(this.#now() - time, performance.now() - uptime);
+    return pause - this.#since(this.#attemptedAt);
+  }
+
+  /** A fetch for a signature keeps the pause of all fetches and, while such fetches bring nothing, a longer one. */
+  #mismatchPauseLeft(): number {
+    const pause = Math.min(MIN_PAUSE_MS * 2 ** (this.#mismatches - 1), MAX_MISMATCH_PAUSE_MS);
+    return Math.max(this.#pauseLeft(), pause - this.#since(this.#mismatchedAt));
+  }
+
+  /** The wall clock may be set back, and the clock of a frozen process may stand still. The larger difference counts. */
+  #since({ time, uptime }: typeof NEVER): number {
+    return Math.max(this.#now() - time, performance.now() - uptime);
+  }
+
+  /** Never later than the refresh that is due. */
+  #refreshWithin(milliseconds: number): void {
+    this.#refreshIn(Math.min(milliseconds, this.#dueAt - performance.now()));
   }
 
   #refreshIn(milliseconds: number): void {
     clearTimeout(this.#timer);
+    this.#dueAt = performance.now() + milliseconds;
     this.#timer = setTimeout(this.#refreshInBackground, Math.max(milliseconds, 0)).unref();
   }
 
   #refresh(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#dueAt = Number.POSITIVE_INFINITY;
     this.#underWay ??= this.#fetchAndAdopt().finally(() => {
       this.#underWay = undefined;
       if (this.#isStarted)
@@ -129,14 +186,13 @@ export class KeySet {
 
   async #fetchAndAdopt(): Promise<void> {
     this.#attemptedAt = { time: this.#now(), uptime: performance.now() };
+    const isForMismatch = this.#isForMismatch;
+    this.#isForMismatch = false;
+    if (isForMismatch) this.#mismatchedAt = this.#attemptedAt;
     try {
-      const keys = await fetchKeys(this.#settings, this.#stopped.signal);
-      const fingerprint = keys
-        .map(({ jwk }) => JSON.stringify(jwk))
-        .sort()
-        .join();
-      if (fingerprint !== this.#fingerprint) this.#keys = keys;
-      this.#fingerprint = fingerprint;
+      const hasChanged = this.#adopt(await fetchKeys(this.#settings, this.#stopped.signal));
+      if (hasChanged) this.#mismatches = 0;
+      else if (isForMismatch) this.#mismatches += 1;
       this.#fetchedAt = this.#now();
       this.#failures = 0;
       this.refreshes.succeeded += 1;
@@ -147,5 +203,14 @@ export class KeySet {
       this.refreshes.failed += 1;
       this.#onRefresh('failed', this.#failures, cause);
     }
+  }
+
+  /** Returns whether the set has changed. */
+  #adopt(keys: readonly UsableKey[]): boolean {
+    const known = this.#byText;
+    const texts = keys.map((key) => [JSON.stringify(key.jwk), key] as const);
+    this.#byText = new Map(texts.map(([text, key]) => [text, known.get(text) ?? key]));
+    this.#keys = [...this.#byText.values()];
+    return this.#byText.size !== known.size || texts.some(([text]) => !known.has(text));
   }
 }

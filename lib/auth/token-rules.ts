@@ -1,7 +1,8 @@
 import { KeyObject } from 'node:crypto';
-import { type CryptoKey, decodeProtectedHeader, importJWK, type JWK, type JWTPayload } from 'jose';
+import { type CryptoKey, decodeJwt, decodeProtectedHeader, importJWK, type JWK, type JWTPayload } from 'jose';
 import { unauthorized } from '../http/problem.ts';
 import type { Algorithm } from '../settings/setting-forms.ts';
+import type { Settings } from '../settings/settings.ts';
 import { isStorable } from '../text.ts';
 
 // The rules that jose does not have, in the order in which a token meets them: form, header, keys, claims.
@@ -106,14 +107,20 @@ async function importUsableKey(
   published: unknown,
   accepted: readonly Algorithm[],
 ): Promise<UsableKey | undefined> {
-  if (!isForVerification(published)) return undefined;
+  const key = normalized(published);
+  if (!isForVerification(key)) return undefined;
   for (const algorithm of accepted) {
-    // Some providers write null instead of leaving the member out.
-    if (published.alg != null && !isNameOf(algorithm, published.alg)) continue;
-    const imported = await importKey(published, algorithm);
-    if (imported) return { jwk: { ...published, alg: algorithm }, algorithm, imported };
+    if (key.alg !== undefined && !isNameOf(algorithm, key.alg)) continue;
+    const imported = await importKey(key, algorithm);
+    if (imported) return { jwk: { ...key, alg: algorithm }, algorithm, imported };
   }
   return undefined;
+}
+
+/** Some providers write null instead of leaving a member out. The order of members means nothing. */
+function normalized(published: unknown): unknown {
+  const members = Object.entries(published ?? {}).filter(([, value]) => value !== null);
+  return Object.fromEntries(members.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** A public key for signatures (RFC 7517 sections 4.2 and 4.3). */
@@ -143,6 +150,23 @@ function isStrong(key: CryptoKey): boolean {
 
 /** The claims of an accepted token. `sub` is a non-empty string, and `exp` is in seconds since 1970. */
 export type Claims = Readonly<Record<string, unknown>> & { readonly exp: number; readonly sub: string };
+
+/**
+ * Whether `iss`, `aud` and `exp` of a token would be accepted. Nothing of it is proven: this only decides whether its
+ * signature may cause a fetch of the keys.
+ */
+export function hasExpectedClaims(
+  token: string,
+  { issuer, audience, clockTolerance }: Pick<Settings['oauth'], 'issuer' | 'audience' | 'clockTolerance'>,
+): boolean {
+  try {
+    const { iss, aud, exp } = decodeJwt(token);
+    const isCurrent = Number(exp) > Math.floor(Date.now() / 1000) - clockTolerance && Number(exp) <= MAX_DATE;
+    return iss === issuer && [aud].flat().includes(audience) && typeof exp === 'number' && isCurrent;
+  } catch {
+    return false;
+  }
+}
 
 /** The year 9999. A larger number is not a date (RFC 7519 section 2, NumericDate). */
 const MAX_DATE = 253_402_300_799;

@@ -4,7 +4,15 @@ import { unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { KeySet } from './key-set.ts';
 import { readPrincipal, type ServicePrincipal } from './principal.ts';
-import { demandClaims, listNames, NO_PAYLOAD, readHeader, type UsableKey } from './token-rules.ts';
+import {
+  demandClaims,
+  hasExpectedClaims,
+  listNames,
+  NO_PAYLOAD,
+  readHeader,
+  type TokenHeader,
+  type UsableKey,
+} from './token-rules.ts';
 
 /** A token that was verified by a key. */
 export type VerifiedToken = {
@@ -67,14 +75,27 @@ export class TokenVerifier {
 
   async #prove(token: string): Promise<ServicePrincipal> {
     const header = readHeader(token, this.#settings.algorithms);
-    const { payload, key } = await this.#verifyByOne(await this.#keySet.findKeys(header), token);
+    const keys = await this.#keySet.findKeys(header);
+    const verified =
+      (await this.#verifyByOne(keys, token)) ?? (await this.#verifyByChanged(header, keys, token));
+    if (!verified) {
+      const reason = keys.length > 0 ? 'verifies the signature' : 'fits the token';
+      throw unauthorized(`no key of the identity provider ${reason}`);
+    }
+    const { payload, key } = verified;
     const claims = demandClaims(payload);
     const principal = readPrincipal(claims, this.#settings.rolesClaim);
     this.#verified.set(token, { principal, exp: claims.exp, key });
     return principal;
   }
 
-  /** Without a `kid` several keys may match, and jose takes one. */
+  /** A provider may have given an old `kid` to a new key, or none. */
+  async #verifyByChanged(header: TokenHeader, tried: readonly UsableKey[], token: string) {
+    if (!hasExpectedClaims(token, this.#settings)) return undefined;
+    return this.#verifyByOne(await this.#keySet.findChangedKeys(header, tried), token);
+  }
+
+  /** Without a `kid` several keys may match, and jose takes one. Undefined if no key verifies the signature. */
   async #verifyByOne(keys: readonly UsableKey[], token: string) {
     const { issuer, audience, clockTolerance } = this.#settings;
     for (const key of keys) {
@@ -87,11 +108,7 @@ export class TokenVerifier {
         if (reason !== undefined) throw unauthorized(reason);
       }
     }
-    throw unauthorized(
-      keys.length > 0
-        ? 'no key of the identity provider verifies the signature'
-        : 'no key of the identity provider fits the token',
-    );
+    return undefined;
   }
 }
 

@@ -122,6 +122,41 @@ describe.concurrent('after a rotation', () => {
     expect(await judge(token)).toBe(401);
   });
 
+  test.each([
+    ['a known kid', true],
+    ['no kid', false],
+  ])(
+    'a new key with %s is accepted within 2 seconds, while other tokens stay remembered',
+    async (_case, isNamed) => {
+      await using verifier = Object.assign(await startVerifier(), {
+        [Symbol.asyncDispose]: () => verifier.stop(),
+      });
+      const { issuer, judge, counts, untilJudged } = verifier;
+      const [old] = issuer.keys as [IssuerKey];
+      const kept = await issuer.addKey('EdDSA');
+      const ofKept = await issuer.sign({}, {}, { key: kept });
+      for (const token of [await issuer.sign({}, {}, { key: old }), ofKept])
+        expect(await judge(token)).toBe(200);
+      const next = await issuer.addKey('ES256');
+      const { kid: _kid, ...unnamed } = next.publicJwk;
+      const renamed = isNamed ? { ...unnamed, kid: old.kid } : unnamed;
+      issuer.answer((_request, response) =>
+        response.end(JSON.stringify({ keys: [renamed, kept.publicJwk] })),
+      );
+      const token = await issuer.sign(
+        {},
+        (isNamed ? { kid: old.kid } : { kid: undefined }) as { kid: string },
+        { key: next },
+      );
+
+      expect(await untilJudged(token, 200)).toBeLessThan(3500);
+      expect(issuer.fetches).toBe(2);
+      const { hits } = counts;
+      expect(await judge(ofKept)).toBe(200);
+      expect(counts.hits).toBe(hits + 1);
+    },
+  );
+
   test('a process that was frozen fetches overdue keys before it verifies a token', async (context) => {
     let skipped = 0;
     const { issuer, judge } = await start(context, { now: () => Date.now() + skipped });
@@ -182,5 +217,45 @@ describe.concurrent('many tokens with unknown keys', () => {
     expect([...statuses]).toEqual([401]);
     expect(issuer.fetches).toBeGreaterThanOrEqual(3);
     expect(issuer.fetches).toBeLessThanOrEqual(1 + Math.ceil(seconds / 2));
+  });
+});
+
+describe.concurrent('many tokens with a known kid and a bad signature', () => {
+  const forged = async (token: string) => `${token.slice(0, token.lastIndexOf('.'))}.${'A'.repeat(86)}`;
+
+  test('cause fetches after 2, 4, 8 and more seconds, and are 401 whatever the fetches do', async (context) => {
+    let skipped = 0;
+    const { issuer, judge } = await start(context, { now: () => Date.now() + skipped });
+    const token = await issuer.sign();
+    expect(await judge(token)).toBe(200);
+    const fetchedAt: number[] = [];
+    for (let seconds = 0; seconds <= 140; seconds += 1) {
+      const { fetches } = issuer;
+      if (seconds === 100) issuer.answer((_request, response) => response.writeHead(500).end());
+      const storm = Array.from({ length: 5 }, async (_, n) =>
+        judge(await forged(await issuer.sign({ jti: `${seconds} ${n}` }))),
+      );
+      expect(new Set(await Promise.all(storm))).toEqual(new Set([401]));
+      expect(issuer.fetches - fetches).toBeLessThanOrEqual(1);
+      if (issuer.fetches > fetches) fetchedAt.push(seconds);
+      skipped += 1000;
+    }
+
+    expect(fetchedAt.slice(0, 6)).toEqual([2, 4, 8, 16, 32, 64]);
+    expect(fetchedAt.slice(6).every((at) => at >= 124)).toBe(true);
+    expect(await judge(token)).toBe(200);
+  });
+
+  test.each([
+    ['iss', { iss: 'https://other.example.com' }],
+    ['aud', { aud: 'other' }],
+    ['exp', { exp: 1 }],
+  ])('cause no fetch if their %s would not be accepted', async (_claim, claims) => {
+    const { issuer, judge, stop } = await startVerifier();
+    expect(await judge(await issuer.sign())).toBe(200);
+    await sleep(2100);
+    expect(await judge(await forged(await issuer.sign(claims)))).toBe(401);
+    await stop();
+    expect(issuer.fetches).toBe(1);
   });
 });

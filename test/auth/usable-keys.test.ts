@@ -39,6 +39,7 @@ describe('a key of the JWKS is trusted', () => {
     ['of RSA with 2048 bits', {}],
     ['without alg', { alg: undefined }],
     ['whose alg is null', { alg: null }],
+    ['whose other members are null', { use: null, key_ops: null, x5c: null, x5t: null, d: null, k: null }],
     ['without use', { use: undefined }],
     ['whose key_ops name verify', { key_ops: ['verify'] }],
     ['whose key_ops name verify beside others', { key_ops: ['encrypt', 'sign', 'verify', 'urn:example:x'] }],
