@@ -11,18 +11,48 @@ const MIGRATION_PAUSE = { shortest: 500, longest: 10_000 };
 const FIRST_CLEANUP = { earliest: 5000, latest: 25_000 };
 const CLEANUP_INTERVAL_MS = 600_000;
 
-/** Runs the migrations as soon as PostgreSQL is available, and repeats this until they have run. */
-export async function runMigrationLoop({ settings, log }: Service, stopped: AbortSignal) {
+/** Milliseconds between two looks at the schema, and until a database without tables is migrated. */
+const SCHEMA_LOOK_MS = 1000;
+const EMPTY_PATIENCE_MS = 30_000;
+
+/**
+ * Runs the migrations as soon as PostgreSQL is available, and repeats this until they have run. A database that is then
+ * created again, or restored in an older state, is migrated, too: an empty one later, because it may be restored just now.
+ */
+export async function runMigrationLoop(service: Service, stopped: AbortSignal) {
+  const { log } = service;
+  while (!stopped.aborted) {
+    await migrateUntilDone(service, stopped);
+    if (stopped.aborted) return;
+    log.info('database_migrated');
+    await untilUnmigrated(service, stopped);
+  }
+}
+
+async function migrateUntilDone({ settings, log }: Service, stopped: AbortSignal): Promise<void> {
   const failures = new FailureLog(log, 'migration_failed');
   const { shortest, longest } = MIGRATION_PAUSE;
   for (let pause = shortest; !stopped.aborted; pause = Math.min(pause * 2, longest)) {
     try {
-      await runMigrations(settings.postgres, stopped);
-      return log.info('database_migrated');
+      return await runMigrations(settings.postgres, stopped, log);
     } catch (cause) {
       if (!stopped.aborted) failures.onFailure(cause);
     }
     await wait(pause, stopped);
+  }
+}
+
+async function untilUnmigrated({ readiness, log }: Service, stopped: AbortSignal): Promise<void> {
+  let emptySince: number | undefined;
+  while (!stopped.aborted) {
+    await wait(SCHEMA_LOOK_MS, stopped);
+    const state = await readiness.findSchemaState().catch(() => undefined);
+    if (state === 'older') return;
+    if (state === 'current') emptySince = undefined;
+    if (state !== 'empty') continue;
+    if (emptySince === undefined) log.warning('database_empty', { migrated_in_s: EMPTY_PATIENCE_MS / 1000 });
+    emptySince ??= performance.now();
+    if (performance.now() - emptySince >= EMPTY_PATIENCE_MS) return;
   }
 }
 

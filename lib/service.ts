@@ -38,7 +38,7 @@ export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
 export function composeProbes(base: BaseService, hosts?: Database['hosts']) {
-  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, hosts ?? base.log) };
+  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, base.log, hosts) };
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */

@@ -1,3 +1,4 @@
+import { readMessage } from '../../lib/observability/redaction.ts';
 import { readSettings, type Settings } from '../../lib/settings/settings.ts';
 
 /** Runs a command once with the settings of the environment, and reports its result as a line and by the exit code. */
@@ -6,7 +7,7 @@ export async function runCommand(run: (settings: Settings) => Promise<void>, suc
     await run(readSettings());
     process.stdout.write(`${success}\n`);
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+    process.stderr.write(`${readMessage(error)}\n`);
     process.exitCode = 1;
   }
 }

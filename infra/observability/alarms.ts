@@ -39,7 +39,7 @@ const REQUESTS = 'http.server.request.duration';
 
 /** Every alarm. A counter that has just begun has no rate, so its series is checked, too. */
 export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }: Patience): readonly Alarm[] {
-  const answered = (status: string) => `sum(rate(${series(REQUESTS, status)}[${window}]))`;
+  const answered = (status: string) => `sum by (job) (rate(${series(REQUESTS, status)}[${window}]))`;
   const defects = series(REQUESTS, 'http_response_status_code="500"');
   return [
     {
@@ -59,7 +59,7 @@ export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }:
     {
       name: 'UserManagementDefect',
       severity: 'critical',
-      expr: `sum(increase(${defects}[${window}])) > 0 or sum(${defects} unless ${defects} offset ${window}) > 0`,
+      expr: `sum by (job) (increase(${defects}[${window}])) > 0 or sum by (job) (${defects} unless ${defects} offset ${window}) > 0`,
       for: '0s',
       summary:
         'A request was answered with 500: a defect of the service, or a database that is not as it should be.',
@@ -67,7 +67,7 @@ export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }:
     {
       name: 'UserManagementSlow',
       severity: 'warning',
-      expr: `histogram_quantile(0.99, sum by (le) (rate(${buckets(REQUESTS, 'http_route!~".*/changes"')}[${window}]))) > 1`,
+      expr: `histogram_quantile(0.99, sum by (job, le) (rate(${buckets(REQUESTS, 'http_route!~".*/changes"')}[${window}]))) > 1`,
       for: hold,
       summary: 'One request in a hundred takes longer than a second.',
     },
@@ -75,21 +75,21 @@ export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }:
       name: 'UserManagementConnectionsExhausted',
       severity: 'warning',
       // Mean wait per request in seconds (Little's law). In a busy instance, some statements always wait briefly.
-      expr: `sum by (instance) (${series('db.client.connection.pending_requests')}) / sum by (instance) (rate(${series(REQUESTS)}[${window}])) > 0.1`,
+      expr: `sum by (job, instance) (${series('db.client.connection.pending_requests')}) / sum by (job, instance) (rate(${series(REQUESTS)}[${window}])) > 0.1`,
       for: hold,
       summary: 'Statements wait longer than a tenth of a second for a connection to PostgreSQL.',
     },
     {
       name: 'UserManagementOverloaded',
       severity: 'warning',
-      expr: `sum by (instance) (rate(${series('requests.refused')}[${window}])) > 0`,
+      expr: `sum by (job, instance) (rate(${series('requests.refused')}[${window}])) > 0`,
       for: '0s',
       summary: 'An instance has more to do than it can, and refuses requests.',
     },
     {
       name: 'UserManagementKnownCallersRefused',
       severity: 'critical',
-      expr: `sum by (instance) (rate(${series('requests.refused', 'caller="known",reason!="caller_left"')}[${window}])) > 0`,
+      expr: `sum by (job, instance) (rate(${series('requests.refused', 'caller="known",reason!="caller_left"')}[${window}])) > 0`,
       for: '0s',
       summary: 'An instance refuses requests of callers that it knows by a verified token.',
     },
@@ -103,14 +103,14 @@ export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }:
     {
       name: 'UserManagementChangesUnnumbered',
       severity: 'warning',
-      expr: `max(${series('changes.unnumbered.age')}) > ${unnumberedAge}`,
+      expr: `max by (job) (${series('changes.unnumbered.age')}) > ${unnumberedAge}`,
       for: '0s',
       summary: "Changes of users are in no reader's feed yet.",
     },
     {
       name: 'UserManagementLogLinesDropped',
       severity: 'warning',
-      expr: `sum by (instance) (increase(${series('log.lines.dropped')}[${window}])) > 0`,
+      expr: `sum by (job, instance) (increase(${series('log.lines.dropped')}[${window}])) > 0`,
       for: '0s',
       summary: 'The reader of standard output is too slow: lines of the log are lost.',
     },

@@ -41,6 +41,7 @@ export class KeySet {
   /** Time of the last good fetch. Before the first one: time at which this key set was created. */
   #fetchedAt: number;
   #failures = 0;
+  #lastFailure: unknown;
   /** Times of the last attempt: by the wall clock and by the clock of the process, in milliseconds. */
   #attemptedAt = NEVER;
   /** The fetches in a row that signatures without a key caused, and that brought the same set; and the last such attempt. */
@@ -104,9 +105,10 @@ export class KeySet {
       if (this.#underWay || this.#pauseLeft() <= 0) await this.#refresh();
       else this.#refreshWithin(this.#pauseLeft());
     }
-    if (!this.#isUsable) throw unavailable('the keys of the identity provider could not be fetched');
+    if (!this.#isUsable)
+      throw unavailable('the keys of the identity provider could not be fetched', this.#lastFailure);
     if (!this.#knows(kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
-      throw unavailable("the token's key is not known and could not be fetched");
+      throw unavailable("the token's key is not known and could not be fetched", this.#lastFailure);
     return this.#matching(header);
   }
 
@@ -200,6 +202,7 @@ export class KeySet {
     } catch (cause) {
       if (this.#stopped.signal.aborted) return;
       this.#failures += 1;
+      this.#lastFailure = cause;
       this.refreshes.failed += 1;
       this.#onRefresh('failed', this.#failures, cause);
     }

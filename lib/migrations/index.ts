@@ -1,3 +1,4 @@
+import type { EventLog } from '../observability/event-log.ts';
 import { type Migration, migrate } from '../postgres/index.ts';
 import type { Settings } from '../settings/settings.ts';
 import { users } from './0001-users.ts';
@@ -25,6 +26,10 @@ export const migrations = {
 export const latestMigration = Object.keys(migrations).at(-1) as keyof typeof migrations;
 
 /** Runs the migrations that have not run yet. @throws the fault that ended the run; the next run continues there */
-export function runMigrations(postgres: Settings['postgres'], signal?: AbortSignal): Promise<void> {
-  return migrate(postgres, migrations, signal);
+export function runMigrations(
+  postgres: Settings['postgres'],
+  signal?: AbortSignal,
+  log?: EventLog,
+): Promise<void> {
+  return migrate(postgres, migrations, signal, log);
 }

@@ -63,15 +63,18 @@ export function maskedEmail(email: string): string {
   return `${String.fromCodePoint(email.codePointAt(0) ?? 0)}${MASK}${email.slice(at)}`;
 }
 
-/** The part of an error that may be logged. Other members of PostgreSQL's errors contain values of rows. */
-export function redactedCause(error: unknown, depth = 0): Cause | undefined {
+/**
+ * The part of an error that may be logged. Other members of PostgreSQL's errors contain values of rows. A stack costs as much
+ * as a whole request, and names only the bundle.
+ */
+export function redactedCause(error: unknown, { hasStack = true } = {}, depth = 0): Cause | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { name, message, stack, cause } = error;
-  const { code, constraint } = error as { code?: unknown; constraint?: string };
+  const { name, message, cause } = error;
+  const { code } = error as { code?: unknown };
   const isQuoting = typeof code === 'string' && QUOTING.test(code);
-  const by = constraint ? ` by ${redactedMessage(constraint)}` : '';
-  const shown = isQuoting ? `a value was refused${by}` : redactedMessage(message) || messagesIn(error, depth);
-  const inner = depth < MAX_DEPTH ? redactedCause(cause, depth + 1) : undefined;
+  const shown = isQuoting ? 'a value was refused' : redactedMessage(readMessage(error));
+  const inner = depth < MAX_DEPTH ? redactedCause(cause, { hasStack }, depth + 1) : undefined;
+  const stack = hasStack ? error.stack : undefined;
   return {
     name,
     ...(typeof code === 'string' && { code }),
@@ -87,10 +90,11 @@ export function redactedReason(fault: unknown): string {
   return code === undefined ? message : `${code}: ${message}`;
 }
 
-/** An AggregateError of Node has no message of its own. It has one error for each address of a host. */
-function messagesIn(error: Error, depth: number): string {
-  if (!(error instanceof AggregateError) || depth === MAX_DEPTH) return '';
-  return error.errors.map((one) => redactedCause(one, depth + 1)?.message).join('; ');
+/** A message that is never empty. An AggregateError of Node has one error for each address of a host, and no message. */
+export function readMessage(fault: unknown): string {
+  if (!(fault instanceof Error)) return String(fault);
+  const each = fault instanceof AggregateError ? fault.errors.map(readMessage).join('; ') : '';
+  return fault.message || each || String((fault as { code?: unknown }).code ?? fault.name);
 }
 
 /** The stack begins with the message that the error was created with. The message may have changed since. */

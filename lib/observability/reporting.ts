@@ -18,9 +18,11 @@ LOOPBACK.addSubnet('127.0.0.0', 8);
 LOOPBACK.addAddress('::1', 'ipv6');
 
 /** Logs settings that are valid but probably not intended, once at the start of an instance. */
-export function warnAboutSettings({ unknown, environment, postgres }: Settings, log: EventLog): void {
+export function warnAboutSettings({ unknown, environment, otel, postgres }: Settings, log: EventLog): void {
   for (const name of unknown) log.warning('unknown_setting', { name });
-  if (environment !== 'production' || postgres.isSslModeSet) return;
+  if (environment !== 'production') return;
+  if (otel.enabled && otel.printsSpans) log.warning('spans_printed');
+  if (postgres.isSslModeSet) return;
   const hosts = postgres.servers.map(({ host }) => host).filter((host) => !isLocal(host));
   if (hosts.length > 0) log.warning('postgres_tls_off', { hosts });
 }

@@ -1,7 +1,14 @@
 import type { GatewayEvent, GatewayResult } from '../http/gateway.ts';
 import type { Problem } from '../http/problem.ts';
 import type { EventLog } from './event-log.ts';
-import { type Cause, redactedCause, redactedMessage, redactedPath, redactedText } from './redaction.ts';
+import {
+  type Cause,
+  readMessage,
+  redactedCause,
+  redactedMessage,
+  redactedPath,
+  redactedText,
+} from './redaction.ts';
 
 /**
  * Serves a request and logs its result. `route` is the path as declared, undefined if no operation serves the request.
@@ -24,11 +31,11 @@ export async function logServed(
 }
 
 /**
- * Logs the event of every refusal: a warning below 500, and from 500 on an error with the cause and its stack. A
+ * Logs the event of every refusal: a warning below 500, and from 500 on an error with the cause. A 503 has no stack. A
  * refusal below 500 with a cause is a gap in the service's own checks, and is also logged as such.
  */
 export function logProblem(log: EventLog, problem: Problem, path: string): void {
-  const cause = redactedCause(problem.cause);
+  const cause = redactedCause(problem.cause, { hasStack: problem.status !== 503 });
   const message = messageOf(problem, cause);
   const fields = { message, status_code: problem.status, path: redactedPath(path) };
   if (problem.status >= 500) {
@@ -42,6 +49,6 @@ export function logProblem(log: EventLog, problem: Problem, path: string): void 
 /** The message may quote that of its cause. A caller without the role is logged under its own name. */
 function messageOf({ code, message, cause: error }: Problem, cause: Cause | undefined): string {
   if (code === 'forbidden_error') return message;
-  const quoted = error instanceof Error ? error.message : '';
+  const quoted = error instanceof Error ? readMessage(error) : '';
   return redactedMessage(cause && quoted ? message.replaceAll(quoted, () => cause.message) : message);
 }

@@ -1,12 +1,13 @@
 import { Problem, unavailable } from '../http/problem.ts';
+import { readMessage } from '../observability/redaction.ts';
 
 /**
  * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean "not now": a lost or refused
  * connection, a timeout, an unavailable lock, exhausted resources, a read-only server, tables that are not migrated
- * yet, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
+ * yet, a lacking privilege, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
  */
 const UNAVAILABLE =
-  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42P01|40001|40003|40P01|E[A-Z_]+)$/;
+  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42501|42P01|40001|40003|40P01|E[A-Z_]+)$/;
 
 /** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
@@ -177,8 +178,7 @@ export function hasLostConnection(fault: unknown): boolean {
 /** The problem for a fault of the database. The cause is only for the log. */
 export function toProblem(fault: unknown): unknown {
   const code = sqlState(fault);
-  if (isUnavailable(fault))
-    return unavailable(`PostgreSQL cannot answer: ${code ?? errorMessage(fault)}`, fault);
+  if (isUnavailable(fault)) return unavailable(`PostgreSQL cannot answer: ${reasonOf(fault)}`, fault);
   if (code?.startsWith('22')) {
     return new Problem('validation_error', {
       reason: `PostgreSQL refused a value that validation let pass: ${code}`,
@@ -188,6 +188,12 @@ export function toProblem(fault: unknown): unknown {
     });
   }
   return fault;
+}
+
+/** The code says nothing at night, and the message may be in the language of PostgreSQL. */
+function reasonOf(fault: unknown): string {
+  const code = sqlState(fault);
+  return code === undefined ? readMessage(fault) : `${code}: ${readMessage(fault)}`;
 }
 
 function isUnavailable(fault: unknown): boolean {

@@ -1,10 +1,34 @@
 import { Problem, unavailable } from '../http/problem.ts';
 import type { EventLog } from '../observability/event-log.ts';
+import { readMessage } from '../observability/redaction.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isMissingTable } from './faults.ts';
 import { Hosts } from './hosts/hosts.ts';
 import { SELECT_MIGRATION } from './sender.ts';
+import type { StatementText } from './wire/executor.ts';
 import { SessionExecutor } from './wire/session-executor.ts';
+
+/** The tables of the service, in the order in which migrations create them. */
+const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];
+
+/** Which privileges the role lacks, whether it may not delete users, and whether the database has none of the tables. */
+const SELECT_PRIVILEGES = {
+  sql: `select string_agg(privilege || ' on ' || name, ', ')
+      filter (where privilege <> 'DELETE' and not has_table_privilege(to_regclass(name), privilege)) as missing,
+    bool_or(privilege = 'DELETE' and name = 'users' and not has_table_privilege(to_regclass(name), privilege)) as keeps_users,
+    count(to_regclass(name)) = 0 as is_empty
+    from unnest('{${TABLES.join()}}'::text[]) as name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) as privilege`,
+  name: 'select-privileges',
+};
+
+type Privileges = {
+  readonly missing: string | null;
+  readonly keeps_users: boolean | null;
+  readonly is_empty: boolean;
+};
+
+/** The schema of a database: of this version or a later one, of an earlier one, or none. */
+export type SchemaState = 'current' | 'older' | 'empty';
 
 /** Time limit of a check, in seconds. */
 const TIME_LIMIT = 0.95;
@@ -18,10 +42,17 @@ export class Readiness {
   readonly #latestMigration: string;
   #asking: Promise<void> | undefined;
   #hasShutdownBegun = false;
+  #isDeleteChecked = false;
+  readonly #log: EventLog | undefined;
 
-  /** Connects when it is first asked: over the hosts of a database, or over hosts of its own with this log. */
-  constructor(settings: Settings['postgres'], latestMigration: string, hostsOrLog: Hosts | EventLog) {
-    const hosts = hostsOrLog instanceof Hosts ? hostsOrLog : new Hosts(settings, hostsOrLog);
+  /** Connects when it is first asked. */
+  constructor(
+    settings: Settings['postgres'],
+    latestMigration: string,
+    log?: EventLog,
+    hosts = new Hosts(settings, log),
+  ) {
+    this.#log = log;
     const limits = { ...settings, poolTimeout: TIME_LIMIT, statementTimeout: TIME_LIMIT };
     this.#executor = new SessionExecutor(limits, hosts, { maxSessions: 1, depth: 1 });
     this.#latestMigration = latestMigration;
@@ -45,21 +76,46 @@ export class Readiness {
     this.#executor.cancel();
   }
 
+  /** @throws {Problem} service_unavailable_error if it is unknown */
+  async findSchemaState(): Promise<SchemaState> {
+    const deadline = performance.now() + TIME_LIMIT * 1000;
+    if (await this.#isMigrated(deadline)) return 'current';
+    return (await this.#findPrivileges(deadline)).is_empty ? 'empty' : 'older';
+  }
+
   /** A session that takes longer to open than the time limit of a check is used by the next check. */
   async #ask(): Promise<void> {
     const deadline = performance.now() + TIME_LIMIT * 1000;
-    const recorded = await this.#executor
-      .send(SELECT_MIGRATION, [this.#latestMigration], deadline)
-      .catch((fault) => {
-        if (isMissingTable(fault)) return [];
-        throw notReady(performance.now() < deadline ? fault : new Error('PostgreSQL did not answer in time'));
-      });
     // Before the first migration, the record of migrations does not exist either.
-    if (recorded.length === 0) throw unavailable('the migrations have not run yet');
+    if (!(await this.#isMigrated(deadline))) throw unavailable('the migrations have not run yet');
+    const { missing, keeps_users } = await this.#findPrivileges(deadline);
+    if (missing !== null) throw unavailable(`not ready: the role lacks the privileges ${missing}`);
+    if (keeps_users === true && !this.#isDeleteChecked)
+      this.#log?.warning('privilege_missing', { privilege: 'DELETE', table: 'users' });
+    this.#isDeleteChecked = true;
+  }
+
+  async #isMigrated(deadline: number): Promise<boolean> {
+    const recorded = await this.#send(SELECT_MIGRATION, [this.#latestMigration], deadline).catch((fault) => {
+      if (isMissingTable(fault)) return [];
+      throw notReady(performance.now() < deadline ? fault : new Error('PostgreSQL did not answer in time'));
+    });
+    return recorded.length > 0;
+  }
+
+  async #findPrivileges(deadline: number): Promise<Privileges> {
+    const [row] = await this.#send(SELECT_PRIVILEGES, [], deadline).catch((fault) => {
+      throw notReady(fault);
+    });
+    return row as Privileges;
+  }
+
+  #send(text: StatementText, values: readonly unknown[], deadline: number) {
+    return this.#executor.send(text, values, deadline);
   }
 }
 
 function notReady(fault: unknown): Problem {
   const cause = fault instanceof Problem ? (fault.cause ?? fault) : fault;
-  return unavailable(`not ready: ${cause instanceof Error ? cause.message : cause}`, cause);
+  return unavailable(`not ready: ${readMessage(cause)}`, cause);
 }

@@ -223,3 +223,36 @@ test('a migration that cannot connect leaves no abort listener behind', async ()
     await expect(runMigrations(away, signal)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
+
+test('a migration that waits for an old transaction logs for which session it waits', async () => {
+  const { database, settings } = await emptyDatabase();
+  const dump = new pg.Client({ ...database, ssl: false, application_name: 'pg_dump' });
+  await dump.connect();
+  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await dump.query('SELECT 1 FROM pg_class');
+  const waits: Record<string, unknown>[] = [];
+  const log = (event: string, fields: Record<string, unknown> = {}) =>
+    void (event === 'migration_waiting' && waits.push(fields));
+  const migrated = runMigrations(settings, undefined, {
+    debug: log,
+    info: log,
+    warning: log,
+    error: log,
+  });
+  await until('it is logged', () => waits.length > 0, { seconds: 20 });
+  await dump.end();
+  await migrated;
+
+  expect(waits).toMatchObject([
+    {
+      migration: '0002-inactive-users',
+      waits_for: [
+        {
+          pid: expect.any(Number),
+          application_name: 'pg_dump',
+          transaction_age_ms: expect.any(Number),
+        },
+      ],
+    },
+  ]);
+});

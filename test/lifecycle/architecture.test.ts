@@ -32,3 +32,28 @@ test.each(PAGES)('every file and folder that %s names exists', (page) => {
 function isThere(name: string): boolean {
   return files.some((file) => `/${file}`.endsWith(`/${name}`));
 }
+
+/** A call that logs an event, with the name of the event. */
+const LOGGED =
+  /(?:\.(?:debug|info|warning|error)|log\[level\]|new (?:FailureLog|FrequentEvent)|#write)\(\s*(?:(?:log|'\w+'),\s*)?'([a-z]+(?:_[a-z]+)*)'/g;
+
+test.each(['infra/operate.md', 'infra/observability/README.md'])(
+  '%s lists every event of the log',
+  (name) => {
+    const sources = files
+      .filter((file) => /^(lib|host|handlers)\/(?!development).*\.ts$/.test(file))
+      .map((file) => readFileSync(new URL(file, ROOT), 'utf8'));
+    const events = new Set(
+      sources.flatMap((source) => [...source.matchAll(LOGGED)].map(([, event]) => event)),
+    );
+    const rows = readFileSync(new URL(name, ROOT), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+    const listed = rows.flatMap((row) =>
+      [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, event]) => event),
+    );
+
+    expect(events.size).toBeGreaterThan(25);
+    expect([...events].filter((event) => !listed.includes(event))).toEqual([]);
+  },
+);

@@ -109,7 +109,7 @@ test('app_error costs no more for the longest path that the host accepts', async
   }
 });
 
-test('app_error is an error from 500 on, with the cause and its stack, which are not in the response', async () => {
+test('app_error is an error from 500 on, with the cause, which is not in the response', async () => {
   const lock = await holdUsers(service.database);
   const response = await call('GET', USERS);
   await lock.release();
@@ -120,12 +120,11 @@ test('app_error is an error from 500 on, with the cause and its stack, which are
     {
       ...warning(response, { status_code: 503, path: USERS }),
       level: 'error',
-      message: expect.stringContaining('55P03'),
+      message: 'PostgreSQL cannot answer: 55P03: canceling statement due to lock timeout',
       cause: {
         name: 'error',
         code: '55P03',
         message: 'canceling statement due to lock timeout',
-        stack: expect.stringMatching(/canceling statement due to lock timeout\n +at /),
       },
     },
   ]);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
+import type { EventLog } from '../../observability/event-log.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type EngineProfile, engineProfile } from '../engine-profile.ts';
 import { isMissingTable, isSchemaConflict } from '../faults.ts';
@@ -7,6 +8,7 @@ import { DeadConnectionWatch } from '../hosts/dead-connections.ts';
 import { Hosts } from '../hosts/hosts.ts';
 import { Session } from '../hosts/session.ts';
 import { compile } from '../prepared-statement.ts';
+import { reportWaits } from './wait-report.ts';
 
 const POLL_MS = 250;
 const CONNECT_TIME_LIMIT_MS = 2000;
@@ -54,6 +56,7 @@ export async function migrate(
   postgres: Settings['postgres'],
   known: Migrations,
   signal?: AbortSignal,
+  log?: EventLog,
 ): Promise<void> {
   const engine = engineProfile(postgres);
   const { host } = await new Hosts(postgres).find();
@@ -65,8 +68,10 @@ export async function migrate(
     await session.openInTime(CONNECT_TIME_LIMIT_MS);
     new DeadConnectionWatch(postgres).add(session);
     const send = sendOver(session, engine);
+    const report = (name: string) =>
+      log && engine.hasOwnSessions ? reportWaits(postgres, session, log, name) : () => {};
     while ((await findPending(send, known)).length > 0) {
-      if (await hasLock(send, engine)) await runPending(send, engine, known);
+      if (await hasLock(send, engine)) await runPending(send, engine, known, report);
       else await sleep(POLL_MS);
     }
   } finally {
@@ -97,14 +102,19 @@ async function hasLock(send: SendSql, { hasOwnSessions }: EngineProfile): Promis
 }
 
 /** The record has the form of kysely's migrator, which version 1.0.0 uses. */
-async function runPending(send: SendSql, engine: EngineProfile, known: Migrations): Promise<void> {
+async function runPending(
+  send: SendSql,
+  engine: EngineProfile,
+  known: Migrations,
+  report: (name: string) => () => void,
+): Promise<void> {
   await retryOnConflict(() =>
     send(sql`create table if not exists kysely_migration (
       name varchar(255) primary key, timestamp varchar(255) not null
     )`),
   );
   for (const [name, migration] of await findPending(send, known)) {
-    await retryOnConflict(() => migration(send, engine));
+    await retryOnConflict(() => migration(send, engine)).finally(report(name));
     const timestamp = new Date().toISOString();
     await send(
       sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
+import { readMessage } from '../../observability/redaction.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { SESSION, type SessionParameters } from '../hosts/connection-config.ts';
 import type { Hosts } from '../hosts/hosts.ts';
@@ -174,7 +175,7 @@ export class SessionExecutor implements Executor {
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
   #onRefusal(fault: unknown, begun: number): void {
     if (this.#pipelines.size > 0 || fault instanceof HostChanged) return;
-    const reason = `no connection: ${fault instanceof Error ? fault.message : fault}`;
+    const reason = `no connection: ${readMessage(fault)}`;
     for (const statement of this.#queue) {
       if (statement.queuedAt > begun) continue;
       this.#queue.delete(statement);

@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createDatabase } from '../stage/postgres.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../infra/postgresql/README.md'), 'utf8');
+
+/** The SQL of a section of the page. */
+function sqlOf(heading: string): string {
+  const [, sql = ''] = /```sql\n(.*?)```/s.exec(page.slice(page.indexOf(`## ${heading}\n`))) ?? [];
+  return sql;
+}
+
+const userIn = async (response: Response) => (await response.json()) as UserBody;
+
+/** A service whose role does not own its tables and has exactly the privileges of the page. */
+async function startAsGranted() {
+  const owner = await startService();
+  onTestFinished(owner.stop);
+  const { database } = owner;
+  const role = `service_${database.name}`;
+  const run = (sql: string) => inDatabase(database, sql.replaceAll(' service;', ` ${role};`));
+  await inDatabase(database, `CREATE ROLE ${role} LOGIN`);
+  await run(sqlOf('Privileges'));
+  const variables = { SVC_POSTGRES_USER: role, SVC_POSTGRES_MIGRATE: 'false' };
+  const service = await startService(variables, owner, { waitsUntilReady: false });
+  onTestFinished(async () => {
+    await service.stop();
+    await inDatabase(database, `DROP OWNED BY ${role}`, `DROP ROLE ${role}`);
+  });
+  return { ...service, run };
+}
+
+test('a role with exactly the documented privileges serves every operation', async () => {
+  const { call, events } = await startAsGranted();
+  const created = await call(
+    'POST',
+    USERS,
+    { email: freshAddress() },
+    { headers: { 'Idempotency-Key': 'one' } },
+  );
+  const { id, email } = await userIn(created);
+  const statuses = [
+    created,
+    await call('GET', '/ready'),
+    await call('GET', USERS),
+    await call('GET', `${USERS}?email=${encodeURIComponent(email)}`),
+    await call('PATCH', USERS + id, { full_name: 'Changed', external_id: id }),
+    await call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }, { email: freshAddress() }] }),
+    await call('GET', `${USERS}changes`),
+    await call('GET', `${USERS}${id}/changes`),
+    await call('DELETE', USERS + id),
+    await call('GET', `${USERS}changes`),
+  ].map(({ status }) => status);
+
+  expect(statuses).toEqual([201, 200, 200, 200, 200, 201, 200, 200, 204, 200]);
+  expect((await events()).filter(({ level }) => level !== 'info')).toEqual([]);
+});
+
+test.each([
+  ['INSERT', 'users'],
+  ['UPDATE', 'user_changes_head'],
+  ['SELECT', 'idempotency_keys'],
+])(
+  'without %s on %s, /ready is 503 and names the privilege until it is granted',
+  async (privilege, table) => {
+    const { call, run, events } = await startAsGranted();
+    await run(`REVOKE ${privilege} ON ${table} FROM service;`);
+    const refused = await call('GET', '/ready');
+    const [refusal] = (await events()).filter(({ event }) => event === 'app_error');
+    await run(`GRANT ${privilege} ON ${table} TO service;`);
+
+    expect(refused.status).toBe(503);
+    expect(refusal).toMatchObject({
+      message: `not ready: the role lacks the privileges ${privilege} on ${table}`,
+    });
+    expect((await call('GET', '/ready')).status).toBe(200);
+  },
+);
+
+test('a statement that is refused for a lacking privilege is 503, and a missing DELETE a warning', async () => {
+  const { call, run, events } = await startAsGranted();
+  await run('REVOKE DELETE ON users FROM service;');
+  const { id } = await userIn(await call('POST', USERS, { email: freshAddress() }));
+  const statuses = [await call('DELETE', USERS + id), await call('GET', '/ready')];
+  await call('GET', '/ready');
+
+  expect(statuses.map(({ status }) => status)).toEqual([503, 200]);
+  const logged = (await events()).filter(({ event }) => /app_error|privilege/.test(String(event)));
+  expect(logged).toMatchObject([
+    {
+      message: 'PostgreSQL cannot answer: 42501: permission denied for table users',
+      cause: { code: '42501', message: 'permission denied for table users' },
+    },
+    { event: 'privilege_missing', level: 'warning', privilege: 'DELETE', table: 'users' },
+  ]);
+});
+
+test('the documented UPDATE by SQL increases the version and writes the change', async () => {
+  const service = await startService();
+  onTestFinished(service.stop);
+  const { id } = await userIn(await service.call('POST', USERS, { email: freshAddress() }));
+  const update = sqlOf('Statements of your own').replace(/'0{8}-[\d-]+'/, `'${id}'`);
+  await inDatabase(service.database, update);
+  const read = await service.call('GET', USERS + id, undefined, { headers: { 'If-None-Match': '"1"' } });
+
+  expect([read.status, read.headers.get('etag')]).toEqual([200, '"2"']);
+  expect(await read.json()).toMatchObject({ email: 'new@example.com' });
+  expect(await (await service.call('GET', `${USERS}${id}/changes`)).json()).toMatchObject([
+    { type: 'user.created' },
+    { type: 'user.updated', data: { version: 2, changed: ['email'], actor: 'operator' } },
+  ]);
+});
+
+test('an older state of the database is migrated at once, and an empty one only later', async () => {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const service = await startService({}, { database, issuer });
+  onTestFinished(async () => {
+    await service.stop();
+    await Promise.all([issuer.stop(), database.drop()]);
+  });
+  const migrated = async () =>
+    (await service.events()).filter(({ event }) => event === 'database_migrated').length;
+  await until('it is migrated', async () => (await migrated()) === 1);
+  await inDatabase(
+    database,
+    'DELETE FROM kysely_migration WHERE name = (SELECT max(name) FROM kysely_migration)',
+  );
+  await until('it is migrated again', async () => (await migrated()) === 2);
+  expect((await service.call('GET', '/ready')).status).toBe(200);
+
+  await inDatabase(database, 'DROP SCHEMA public CASCADE', 'CREATE SCHEMA public');
+  await until('it is reported', async () =>
+    (await service.events()).some(({ event }) => event === 'database_empty'),
+  );
+  const statuses = [await service.call('GET', '/ready'), await service.call('GET', USERS)];
+  expect(statuses.map(({ status }) => status)).toEqual([503, 503]);
+  expect(await migrated()).toBe(2);
+});
