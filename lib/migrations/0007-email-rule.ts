@@ -17,6 +17,8 @@ export async function emailRule(send: SendSql): Promise<void> {
     // Instances of 1.1.0 look emails up by this expression. The next version drops the index.
     const on = sql`users (lower(upper(email)))`;
     await createIndexConcurrently(send, { name: 'users_email_unicode_idx', on });
+    // PostgreSQL knows of a unique index that it finds one row. Of this one it knows so from statistics alone.
+    await send(sql`analyze users`);
   });
   const on = sql`users (external_id collate "C") where external_id is not null`;
   await replaceIndex(send, 'users_external_id_key', on);

@@ -99,7 +99,7 @@ test(`${COUNT} users get the new index of emails while runs are killed, rolled o
     "SELECT relname FROM pg_index JOIN pg_class ON oid = indexrelid WHERE indisvalid AND relname ~ 'users_email' ORDER BY 1",
   );
   const plan = await administrator.query(
-    "EXPLAIN SELECT FROM users WHERE lower(upper(email)) = lower(upper('1@million.example'))",
+    "EXPLAIN SELECT FROM users WHERE lower(upper(email)) = lower(upper('1@million.example')) ORDER BY created_at, id LIMIT 101",
   );
   await administrator.end();
   process.stdout.write(
