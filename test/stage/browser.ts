@@ -28,7 +28,7 @@ export type Visit = {
 /** Starts headless Chromium with a profile of its own. */
 export async function startBrowser() {
   if (!existsSync(CHROMIUM)) {
-    throw new Error(`${CHROMIUM} is missing, and the pages are tried in it: apt-get install chromium`);
+    throw new Error(`${CHROMIUM} is missing: apt-get install chromium`);
   }
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
   return {

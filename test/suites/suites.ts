@@ -80,6 +80,13 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     takes: '2 minutes',
     tests: { testTimeout: 120_000 },
   },
+  browser: {
+    proves: 'The documentation pages work in a real browser.',
+    needs: 'chromium (apt-get install chromium)',
+    takes: 'a minute',
+    // Swagger UI takes long on a busy machine.
+    tests: { testTimeout: 120_000 },
+  },
   examples: {
     proves: 'The examples in infra/examples/ and the workflows of infra/api.md work without a change.',
     needs: 'nginx and haproxy',
