@@ -6,7 +6,7 @@ const postgresPorts = [54320, 54321, 54322, 54323, 54324];
 const issuerPorts = [9000, 9001, 9002, 9003, 9004];
 
 /**
- * Completes the environment with the servers that `npm run dev` starts: PostgreSQL unless SVC_POSTGRES_HOST is set, and
+ * Completes the environment with the loopback address, and with the servers that `npm run dev` starts: PostgreSQL unless SVC_POSTGRES_HOST is set, and
  * the token issuer unless SVC_OAUTH_JWKS_URI is set. Returns the settings of the service, and the ports of the servers
  * to start, which are undefined if the environment names other servers.
  *
@@ -28,6 +28,8 @@ export async function readDevelopmentSettings(environment: Variables) {
     { ...environment, ...embedded },
     {
       SVC_ENV: 'development',
+      // The issuer gives a token to every client that asks.
+      SVC_HOST: '127.0.0.1',
       SVC_OAUTH_AUDIENCE: 'user-management-service',
       SVC_OAUTH_ROLES_CLAIM: 'aud',
       ...(issuerPort && { SVC_OAUTH_ISSUER: issuer, SVC_OAUTH_JWKS_URI: `${issuer}/jwks` }),

@@ -35,6 +35,10 @@ describe('npm run dev', { timeout: 60_000 }, () => {
     return () => development.stop();
   }, 60_000);
 
+  test('listens on the loopback alone', () => {
+    expect(development.printed()).toMatch(/ listening .*host="127\.0\.0\.1"/);
+  });
+
   test('prints the service, its documentation, its database, and the settings for another service beside it', () => {
     const [, url, port] = /(http:\/\/127\.0\.0\.1:(\d+))$/m.exec(banner) ?? [];
     const [, issuer] = /SVC_OAUTH_ISSUER=(\S+)/.exec(banner) ?? [];
