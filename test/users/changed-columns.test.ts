@@ -3,7 +3,11 @@ import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const service = serviceUnderTest();
+// On a loaded machine, a statement may wait for a session for longer than the default limits.
+const service = serviceUnderTest(() => ({
+  SVC_POSTGRES_POOL_TIMEOUT: '60',
+  SVC_POSTGRES_STATEMENT_TIMEOUT: '60',
+}));
 const { call, createUser } = service;
 
 /**
