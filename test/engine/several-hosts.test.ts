@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { isUnreachable, UnsupportedAuthentication } from '../../lib/postgres/faults.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
@@ -123,6 +124,51 @@ describe('while no host accepts writes', () => {
     await until('it has no connection', async () => (await one.countSessions()) === 0);
   });
 });
+
+describe('a standby serves reads while the first host', () => {
+  test.each(['/nowhere', 'unknown.invalid'])('is %s, which no session can be opened at', async (host) => {
+    await takesNoWrites(other);
+    const service = await start([{ host, port: 5432 }, other]);
+
+    expect((await service.call('GET', USERS)).status).toBe(200);
+    expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+  });
+
+  test('sends what is not PostgreSQL', async () => {
+    await takesNoWrites(other);
+    const [proxy] = await proxiesOf(one);
+    proxy?.answersThrough(() => messagesThrough(() => Buffer.from('HTTP/1.1 400 Bad Request')));
+    const service = await start([proxy as TcpProxy, other]);
+
+    expect((await service.call('GET', USERS)).status).toBe(200);
+  });
+});
+
+/** A fault with this code, of PostgreSQL if it has a severity. */
+const coded = (code: string, severity?: string) => Object.assign(new Error(code), { code, severity });
+
+test.each([
+  coded('ENOENT'),
+  coded('EACCES'),
+  coded('EPERM'),
+  coded('ENOTFOUND'),
+  coded('EPIPE'),
+  coded('ERR_SSL_WRONG_VERSION_NUMBER'),
+  coded('57P03', 'FATAL'),
+  new Error('The server does not support SSL connections'),
+])('a host is out of reach: %s', (fault) => expect(isUnreachable(fault)).toBe(true));
+
+test.each([
+  coded('53300', 'FATAL'),
+  coded('28P01', 'FATAL'),
+  coded('CERT_HAS_EXPIRED'),
+  coded('SELF_SIGNED_CERT_IN_CHAIN'),
+  coded('ERR_TLS_CERT_ALTNAME_INVALID'),
+  new UnsupportedAuthentication('gss'),
+  new Error('SASL: Only mechanism(s) SCRAM-SHA-256 are supported'),
+])('a host refuses a session, and may accept the writes of others: %s', (fault) =>
+  expect(isUnreachable(fault)).toBe(false),
+);
 
 describe('when a standby is promoted', () => {
   test('reads continue, and writes continue after the promotion', async () => {

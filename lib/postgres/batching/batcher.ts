@@ -145,10 +145,10 @@ export class Batcher implements Executor {
   #carryOut(text: StatementText, batch: Batch): Promise<unknown> {
     if (batch.length === 0) return Promise.resolve();
     const deadline = Math.max(...batch.map((item) => item.deadline));
-    return this.#executor
-      .send(text, mergeValues(batch), deadline)
-      .then((rows) => resolveAll(batch, rows))
-      .catch((fault) => this.#onFault(text, batch, fault));
+    return this.#executor.send(text, mergeValues(batch), deadline).then(
+      (rows) => resolveAll(batch, rows),
+      (fault) => this.#onFault(text, batch, fault),
+    );
   }
 
   #onFault(text: StatementText, batch: Batch, fault: unknown): unknown {
@@ -177,14 +177,14 @@ function mergeValues(batch: Batch): readonly unknown[] {
   return first.values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
-/** @throws if a row belongs to no item: its statement does not return the key as it was sent */
+/** A row that belongs to no item is a defect: its statement does not return the key as it was sent. */
 function resolveAll(batch: Batch, rows: readonly Row[]): void {
   const rowsByKey = new Map(rows.map((row) => [row.key ?? row.id, row]));
-  const keys = new Set<unknown>(batch.map(({ key }) => key));
-  for (const key of rowsByKey.keys())
-    if (!keys.has(key)) throw new Error('a row has the key of no statement');
-  for (const item of batch) {
-    const row = rowsByKey.get(item.key);
-    item.resolve(row ? [row] : []);
+  const found = batch.map((item) => rowsByKey.get(item.key));
+  const isDefect = rowsByKey.size > found.filter(Boolean).length;
+  for (const [at, item] of batch.entries()) {
+    const row = found[at];
+    if (isDefect) item.reject(new Error('a batch returned a row without the key of a statement'));
+    else item.resolve(row ? [row] : []);
   }
 }
