@@ -4,8 +4,8 @@ import { type BuiltService, startBuiltService } from '../stage/built-service.ts'
 import { connectTo, written } from '../stage/connection.ts';
 import { BATCH, freshAddress, USERS } from '../stage/responses.ts';
 
-// recheck 4.5.0 finds no expression in lib, host and handlers that takes more than linear time. It takes 11 s for 90
-// expressions, and is therefore not a part of `npm run check`.
+// recheck 4.5.0 finds no expression over what a caller sends that takes more than linear time. It takes 11 s, and is
+// therefore not a part of `npm run check`.
 
 /** Characters of a field value or a target. With the token the head is just below the limit of Node's parser. */
 const SIZE = 15_000;
