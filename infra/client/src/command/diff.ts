@@ -44,30 +44,29 @@ export async function diffUsers(
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
   // Numbers instead of users, so that a million lines fit into the memory. The digest of a line that is equal becomes NaN.
-  const [positions, keys] = [new Map<number, number>(), new Set<Key>()];
-  const [lines, members, digests]: [number[], number[], number[]] = [[], [], []];
-  const refuseTwice = (one: number | undefined, other: number | undefined) => {
+  const [lines, keys] = [new Map<number, number>(), new Set<Key>()];
+  const [members, digests]: [number[], number[]] = [[], []];
+  const refuseTwice = (one: number, other: number) => {
     throw new Failure(`Lines ${one} and ${other} are of one user`, EXIT.wrongUse);
   };
   for await (const some of readUsers(file)) {
     for (const { line, by, values } of some) {
       const key = keyOf(by, values);
-      const earlier = positions.get(key);
-      if (earlier !== undefined) refuseTwice(lines[earlier], line);
+      const earlier = lines.get(key);
+      if (earlier !== undefined) refuseTwice(earlier, line);
       keys.add(by);
-      positions.set(key, lines.length);
-      lines.push(line);
-      members.push(membersOf(values));
-      digests.push(digestOf(values));
+      lines.set(key, line);
+      members[line] = membersOf(values);
+      digests[line] = digestOf(values);
     }
   }
-  if (lines.length === 0 && !allowEmpty)
+  if (lines.size === 0 && !allowEmpty)
     throw new Failure(`${file} has no lines. If that is right, add --allow-empty.`, EXIT.wrongUse);
 
   const find = (user: User) =>
     [...keys]
-      .map((by) => (user[by] === undefined ? undefined : positions.get(keyOf(by, user))))
-      .filter((position) => position !== undefined);
+      .map((by) => (user[by] === undefined ? undefined : lines.get(keyOf(by, user))))
+      .filter((line) => line !== undefined);
   const counts = { changed: 0, missing: 0, additional: 0 };
   const unmatched: string[] = [];
   const output = openStandardOutput();
@@ -77,16 +76,13 @@ export async function diffUsers(
     for await (const user of users.list({ limit: PAGE }, { signal })) {
       count += 1;
       const [first, second] = find(user);
-      if (first !== undefined && second !== undefined) refuseTwice(lines[first], lines[second]);
+      if (first !== undefined && second !== undefined) refuseTwice(first, second);
       if (first !== undefined)
         digests[first] = digests[first] === digestOf(user, members[first]) ? Number.NaN : -1;
       else if (!subset) unmatched.push(user.id);
     }
-    let position = 0;
     for await (const some of readUsers(file)) {
-      const begin = position;
-      const doubtful = some.filter((_, n) => !Number.isNaN(digests[begin + n]));
-      position += some.length;
+      const doubtful = some.filter(({ line }) => !Number.isNaN(digests[line]));
       for (let first = 0; first < doubtful.length; first += MAX_IDS) {
         const asked = doubtful.slice(first, first + MAX_IDS);
         const found = await readAgain(users, asked, signal);
@@ -113,7 +109,7 @@ export async function diffUsers(
     progress.stop();
   }
   const { changed, missing, additional } = counts;
-  const equal = lines.length - changed - missing;
+  const equal = lines.size - changed - missing;
   progress.say(`equal ${equal}, changed ${changed}, missing ${missing}, additional ${additional}`);
   return changed + missing + additional > 0 ? EXIT.incomplete : EXIT.done;
 }
