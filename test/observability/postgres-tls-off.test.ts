@@ -8,6 +8,7 @@ const REQUIRED = {
   SVC_OAUTH_JWKS_URI: 'http://localhost/keys',
   SVC_OAUTH_ISSUER: 'issuer',
   SVC_OAUTH_AUDIENCE: 'audience',
+  SVC_OTEL_ENABLED: 'false',
 };
 
 /** The warnings for these settings. */
