@@ -37,8 +37,8 @@ export type Services = {
 export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
-export function composeProbes(base: BaseService, hosts?: Database['hosts']) {
-  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, base.log, hosts) };
+export function composeProbes(base: BaseService, database?: Database) {
+  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, base.log, database) };
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */
@@ -59,7 +59,7 @@ function composeProtected(base: BaseService) {
   const database = new Database(postgres, { log, tracing, latestMigration });
   const keySet = new KeySet(oauth, refreshLog(log));
   const tokenVerifier = new TokenVerifier(oauth, keySet);
-  return { ...composeProbes(base, database.hosts), tokenVerifier, keySet, database };
+  return { ...composeProbes(base, database), tokenVerifier, keySet, database };
 }
 
 function withUsers(service: ProtectedService) {

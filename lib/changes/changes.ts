@@ -28,8 +28,8 @@ export class Changes {
   readonly #turns = new Semaphore(READING_AT_ONCE, 'too many read the changes at once');
 
   constructor(statements: Statements) {
-    this.#selectOfAll = statements.single('SELECT user_changes', selectOfAll);
-    this.#selectOfUser = statements.single('SELECT user_changes', selectOfUser);
+    this.#selectOfAll = statements.singleRead('SELECT user_changes', selectOfAll);
+    this.#selectOfUser = statements.singleRead('SELECT user_changes', selectOfUser);
     this.#numbering = new ChangeNumbering(statements);
   }
 

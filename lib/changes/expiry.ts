@@ -25,7 +25,7 @@ export class ChangeExpiry {
 
   /** `days`: the retention. */
   constructor(statements: Statements, days: number) {
-    this.#read = statements.single(
+    this.#read = statements.singleRead(
       'SELECT user_changes',
       ({ after }) => sql`
         select ${changeColumns}, case when time > now() then 'future'

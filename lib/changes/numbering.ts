@@ -101,7 +101,7 @@ export class ChangeNumbering {
           noted_at = now()
         from seen where ${isHead} and (is_missed or noted_at < now() - ${MAX_WRITE})`,
     );
-    this.#count = statements.single(
+    this.#count = statements.singleRead(
       'SELECT user_changes_unnumbered',
       () => sql`
         select count(*), greatest(coalesce(extract(epoch from clock_timestamp() - min(time)), 0), 0)::float8 as age

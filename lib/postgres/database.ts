@@ -18,6 +18,8 @@ export class Database {
   readonly statements: Statements;
   readonly executors: Executors;
   readonly hosts: Hosts;
+  /** These executors and that of the readiness check, which lend each other sessions. */
+  readonly peers: Set<SessionExecutor>;
   readonly #pools: readonly SessionExecutor[];
   readonly #maxWaiting: number;
 
@@ -26,7 +28,8 @@ export class Database {
     this.hosts = new Hosts(settings, log);
     const { executors, pools } = openExecutors(settings, this.hosts);
     this.executors = executors;
-    this.#pools = pools;
+    this.peers = pools;
+    this.#pools = [...pools];
     this.#maxWaiting = maxWaitingStatements(settings);
     const spans = tracing?.createDatabaseSpans(settings.database, () => this.hosts.inUse);
     this.statements = new Statements(settings, {

@@ -104,7 +104,12 @@ export function waitedFor(fault: unknown, table: string): boolean {
   return /^(55P03|57014)$/.test(sqlState(cause) ?? '') && where?.includes(table) === true;
 }
 
-/** The connection has ended before the statement was sent: nothing ran. */
+/** PostgreSQL ended the session because it was idle. */
+export function isIdleTimeout(fault: unknown): boolean {
+  return sqlState(fault) === '57P05';
+}
+
+/** The session has ended before PostgreSQL read the statement: nothing ran. */
 export class NotSent extends Error {
   override readonly message = 'the connection was terminated before the statement was sent';
 }

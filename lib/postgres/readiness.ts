@@ -2,10 +2,12 @@ import { Problem, unavailable } from '../http/problem.ts';
 import type { EventLog } from '../observability/event-log.ts';
 import { readMessage } from '../observability/redaction.ts';
 import type { Settings } from '../settings/settings.ts';
-import { isMissingTable } from './faults.ts';
+import type { Database } from './database.ts';
+import { isMissingTable, NotSent, reachedTimeLimit } from './faults.ts';
 import { Hosts } from './hosts/hosts.ts';
 import { SELECT_MIGRATION } from './sender.ts';
 import type { StatementText } from './wire/executor.ts';
+import type { Row } from './wire/rows.ts';
 import { SessionExecutor } from './wire/session-executor.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
@@ -19,6 +21,7 @@ const SELECT_PRIVILEGES = {
     count(to_regclass(name)) = 0 as is_empty
     from unnest('{${TABLES.join()}}'::text[]) as name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) as privilege`,
   name: 'select-privileges',
+  isRead: true,
 };
 
 type Privileges = {
@@ -33,28 +36,32 @@ export type SchemaState = 'current' | 'older' | 'empty';
 /** Time limit of a check, in seconds. */
 const TIME_LIMIT = 0.95;
 
+/** In milliseconds. A check that gets no session succeeds if another one has responded within this time. */
+const RECENT_MS = 1000;
+
 /**
  * Whether the database is connected and has the tables that this version needs: its latest migration is recorded. It asks
- * over a session of its own, which no load on the other sessions delays, one question at a time.
+ * over a session of its own, which no load on the other sessions delays, one question at a time. If PostgreSQL refuses that
+ * session, it borrows another one.
  */
 export class Readiness {
   readonly #executor: SessionExecutor;
   readonly #latestMigration: string;
   #asking: Promise<void> | undefined;
+  #hasSucceeded = false;
   #hasShutdownBegun = false;
   #isDeleteChecked = false;
   readonly #log: EventLog | undefined;
 
-  /** Connects when it is first asked. */
-  constructor(
-    settings: Settings['postgres'],
-    latestMigration: string,
-    log?: EventLog,
-    hosts = new Hosts(settings, log),
-  ) {
+  /** Connects when it is first asked: beside the sessions of a database, if there is one. */
+  constructor(settings: Settings['postgres'], latestMigration: string, log?: EventLog, database?: Database) {
+    const { hosts, peers } = database ?? {
+      hosts: new Hosts(settings, log),
+      peers: new Set<SessionExecutor>(),
+    };
     this.#log = log;
-    const limits = { ...settings, poolTimeout: TIME_LIMIT, statementTimeout: TIME_LIMIT };
-    this.#executor = new SessionExecutor(limits, hosts, { maxSessions: 1, depth: 1 });
+    const limits = { ...settings, poolTimeout: TIME_LIMIT };
+    this.#executor = new SessionExecutor(limits, hosts, { maxSessions: 1, depth: 1, peers });
     this.#latestMigration = latestMigration;
   }
 
@@ -87,17 +94,22 @@ export class Readiness {
   async #ask(): Promise<void> {
     const deadline = performance.now() + TIME_LIMIT * 1000;
     // Before the first migration, the record of migrations does not exist either.
-    if (!(await this.#isMigrated(deadline))) throw unavailable('the migrations have not run yet');
+    if (!(await this.#isMigrated(deadline))) {
+      this.#hasSucceeded = false;
+      throw unavailable('the migrations have not run yet');
+    }
     const { missing, keeps_users } = await this.#findPrivileges(deadline);
     if (missing !== null) throw unavailable(`not ready: the role lacks the privileges ${missing}`);
     if (keeps_users === true && !this.#isDeleteChecked)
       this.#log?.warning('privilege_missing', { privilege: 'DELETE', table: 'users' });
     this.#isDeleteChecked = true;
+    this.#hasSucceeded = true;
   }
 
   async #isMigrated(deadline: number): Promise<boolean> {
     const recorded = await this.#send(SELECT_MIGRATION, [this.#latestMigration], deadline).catch((fault) => {
       if (isMissingTable(fault)) return [];
+      if (this.#isServed(fault)) return [{}];
       throw notReady(performance.now() < deadline ? fault : new Error('PostgreSQL did not answer in time'));
     });
     return recorded.length > 0;
@@ -105,13 +117,26 @@ export class Readiness {
 
   async #findPrivileges(deadline: number): Promise<Privileges> {
     const [row] = await this.#send(SELECT_PRIVILEGES, [], deadline).catch((fault) => {
+      if (this.#isServed(fault)) return [{ missing: null, keeps_users: null, is_empty: false }];
       throw notReady(fault);
     });
     return row as Privileges;
   }
 
-  #send(text: StatementText, values: readonly unknown[], deadline: number) {
-    return this.#executor.send(text, values, deadline);
+  /** Whether a question that got no session does not matter, because other sessions respond. */
+  #isServed(fault: unknown): boolean {
+    const isNotSent = fault instanceof Problem && !reachedTimeLimit(fault);
+    return isNotSent && this.#hasSucceeded && this.#executor.hasResponded(RECENT_MS);
+  }
+
+  async #send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
+    for (;;) {
+      try {
+        return await this.#executor.send(text, values, deadline);
+      } catch (fault) {
+        if (!(fault instanceof NotSent)) throw fault;
+      }
+    }
   }
 }
 

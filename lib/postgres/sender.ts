@@ -51,6 +51,7 @@ export const SELECT_MIGRATION: KindText = {
   ...nameStatement('select name from kysely_migration where name = $1'),
   summary: 'SELECT kysely_migration',
   kind: 'single',
+  isRead: true,
 };
 
 /** Why a statement is sent again, and after how many milliseconds. */
@@ -124,7 +125,7 @@ export class Sender {
         isMigrated = true;
       } else {
         if (isReadOnly(fault)) this.#options.hosts.onReadOnly();
-        const retry = retryAfter(fault, attempts, text.summary.startsWith('SELECT'));
+        const retry = retryAfter(fault, attempts, text.isRead);
         if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault);
         attempts += 1;
         this.retried[retry.reason] += 1;
@@ -161,9 +162,9 @@ export class Sender {
  * it must not be. The pause is random, so that conflicting statements do not meet again.
  */
 function retryAfter(fault: unknown, attempts: number, isRead: boolean): Retry | undefined {
-  const isHarmless = fault instanceof NotSent || (isRead && hasLostConnection(fault));
-  if (isHarmless && attempts === 1) return { reason: 'connection_lost', pause: 0 };
+  const pause = Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS);
+  const isLost = fault instanceof NotSent || (isRead && attempts === 1 && hasLostConnection(fault));
+  if (isLost) return { reason: 'connection_lost', pause: attempts === 1 ? 0 : pause };
   const reason = classifyConflict(fault);
-  if (!reason) return undefined;
-  return { reason, pause: Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS) };
+  return reason && { reason, pause };
 }

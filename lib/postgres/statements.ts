@@ -14,7 +14,7 @@ export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';
  */
 export class Statements extends Sender {
   readonly engine: EngineProfile = engineProfile(this.settings);
-  readonly #acceptsWrites = this.single<Values, { accepts_writes: boolean }>(
+  readonly #acceptsWrites = this.singleRead<Values, { accepts_writes: boolean }>(
     'SELECT',
     () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
   );
@@ -29,7 +29,7 @@ export class Statements extends Sender {
     write: (keys: RawBuilder<unknown>) => RawBuilder<Row>,
   ): BatchedStatement<{ readonly key: string }, Row> {
     return new BatchedStatement(
-      new PreparedStatement(this, { summary, kind: 'batched-read', key: 'key' }, ({ key }) =>
+      new PreparedStatement(this, { summary, kind: 'batched-read', isRead: true, key: 'key' }, ({ key }) =>
         write(sql`${key}::${sql.raw(type)}[]`),
       ),
     );
@@ -47,7 +47,7 @@ export class Statements extends Sender {
   ): BatchedStatement<Given, Row> {
     const columns = Object.entries<SqlType>(types);
     return new BatchedStatement(
-      new PreparedStatement(this, { summary, kind: 'batched-write', key: 'id' }, (lists) =>
+      new PreparedStatement(this, { summary, kind: 'batched-write', isRead: false, key: 'id' }, (lists) =>
         write(givenRows(columns, lists)),
       ),
     );
@@ -59,11 +59,19 @@ export class Statements extends Sender {
     kind: 'list' | 'single',
     write: (given: Given) => RawBuilder<unknown>,
   ): PreparedStatement<Given, ReceivedRow> {
-    return new PreparedStatement(this, { summary, kind, isBinary: true }, write);
+    return new PreparedStatement(this, { summary, kind, isRead: true, isBinary: true }, write);
+  }
+
+  /** Any other read. It has a connection of its own. */
+  singleRead<Given extends Values, Row>(
+    summary: string,
+    write: (given: Given) => RawBuilder<Row>,
+  ): PreparedStatement<Given, Row> {
+    return new PreparedStatement(this, { summary, kind: 'single', isRead: true }, write);
   }
 
   /**
-   * Any other statement. It has a connection of its own. With `limitsLockWaits`, its waits for locks end before the
+   * Any other write. It has a connection of its own. With `limitsLockWaits`, its waits for locks end before the
    * request's time limit, if the engine has such a limit, so that `waitedFor` knows what it waited for.
    */
   single<Given extends Values, Row>(
@@ -72,7 +80,7 @@ export class Statements extends Sender {
     options: { readonly limitsLockWaits?: boolean } = {},
   ): PreparedStatement<Given, Row> {
     const limitsLockWaits = this.engine.isPostgres && options.limitsLockWaits === true;
-    return new PreparedStatement(this, { summary, kind: 'single', limitsLockWaits }, write);
+    return new PreparedStatement(this, { summary, kind: 'single', isRead: false, limitsLockWaits }, write);
   }
 
   /**

@@ -62,7 +62,7 @@ export class KeyedCreates {
 
   constructor(statements: Statements) {
     this.#statements = statements;
-    this.#select = statements.single(
+    this.#select = statements.singleRead(
       'SELECT idempotency_keys',
       ({ key }) => sql`
         select held.request, item.created, ${userColumns}

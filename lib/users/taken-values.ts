@@ -44,7 +44,7 @@ export class TakenValues {
   readonly #select: PreparedStatement<UniqueLists, Verdict>;
 
   constructor(statements: Statements) {
-    this.#select = statements.single(
+    this.#select = statements.singleRead(
       'SELECT users',
       ({ id, email, external_id }) => sql`
         with item as materialized (

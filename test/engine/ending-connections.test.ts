@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
-import { beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import type { Session } from '../../lib/postgres/hosts/session.ts';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
+import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { prepare } from '../stage/statements.ts';
 
@@ -20,9 +22,9 @@ const ID = '00000000-0000-7000-8000-000000000001';
 const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single'];
 
 /** A database behind the proxy, and the sessions that it opened. */
-function open() {
+function open(variables: Variables = {}) {
   const clients: Session[] = [];
-  const opened = database.open(addressOf(proxy));
+  const opened = database.open({ ...addressOf(proxy), ...variables });
   const { hosts } = opened;
   const openSession = hosts.openSession.bind(hosts);
   hosts.openSession = async (config) => {
@@ -78,3 +80,34 @@ test.each(cases)(
     await opened.close(1);
   },
 );
+
+test.each([
+  ['57P05', 'postgresql', 'is sent again'],
+  ['57P05', 'distributed', 'fails'],
+  ['57P01', 'postgresql', 'fails'],
+  ['08P01', 'postgresql', 'fails'],
+])('a write whose first response is %s of %s %s', async (code, engine, outcome) => {
+  let isEnding = false;
+  proxy.answersThrough(() =>
+    messagesThrough((_type, message) => {
+      if (!isEnding) return message;
+      isEnding = false;
+      setImmediate(() => proxy.endAll());
+      return errorResponse(code);
+    }),
+  );
+  onTestFinished(() => proxy.pass());
+  const { opened } = open({ SVC_POSTGRES_ENGINE: engine });
+  onTestFinished(() => opened.close(1));
+  const insert = prepare<{ note: string }, { note: string }>(
+    opened.statements,
+    'INSERT notes',
+    ({ note }) => sql`insert into notes (note) values (${note}) returning note`,
+  );
+  await insert({ note: 'before' });
+  isEnding = true;
+  const sent = insert({ note: 'x' });
+
+  if (outcome === 'is sent again') expect(await sent).toEqual([{ note: 'x' }]);
+  else await expect(sent).rejects.toMatchObject({ status: 503 });
+});

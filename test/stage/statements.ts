@@ -50,7 +50,7 @@ export function prepare<Given extends Values, Row>(
   const key = kind === 'batched-read' || kind === 'batched-write' ? 'id' : undefined;
   const statement = new PreparedStatement<Given, Row>(
     statements,
-    { summary, kind, ...(key && { key }) },
+    { summary, kind, isRead: summary.startsWith('SELECT'), ...(key && { key }) },
     write,
   );
   return (values) => statement.run(values);
@@ -65,7 +65,7 @@ export function prepareBinary<Given extends Values>(
 ): Run<Given, ReceivedRow> {
   const statement = new PreparedStatement<Given, ReceivedRow>(
     statements,
-    { summary, kind, isBinary: true },
+    { summary, kind, isRead: true, isBinary: true },
     write,
   );
   return (values) => statement.run(values);

@@ -28,6 +28,11 @@ export class ConnectionAttempts {
     return this.#outlook === 'fails' && performance.now() - this.#lastFailureAt < SECOND_MS;
   }
 
+  /** Whether the last attempt has failed. */
+  get hasFailed(): boolean {
+    return this.#outlook === 'fails';
+  }
+
   /** A session was lost: the next attempt shows whether the host still accepts sessions. */
   doubt(): void {
     if (this.#outlook === 'succeeds') this.#outlook = 'may_fail';

@@ -7,6 +7,7 @@ import { Session } from './session.ts';
 const CHECK_INTERVAL_MS = 100;
 const MAX_SILENCE_MS = 250;
 const MIN_ASK_INTERVAL_MS = 500;
+const RUNNING_ASK_INTERVAL_MS = 2000;
 
 /** A response that has arrived is read within this time. */
 const READ_DELAY_MS = 20;
@@ -45,16 +46,18 @@ export class DeadConnectionWatch {
     if (this.#watched.size === 0) this.#timer = void clearInterval(this.#timer);
     const suspects = [...this.#watched].filter((watched) => watched.isSuspect(now));
     if (suspects.length === 0 || now - this.#askedAt < MIN_ASK_INTERVAL_MS) return;
-    this.#askedAt = now;
-    for (const atHost of Map.groupBy(suspects, ({ session }) => session.at).values())
-      void this.#closeDead(atHost, now);
+    // One question at a time: the next one counts from the end of this one.
+    this.#askedAt = Number.POSITIVE_INFINITY;
+    const atHosts = [...Map.groupBy(suspects, ({ session }) => session.at).values()];
+    void Promise.all(atHosts.map((atHost) => this.#closeDead(atHost, now))).then(() => {
+      this.#askedAt = performance.now();
+    });
   }
 
   /** Closes those of these suspects that are dead. They are at one host. */
   async #closeDead(suspects: readonly WatchedSession[], since: number): Promise<void> {
     const idle = await this.#findIdle(suspects).catch(() => undefined);
     if (!idle) return this.#onSilence();
-    for (const suspect of suspects) suspect.isRunning = !idle.includes(suspect);
     await sleep(READ_DELAY_MS);
     const dead = idle.filter(
       (watched) => watched.session.awaitsAnswer && watched.heardAt < since && !watched.hasReceived(),
@@ -71,8 +74,9 @@ export class DeadConnectionWatch {
   }
 
   /**
-   * The suspects for which PostgreSQL runs no statement. A host name may lead to several servers: nothing is concluded
-   * from the response of a server that started at another time.
+   * The suspects for which PostgreSQL runs no statement. It hides the state of a session from a role that is not a member
+   * of the session's login role (`SET role`): such a session may run one. A host name may lead to several servers: nothing
+   * is concluded from the response of a server that started at another time.
    *
    * @throws if PostgreSQL cannot be asked
    */
@@ -83,10 +87,12 @@ export class DeadConnectionWatch {
     try {
       await asking.openInTime(TIME_LIMIT_MS);
       const { rows } = await asking.query(
-        "select pid from pg_stat_activity where pid = any($1) and state <> 'idle'",
+        "select pid, state from pg_stat_activity where pid = any($1) and state is distinct from 'idle'",
         [suspects.map(({ session: { processID } }) => processID)],
       );
-      const busy = new Set(rows.map(({ pid }) => Number(pid)));
+      const busy = new Map(rows.map(({ pid, state }) => [Number(pid), state]));
+      for (const { session } of suspects)
+        if (busy.get(session.processID)) session.seenRunningAt = performance.now();
       return suspects.filter(
         ({ session: { serverStarted, processID } }) =>
           serverStarted === asking.serverStarted && !busy.has(processID),
@@ -102,8 +108,6 @@ class WatchedSession {
   readonly session: Session;
   /** When bytes were last found, by a look every `CHECK_INTERVAL_MS`. */
   heardAt = performance.now();
-  /** Whether PostgreSQL has reported that it runs the statement. */
-  isRunning = false;
   #received: number;
   #awaitsSince: number | undefined;
 
@@ -122,9 +126,10 @@ class WatchedSession {
     if (this.hasReceived()) {
       this.#received = this.session.connection.stream.bytesRead;
       this.heardAt = now;
-      this.isRunning = false;
+      this.session.seenRunningAt = Number.NEGATIVE_INFINITY;
     }
     this.#awaitsSince = this.session.awaitsAnswer ? (this.#awaitsSince ?? now) : undefined;
-    return !this.isRunning && now - Math.max(this.heardAt, this.#awaitsSince ?? now) >= MAX_SILENCE_MS;
+    const silentSince = Math.max(this.heardAt, this.#awaitsSince ?? now);
+    return now - silentSince >= MAX_SILENCE_MS && now - this.session.seenRunningAt >= RUNNING_ASK_INTERVAL_MS;
   }
 }

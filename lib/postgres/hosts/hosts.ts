@@ -58,6 +58,11 @@ export class Hosts {
     return this.#attemptsAt(this.inUse).isFailing;
   }
 
+  /** Whether no further session can be opened at the host in use, as far as it is known. */
+  get hasRefused(): boolean {
+    return this.#attemptsAt(this.inUse).hasFailed;
+  }
+
   /** The host to use now. @throws why none can be used */
   async find(): Promise<Found> {
     return this.#found ?? (await this.#searchOnce());
@@ -88,6 +93,8 @@ export class Hosts {
   }
 
   async #open(found: Found, parameters: SessionParameters): Promise<Session> {
+    // PostgreSQL may allow one session only.
+    if (this.#sessions.size === 0) await this.#asking.get(found.host)?.endInTime();
     const session = new Session(this.#postgres, found.host, parameters);
     await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));

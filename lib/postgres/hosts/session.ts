@@ -8,6 +8,9 @@ import { shareKeys } from './password-key.ts';
 
 type Postgres = Settings['postgres'];
 
+/** PostgreSQL closes the connection of a session that ends within this time, if it is not lost. */
+const MAX_CLOSING_MS = 100;
+
 /**
  * How long opening a session may take, in milliseconds: a connection, the authentication, and the first response.
  * A host that needs longer counts as out of reach.
@@ -30,6 +33,8 @@ export class Session extends PgClient {
   #abandoned: { readonly reason: unknown } | undefined;
   /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
   serverStarted: string | undefined;
+  /** When PostgreSQL last showed that it runs the statement of the session (`performance.now()`). */
+  seenRunningAt = Number.NEGATIVE_INFINITY;
 
   constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {
     const config = clientConfig(postgres, at, parameters);
@@ -99,6 +104,13 @@ export class Session extends PgClient {
   abandon(reason?: string | Error): void {
     this.#abandoned ??= { reason };
     this.connection.stream.destroy(reason instanceof Error ? reason : undefined);
+  }
+
+  /** Ends the session, and closes the connection if PostgreSQL does not do so soon. */
+  async endInTime(): Promise<void> {
+    const timer = setTimeout(() => this.connection.stream.destroy(), MAX_CLOSING_MS);
+    await this.end().catch(() => {});
+    clearTimeout(timer);
   }
 
   /** Why it was closed, or ended during a statement. Undefined if this is usual. */

@@ -11,6 +11,8 @@ const NAME_LENGTH = 5;
 export type StatementText = {
   readonly sql: string;
   readonly name: string;
+  /** Whether it writes nothing. */
+  readonly isRead: boolean;
   /** Whether the result is in binary and its rows stay as they came: each is a `ReceivedRow`. */
   readonly isBinary?: boolean;
   /** The place of the key among its values, if a batch carries it out. Rows are handed back by it. */
@@ -54,6 +56,8 @@ export class PendingStatement {
   readonly queuedAt = performance.now();
   /** Whether it was sent, so that only its deadline ends it. */
   isSent = false;
+  /** Whether its deadline has passed without a response. */
+  isGivenUp = false;
   readonly #response = Promise.withResolvers<readonly Row[]>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -81,6 +85,7 @@ export class PendingStatement {
           this.limitTime(poolTimeout, onExpiry);
           return;
         }
+        this.isGivenUp = this.isSent;
         onExpiry();
         if (this.isSent) this.reject(refusals.noResponse());
         else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeConnection());

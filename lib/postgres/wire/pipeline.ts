@@ -1,6 +1,14 @@
 import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
-import { breaksConnection, isFromPostgres, isStalePlan, NotSent, UnexpectedMessage } from '../faults.ts';
+import { type EngineSettings, engineProfile } from '../engine-profile.ts';
+import {
+  breaksConnection,
+  isFromPostgres,
+  isIdleTimeout,
+  isStalePlan,
+  NotSent,
+  UnexpectedMessage,
+} from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 import { nameStatement, type PendingStatement, type StatementText } from './executor.ts';
@@ -22,17 +30,33 @@ type Sent = {
 const LIMIT_LOCK_WAITS = nameStatement("select where set_config('lock_timeout', $1, true) is null");
 
 /**
+ * For how long the session of a write that was given up stays open if PostgreSQL does not show that it still runs the write.
+ * It may wait for its commit: PostgreSQL would make it visible if it were cancelled.
+ */
+const MAX_UNSEEN_MS = 30_000;
+
+/** For how long it counts that PostgreSQL runs the statement. The watch for dead connections asks every two seconds. */
+const MAX_SEEN_MS = 5000;
+
+/**
  * The statements of one session. Each is sent without a wait for the responses to earlier ones. It is prepared once, and
  * is a transaction of its own with its own error. For pg this object is a query that is submitted again and again.
  */
 export class Pipeline implements RowReceiver {
   readonly session: Session;
   readonly openedAt = Date.now();
-  /** Time of the last response, or of the first statement after it (`Date.now()`). */
-  usedAt = Date.now();
+  /** Time of the last response (`Date.now()`). */
+  respondedAt = Date.now();
   /** Whether nothing more may be sent. */
   isBroken = false;
+  /** Whether the session is being closed. */
+  isClosing = false;
+  /** Whether a statement of another executor has the session to itself. */
+  isLent = false;
+  /** Whether PostgreSQL ended the session while it was idle. */
+  endedIdle = false;
   readonly #areNamed: boolean;
+  readonly #isPostgres: boolean;
   readonly #onResponse: (pipeline: Pipeline) => void;
   readonly #prepared = new Map<StatementText, Prepared>();
   #isLimitPrepared = false;
@@ -42,10 +66,12 @@ export class Pipeline implements RowReceiver {
   #unwritten = 0;
   #isSubmitted = false;
 
-  /** `areNamed`: prepares by name. `onResponse` is called after each response, and after an error of the session. */
-  constructor(session: Session, areNamed: boolean, onResponse: (pipeline: Pipeline) => void) {
+  /** `onResponse` is called after each response, and after an error of the session. */
+  constructor(session: Session, settings: EngineSettings, onResponse: (pipeline: Pipeline) => void) {
     this.session = session;
-    this.#areNamed = areNamed;
+    // Behind a pooler statements have no name.
+    this.#areNamed = settings.pooler === 'none';
+    this.#isPostgres = engineProfile(settings).isPostgres;
     this.#onResponse = onResponse;
     session.receiver = this;
     // A session that leaves its host emits an error, and still responds to the statements in progress.
@@ -59,12 +85,25 @@ export class Pipeline implements RowReceiver {
     return this.#sent.length;
   }
 
+  /** Whether further statements wait for the end of one that was given up. */
+  get isStuck(): boolean {
+    return this.#sent[0]?.statement.isGivenUp === true;
+  }
+
+  /** Whether its executor may send statements over it. */
+  get isUsable(): boolean {
+    return !this.isBroken && !this.isLent && !this.isStuck;
+  }
+
+  get isWriting(): boolean {
+    return this.#sent[0]?.statement.text.isRead === false;
+  }
+
   /**
    * Sends a statement at the end of this turn of the event loop, together with all others of the turn, and resolves or
    * rejects it once. `lockTimeout` limits its waits for locks, in milliseconds.
    */
   send(statement: PendingStatement, lockTimeout?: string): void {
-    if (this.length === 0) this.usedAt = Date.now();
     // Before it is prepared, because that waits for locks, too.
     if (lockTimeout !== undefined) this.#limitLockWaits(lockTimeout);
     const { text, values } = statement;
@@ -90,6 +129,20 @@ export class Pipeline implements RowReceiver {
   abandon(reason?: string): void {
     this.isBroken = true;
     this.session.abandon(reason);
+  }
+
+  /**
+   * The session stays in use until PostgreSQL has ended the statement, whose late response is discarded. If PostgreSQL does
+   * not show that it runs the statement, the session is closed: at once for a read.
+   */
+  giveUp(statement: PendingStatement): void {
+    const close = () => {
+      const isSeen = performance.now() - this.session.seenRunningAt < MAX_SEEN_MS;
+      if (this.#sent[0]?.statement === statement && !isSeen)
+        this.abandon('no response within the time limit');
+    };
+    if (statement.text.isRead) close();
+    else setTimeout(close, MAX_UNSEEN_MS).unref();
   }
 
   #prepare(text: StatementText): Prepared {
@@ -136,7 +189,15 @@ export class Pipeline implements RowReceiver {
   #rejectUnwritten(): void {
     const unwritten = this.#sent.splice(this.#sent.length - this.#unwritten);
     this.#unwritten = 0;
+    if (this.length === 0 && unwritten.length > 0) this.#endIdle();
     for (const { statement } of unwritten) statement.reject(new NotSent());
+    this.#onResponse(this);
+  }
+
+  /** Sessions that were idle for as long are closed before the statements are sent again. */
+  #endIdle(): void {
+    this.isBroken = true;
+    this.endedIdle = true;
     this.#onResponse(this);
   }
 
@@ -208,6 +269,10 @@ export class Pipeline implements RowReceiver {
   handleError(fault: unknown): void {
     if (breaksConnection(fault)) {
       this.isBroken = true;
+      // Nothing ran of what PostgreSQL had not read when it ended the idle session.
+      const [first] = this.#sent;
+      const hasBegun = first?.tag !== '' || first.rows.length > 0;
+      if (this.#isPostgres && isIdleTimeout(fault) && !hasBegun) this.#unwritten = this.length;
       this.#rejectUnwritten();
     }
     const head = this.#shift();
@@ -223,7 +288,7 @@ export class Pipeline implements RowReceiver {
 
   #shift(): Sent | undefined {
     this.#isSubmitted = false;
-    this.usedAt = Date.now();
+    this.respondedAt = Date.now();
     return this.#sent.shift();
   }
 }

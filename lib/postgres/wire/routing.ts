@@ -7,7 +7,7 @@ import { LockWaiters } from './lock-waiters.ts';
 import { SessionExecutor } from './session-executor.ts';
 
 /** The executor of each kind of statement, and those of them that have sessions. */
-type OpenedExecutors = { readonly executors: Executors; readonly pools: readonly SessionExecutor[] };
+type OpenedExecutors = { readonly executors: Executors; readonly pools: Set<SessionExecutor> };
 
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;
@@ -28,14 +28,15 @@ const WRITE_DEPTH = 3;
 /** Opens the executors. Reads share one session, and writes a third of the others. The rest have one statement each. */
 export function openExecutors(settings: Settings['postgres'], hosts: Hosts): OpenedExecutors {
   const { poolSize } = settings;
+  const pools = new Set<SessionExecutor>();
   const open = (maxSessions: number, depth: number) =>
-    new SessionExecutor(settings, hosts, { maxSessions, depth });
+    new SessionExecutor(settings, hosts, { maxSessions, depth, peers: pools });
   // Without the session's `lock_timeout`, a statement that waits for a lock would hold up the others of its session.
   if (!engineProfile(settings).hasOwnSessions || poolSize < MIN_SHARED_POOL_SIZE) {
     const all = open(poolSize, 1);
     return {
       executors: { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all },
-      pools: [all],
+      pools,
     };
   }
   const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
@@ -51,6 +52,6 @@ export function openExecutors(settings: Settings['postgres'], hosts: Hosts): Ope
       single,
       'lock-waiters': new LockWaiters(single, settings, Math.ceil(singleSessions / 3)),
     },
-    pools: [list, write, single],
+    pools,
   };
 }

@@ -20,6 +20,8 @@ type SessionExecutorOptions = {
   readonly maxSessions: number;
   /** Maximum number of statements in progress in a session. With 1, each statement has its session to itself. */
   readonly depth: number;
+  /** The executors of the instance, which lend each other sessions. The new one is added. */
+  readonly peers: Set<SessionExecutor>;
 };
 
 class QueuedStatement extends PendingStatement {
@@ -42,16 +44,16 @@ const UPKEEP_MS = 250;
 /** Interval at which the shutdown looks whether all sessions are closed. */
 const CLOSING_POLL_MS = 10;
 
-/** Milliseconds after the statement timeout within which PostgreSQL's response must arrive. */
-const RESPONSE_GRACE_MS = 100;
-
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE_MS = 200;
 
 /** In a shared session. A statement that waits longer moves to `LockWaiters`, because others wait behind it. */
-const SHARED_LOCK_TIMEOUT_MS = 20;
+const SHARED_LOCK_TIMEOUT = '20';
 
-/** Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. */
+/**
+ * Sends statements over sessions of its own, and over those of its peers if it gets none. With a depth above 1, statements
+ * of different requests share a session. See "Connections" in ../README.md.
+ */
 export class SessionExecutor implements Executor {
   readonly #settings: Settings['postgres'];
   readonly #hosts: Hosts;
@@ -60,6 +62,8 @@ export class SessionExecutor implements Executor {
   readonly #pipelines = new Set<Pipeline>();
   #queue = new ChurningSet<QueuedStatement>();
   #opening = 0;
+  /** When a statement was queued that waits for a session of a peer: infinite if it would take the last one from reads. */
+  #waitsSince: number | undefined;
   #upkeep: NodeJS.Timeout | undefined;
   /** Creates the refusal of further statements during the shutdown. */
   #refuse: (() => Error) | undefined;
@@ -71,8 +75,9 @@ export class SessionExecutor implements Executor {
     this.#parameters = {
       ...SESSION,
       statement_timeout: String(Math.trunc(settings.statementTimeout * 1000)),
-      ...(options.depth > 1 && { lock_timeout: String(SHARED_LOCK_TIMEOUT_MS) }),
+      ...(options.depth > 1 && { lock_timeout: SHARED_LOCK_TIMEOUT }),
     };
+    options.peers.add(this);
   }
 
   /** As `Executor`. With a depth of 1, `maxLockWait` limits the statement's wait for a lock, in milliseconds. */
@@ -89,6 +94,10 @@ export class SessionExecutor implements Executor {
     statement.maxLockWait = maxLockWait;
     this.#queue.add(statement);
     this.#sendQueued();
+    if (!text.isRead && !statement.isSent && this.#isHopeless()) {
+      this.#queue.delete(statement);
+      return Promise.reject(refusals.noFreeConnection());
+    }
     statement.limitTime(this.#settings.poolTimeout, () => this.#onExpiry(statement));
     return statement.response;
   }
@@ -104,6 +113,14 @@ export class SessionExecutor implements Executor {
     return { idle, used: this.#pipelines.size - idle + this.#opening };
   }
 
+  /** Whether a session of this executor or of a peer has responded within so many milliseconds. */
+  hasResponded(milliseconds: number): boolean {
+    const since = Date.now() - milliseconds;
+    for (const { isBroken, respondedAt } of pipelinesOf(this.#options.peers))
+      if (!isBroken && respondedAt >= since) return true;
+    return false;
+  }
+
   cancel(): void {
     this.#refuse = refusals.cancelledByShutdown;
     for (const statement of this.#queue) statement.reject(refusals.cancelledByShutdown());
@@ -114,40 +131,111 @@ export class SessionExecutor implements Executor {
   /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
   async close(): Promise<void> {
     this.#refuse ??= refusals.connectionsClosed;
-    for (const pipeline of this.#pipelines) if (pipeline.length === 0) this.#drop(pipeline);
+    for (const pipeline of this.#pipelines)
+      if (pipeline.length === 0 || pipeline.isStuck) this.#drop(pipeline);
     while (this.#refuse !== refusals.cancelledByShutdown && this.#pipelines.size + this.#opening > 0)
       await sleep(CLOSING_POLL_MS);
   }
 
   #sendQueued(): void {
+    this.#waitsSince = undefined;
+    let isWriteWaiting = false;
     for (const statement of this.#queue) {
-      const pipeline = this.#findLeastBusy();
-      if (!pipeline || pipeline.length > 0) this.#openAnother();
-      if (!pipeline || pipeline.length >= this.#options.depth) return;
-      this.#queue.delete(statement);
-      statement.isSent = true;
-      statement.sentTo = pipeline;
-      pipeline.send(statement, this.#options.depth === 1 ? findLockTimeout(statement) : undefined);
+      const { isRead } = statement.text;
+      if (isWriteWaiting && !isRead) continue;
+      const own = this.#findOwn(statement);
+      const pipeline = own ?? this.#borrow(statement);
+      if (pipeline) this.#sendOver(pipeline, statement, own !== undefined);
+      else if (isRead) return;
+      else isWriteWaiting = true;
     }
+  }
+
+  #sendOver(pipeline: Pipeline, statement: QueuedStatement, isOwn: boolean): void {
+    const limit = this.#options.depth === 1 ? findLockTimeout(statement) : undefined;
+    this.#queue.delete(statement);
+    statement.isSent = true;
+    statement.sentTo = pipeline;
+    pipeline.isLent = !isOwn;
+    pipeline.send(statement, isOwn ? limit : (limit ?? this.#parameters.lock_timeout ?? '0'));
+  }
+
+  /** Statements share a session only if no further one may be opened, and no peer has waited longer for one. */
+  #findOwn({ text, queuedAt }: QueuedStatement): Pipeline | undefined {
+    const { depth, maxSessions, peers } = this.#options;
+    const found = this.#findLeastBusy();
+    if (found?.length === 0 && this.#mayUse(this, text)) return found;
+    this.#openAnother();
+    if (!found || found.length === 0 || found.length >= depth) return undefined;
+    if (this.#count < maxSessions && !this.#hosts.refusesSessions) return undefined;
+    for (const peer of peers) if ((peer.#waitsSince ?? queuedAt) < queuedAt) return undefined;
+    return found;
+  }
+
+  /** An idle session of a peer, if this executor has none for the statement, and PostgreSQL refuses further ones. */
+  #borrow({ text, queuedAt }: QueuedStatement): Pipeline | undefined {
+    if (!this.#hosts.hasRefused) return undefined;
+    for (const pipeline of this.#pipelines)
+      if (text.isRead ? pipeline.isUsable && !pipeline.isWriting : !pipeline.isLent) return undefined;
+    this.#waitsSince ??= queuedAt;
+    for (const peer of [...this.#options.peers].reverse()) {
+      const found = peer.#findLeastBusy();
+      if (found?.length === 0 && this.#mayUse(peer, text)) return found;
+    }
+    return undefined;
+  }
+
+  /**
+   * Whether a statement may take an idle session of this executor. Writes leave one to reads, which may be of the same
+   * executor, unless there is only one.
+   */
+  #mayUse(owner: SessionExecutor, { isRead }: StatementText): boolean {
+    if (isRead) return true;
+    if (owner.#options.depth === 1 && !leavesOne([owner])) return false;
+    if (leavesOne(this.#options.peers)) return true;
+    this.#waitsSince = Number.POSITIVE_INFINITY;
+    return false;
   }
 
   #findLeastBusy(): Pipeline | undefined {
     let found: Pipeline | undefined;
     for (const pipeline of this.#pipelines) {
-      const { length, isBroken } = pipeline;
-      if (length === 0 && (isBroken || wasIdleForLong(pipeline))) this.#drop(pipeline);
-      else if (!isBroken && (!found || length < found.length)) found = pipeline;
+      if (pipeline.length === 0 && (pipeline.isBroken || this.#isStale(pipeline))) this.#drop(pipeline);
+      else if (pipeline.isUsable && (!found || pipeline.length < found.length)) found = pipeline;
       if (found?.length === 0) break;
     }
     return found;
   }
 
+  /** Number of sessions at the host in use, also of those that PostgreSQL has not closed yet. */
+  get #count(): number {
+    let count = 0;
+    for (const { session } of this.#pipelines) if (session.at === this.#hosts.inUse) count += 1;
+    return count;
+  }
+
+  /** Whether each session that a write may take waits for the end of a statement that was given up. */
+  #isHopeless(): boolean {
+    const count = this.#count;
+    if (count < this.#options.maxSessions && !this.#hosts.hasRefused) return false;
+    let [stuck, left] = [0, 0];
+    for (const { isStuck, isBroken } of count === 0 ? pipelinesOf(this.#options.peers) : this.#pipelines) {
+      if (!isBroken && isStuck) stuck += 1;
+      else if (!isBroken) left += 1;
+    }
+    return stuck > 0 && left <= (count > 0 && this.#options.depth > 1 ? 0 : 1);
+  }
+
+  get #hasWorking(): boolean {
+    for (const pipeline of pipelinesOf(this.#options.peers)) if (isWorking(pipeline)) return true;
+    return false;
+  }
+
   /** Opens a session for each statement that waits, up to the maximum, or until the host refuses further sessions. */
   #openAnother(): void {
-    const count = this.#pipelines.size;
     if (this.#opening > 0 && this.#opening >= this.#queue.size) return;
-    if (this.#refuse || count + this.#opening >= this.#options.maxSessions) return;
-    if (count > 0 && this.#hosts.refusesSessions) return;
+    if (this.#refuse || this.#count + this.#opening >= this.#options.maxSessions) return;
+    if (this.#hosts.refusesSessions && this.#hasWorking) return;
     void this.#open();
   }
 
@@ -165,16 +253,16 @@ export class SessionExecutor implements Executor {
   }
 
   #add(session: Session): void {
-    const areNamed = this.#settings.pooler === 'none';
-    const pipeline = new Pipeline(session, areNamed, (answered) => this.#onResponse(answered));
+    const pipeline = new Pipeline(session, this.#settings, (answered) => this.#onResponse(answered));
     this.#pipelines.add(pipeline);
+    session.once('end', () => this.#onEnd(pipeline));
     this.#upkeep ??= setInterval(() => this.#dropUnused(), UPKEEP_MS).unref();
     if (this.#refuse) this.#drop(pipeline);
   }
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
   #onRefusal(fault: unknown, begun: number): void {
-    if (this.#pipelines.size > 0 || fault instanceof HostChanged) return;
+    if (fault instanceof HostChanged || this.#hasWorking) return;
     const reason = `no connection: ${readMessage(fault)}`;
     for (const statement of this.#queue) {
       if (statement.queuedAt > begun) continue;
@@ -185,36 +273,90 @@ export class SessionExecutor implements Executor {
 
   /** The session may take a waiting statement, or may no longer be needed. */
   #onResponse(pipeline: Pipeline): void {
-    if (pipeline.length === 0 && (pipeline.isBroken || this.#refuse)) this.#drop(pipeline);
-    if (this.#queue.size > 0) this.#sendQueued();
+    if (pipeline.length === 0) {
+      pipeline.isLent = false;
+      if (pipeline.isBroken || this.#refuse) this.#drop(pipeline);
+    }
+    if (pipeline.endedIdle) for (const peer of this.#options.peers) peer.#dropIdleSince(pipeline.respondedAt);
+    this.#sendNext();
+  }
+
+  /** The statements that have waited longest are sent first. */
+  #sendNext(): void {
+    let areOthers = false;
+    for (const peer of this.#options.peers) areOthers ||= peer !== this && peer.#waitsSince !== undefined;
+    if (!areOthers) {
+      if (this.#queue.size > 0) this.#sendQueued();
+      return;
+    }
+    const waiting = [...this.#options.peers].filter(({ waitingCount }) => waitingCount > 0);
+    for (const peer of waiting.sort((one, other) => one.#oldest - other.#oldest)) peer.#sendQueued();
+  }
+
+  get #oldest(): number {
+    for (const { queuedAt } of this.#queue) return queuedAt;
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** PostgreSQL has ended the session, or its connection is lost. */
+  #onEnd(pipeline: Pipeline): void {
+    this.#pipelines.delete(pipeline);
+    if (this.#pipelines.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
+    this.#sendNext();
   }
 
   #onExpiry(statement: QueuedStatement): void {
-    const { sentTo } = statement;
     this.#queue.delete(statement);
-    const maxSilence = this.#settings.statementTimeout * 1000 + RESPONSE_GRACE_MS;
-    const isSilent = sentTo && Date.now() - sentTo.usedAt > maxSilence;
-    // A session of one statement would return the late response to the next statement.
-    if (isSilent || this.#options.depth === 1) sentTo?.abandon('no response within the time limit');
+    statement.sentTo?.giveUp(statement);
   }
 
+  /** It counts until PostgreSQL has ended it. */
   #drop(pipeline: Pipeline): void {
-    if (!this.#pipelines.delete(pipeline)) return;
+    if (pipeline.isClosing) return;
+    pipeline.isClosing = true;
     pipeline.isBroken = true;
-    void pipeline.session.end().catch(() => {});
-    if (this.#pipelines.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
+    void pipeline.session.endInTime();
+  }
+
+  #dropIdleSince(time: number): void {
+    for (const pipeline of this.#pipelines)
+      if (pipeline.length === 0 && pipeline.respondedAt <= time) this.#drop(pipeline);
   }
 
   #dropUnused(): void {
     for (const pipeline of this.#pipelines) {
-      const isOld = Date.now() - pipeline.openedAt > MAX_AGE_MS;
-      if (pipeline.length === 0 && (isOld || wasIdleForLong(pipeline))) this.#drop(pipeline);
+      const isOld = Date.now() - pipeline.openedAt > MAX_AGE_MS && !this.#hosts.hasRefused;
+      if (pipeline.length === 0 && (isOld || this.#isStale(pipeline))) this.#drop(pipeline);
     }
+  }
+
+  /** While PostgreSQL refuses sessions, those that there are stay open. */
+  #isStale({ respondedAt }: Pipeline): boolean {
+    return Date.now() - respondedAt > MAX_IDLE_MS && !this.#hosts.hasRefused;
+  }
+
+  /** Whether a write leaves one of the sessions of these executors, if it takes one. */
+  static leavesOne(executors: Iterable<SessionExecutor>): boolean {
+    let [sessions, left] = [0, 0];
+    for (const executor of executors) {
+      const count = executor.#count;
+      sessions += count;
+      if (count < executor.#options.maxSessions && !executor.#hosts.hasRefused) left += 1;
+      for (const pipeline of executor.#pipelines) if (isWorking(pipeline) && !pipeline.isWriting) left += 1;
+    }
+    return sessions === 1 || left > 1;
+  }
+
+  static *pipelinesOf(executors: Iterable<SessionExecutor>): Iterable<Pipeline> {
+    for (const executor of executors) yield* executor.#pipelines;
   }
 }
 
-function wasIdleForLong({ usedAt }: Pipeline): boolean {
-  return Date.now() - usedAt > MAX_IDLE_MS;
+const { leavesOne, pipelinesOf } = SessionExecutor;
+
+/** Whether it takes statements, if not now then after a response. */
+function isWorking({ isBroken, isStuck }: Pipeline): boolean {
+  return !isBroken && !isStuck;
 }
 
 /**

@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Variables } from '../../lib/settings/settings.ts';
+import { CHANGES } from '../stage/changes.ts';
+import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { freshKey } from '../stage/keyed.ts';
+import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
+import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
+import { startStandby } from '../stage/standby.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
+
+const POOL_SIZE = 10;
+/** Those for requests, the one of the readiness check, and for a moment the search for a host and a question about a statement. */
+const MAX_SESSIONS = POOL_SIZE + 3;
+
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let postgres: DisposablePostgres;
+
+/** An insert of this user takes so many seconds. */
+const slowAddress = (seconds: number) => `slow.${seconds * 1000}.${freshAddress()}`;
+
+const INSERTS = "query LIKE '%insert into users%'";
+
+beforeAll(async () => {
+  [issuer, postgres] = await Promise.all([startIssuer(), startDisposablePostgres()]);
+  await (await startServiceOver([postgres], { postgres, issuer })).stop();
+  await postgres.query([
+    `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       PERFORM pg_sleep(split_part(new.email, '.', 2)::float / 1000); RETURN new; END $$`,
+    `CREATE TRIGGER slow BEFORE INSERT ON users FOR EACH ROW WHEN (new.email LIKE 'slow.%') EXECUTE FUNCTION slow()`,
+    'CREATE ROLE owner',
+    'CREATE ROLE account LOGIN IN ROLE owner',
+    'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO owner',
+    'GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO owner',
+  ]);
+  return () => Promise.all([issuer.stop(), postgres.stop()]);
+}, 60_000);
+
+/** A service with an account that is not a superuser. */
+const start = (variables: Variables = {}, others: readonly Address[] = []) =>
+  serviceOver([postgres, ...others], { postgres, issuer }, { SVC_POSTGRES_USER: 'account', ...variables });
+
+/** Until the test ends, this is altered. */
+async function alter(what: string, undo: string): Promise<void> {
+  // In another database, where the settings of this one do not apply.
+  await postgres.query(`ALTER ${what}`, 'template1');
+  onTestFinished(async () => void (await postgres.query(`ALTER ${undo}`, 'template1')));
+}
+
+/** One request of each kind, in this order. Resolves with their statuses. */
+async function sendEach({ call }: Awaited<ReturnType<typeof start>>) {
+  const { status, body } = await call('POST', USERS, { email: freshAddress() });
+  const path = USERS + (body as UserBody).id;
+  const keyed = { headers: { 'idempotency-key': freshKey() } };
+  const statuses = [status];
+  for (const request of [
+    ['GET', path],
+    ['GET', USERS],
+    ['GET', `${USERS}?skip=1&is_active=true`],
+    ['POST', USERS, { email: freshAddress() }, keyed],
+    ['POST', BATCH, { items: [{ email: freshAddress() }] }],
+    ['PATCH', path, { full_name: 'x' }],
+    ['DELETE', path],
+    ['GET', CHANGES],
+    ['GET', `${CHANGES}?cursor=now&limit=1&wait=1`],
+    ['GET', '/ready'],
+  ] as const)
+    statuses.push((await call(...(request as unknown as Parameters<typeof call>))).status);
+  return statuses;
+}
+
+const EACH_SUCCEEDS = [201, 200, 200, 200, 201, 201, 200, 204, 200, 200, 200];
+
+describe.each([
+  [1, []],
+  [2, []],
+  [3, []],
+  [4, []],
+  [1, [{ host: '127.0.0.1', port: 1 }]],
+])('with a limit of %i sessions for the role, and the further hosts %j', (limit, others) => {
+  test('all operations succeed, also many at the same time', async () => {
+    await alter(`ROLE account CONNECTION LIMIT ${limit}`, 'ROLE account CONNECTION LIMIT -1');
+    const service = await start({}, others);
+    expect((await service.call('GET', USERS)).status).toBe(200);
+
+    expect(await sendEach(service)).toEqual(EACH_SUCCEEDS);
+    const all = await Promise.all(Array.from({ length: 8 }, () => sendEach(service)));
+    expect(all).toEqual(all.map(() => EACH_SUCCEEDS));
+    expect((await service.call('GET', '/ready')).status).toBe(200);
+  });
+});
+
+test('when the session for reads ends while PostgreSQL is full, reads use the others', async () => {
+  const service = await start();
+  await Promise.all(Array.from({ length: 30 }, () => sendEach(service)));
+  const reading = "query like 'select%from users%'";
+  await alter('ROLE account CONNECTION LIMIT 1', 'ROLE account CONNECTION LIMIT -1');
+  expect(await postgres.terminate(`usename = 'account' and ${reading}`)).toBeGreaterThan(0);
+  await sleep(50);
+
+  const reads = await Promise.all(Array.from({ length: 20 }, () => service.call('GET', USERS)));
+  expect(reads.map(({ status }) => status)).toEqual(reads.map(() => 200));
+  expect(await sendEach(service)).toEqual(EACH_SUCCEEDS);
+});
+
+test.each(['ROLE account', 'DATABASE postgres'])(
+  'with `set role` at the %s, slow writes succeed',
+  async (at) => {
+    await alter(`${at} SET role = owner`, `${at} RESET role`);
+    const service = await start();
+    const writes = Array.from({ length: 3 }, () => service.call('POST', USERS, { email: slowAddress(0.6) }));
+
+    expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 201));
+  },
+);
+
+test('at the start, a write does not wait behind a slow one', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const service = await start();
+    const slow = service.call('POST', USERS, { email: slowAddress(2.2) });
+    await until(
+      'it runs',
+      async () => (await postgres.countSessions(`state = 'active' AND ${INSERTS}`)) === 1,
+    );
+    await sleep(50 * round);
+    const begun = performance.now();
+
+    expect((await service.create()).status).toBe(201);
+    expect(performance.now() - begun).toBeLessThan(1500);
+    expect((await slow).status).toBe(201);
+  }
+});
+
+test('no request is 503 if `idle_session_timeout` is as long as the pause between requests', async () => {
+  const pause = 300;
+  await alter(`ROLE account SET idle_session_timeout = ${pause}`, 'ROLE account RESET idle_session_timeout');
+  const service = await start();
+  const statuses: number[] = [];
+  for (let request = 0; request < 24; request += 1) {
+    const responses = await Promise.all([service.create(), service.call('GET', USERS)]);
+    statuses.push(...responses.map(({ status }) => status).filter((status) => status > 201));
+    await sleep(pause - 6 + (request % 8));
+  }
+
+  expect(statuses).toEqual([]);
+});
+
+test('while a synchronous standby is unavailable, writes are 503, reads 200, and nothing is lost', {
+  timeout: 60_000,
+}, async () => {
+  const standby = await startStandby(postgres);
+  onTestFinished(standby.stop);
+  await postgres.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await postgres.query('SELECT pg_reload_conf()');
+  const service = await start({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1' }, [standby]);
+  await service.untilWritten();
+  const path = USERS + ((await service.create()).body as UserBody).id;
+  await Promise.all(Array.from({ length: 10 }, () => service.call('GET', path)));
+
+  await standby.shutDown();
+  const refused: { email: string; key: string }[] = [];
+  const reads: number[] = [];
+  let sessions = 0;
+  const ended = performance.now() + 8000;
+  const repeatWhile = async (send: () => Promise<unknown>) => {
+    while (performance.now() < ended) await send();
+  };
+  const write = async (email: string, key = '') =>
+    service.call('POST', USERS, { email }, key === '' ? {} : { headers: { 'idempotency-key': key } });
+  const writeRefused = async (key: string) => {
+    const email = freshAddress();
+    expect((await write(email, key)).status).toBe(503);
+    refused.push({ email, key });
+    await sleep(20);
+  };
+  await Promise.all([
+    ...Array.from({ length: 20 }, () => repeatWhile(() => writeRefused(freshKey()))),
+    ...Array.from({ length: 10 }, () => repeatWhile(() => writeRefused(''))),
+    repeatWhile(async () => {
+      for (const of of [path, `${USERS}?skip=1&is_active=true`, '/ready'])
+        reads.push((await service.call('GET', of)).status);
+      sessions = Math.max(sessions, await postgres.countSessions());
+      await sleep(20);
+    }),
+  ]);
+
+  expect(refused.length).toBeGreaterThan(100);
+  expect(new Set(reads)).toEqual(new Set([200]));
+  expect(sessions).toBeLessThanOrEqual(MAX_SESSIONS);
+  const visible = `SELECT FROM users WHERE email IN (${refused.map(({ email }) => `'${email}'`).join()})`;
+  expect(await postgres.query(visible)).toEqual([]);
+  const begun = performance.now();
+  expect((await service.create()).status).toBe(503);
+  expect(performance.now() - begun).toBeLessThan(500);
+
+  await standby.start();
+  await service.untilWritten();
+  await until('all sessions are free', async () => (await postgres.countSessions("state = 'active'")) === 0);
+  expect(await sendEach(service)).toEqual(EACH_SUCCEEDS);
+
+  const again = refused.filter(({ key }) => key !== '').slice(0, 20);
+  const stored = await Promise.all(again.map(({ email, key }) => write(email, key)));
+  expect(stored.map(({ status }) => status)).toEqual(again.map(() => 201));
+  await postgres.kill();
+  await standby.query('SELECT pg_promote()');
+  await service.untilWritten();
+  const replayed = await Promise.all(again.map(({ email, key }) => write(email, key)));
+  expect(replayed.map(({ body }) => body)).toEqual(stored.map(({ body }) => body));
+});
