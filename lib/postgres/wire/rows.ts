@@ -1,6 +1,6 @@
 import { freeBytes } from '../../free-bytes.ts';
 import { UnexpectedMessage } from '../faults.ts';
-import { DATA_ROW, HEADER_BYTES, MessageCheck } from './messages.ts';
+import { DATA_ROW, HEADER_BYTES, int32At, MessageCheck } from './messages.ts';
 
 /** A row, by the names of its columns. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -76,7 +76,7 @@ export function readRow(columns: readonly Column[], received: Received, at: numb
   const row: Record<string, unknown> = {};
   let begin = at;
   for (const { name, read } of columns) {
-    const length = bytes.readInt32BE(begin);
+    const length = int32At(bytes, begin);
     begin += 4;
     if (length < 0) {
       row[name] = null;
