@@ -70,9 +70,10 @@ export function maskedEmail(email: string): string {
 export function redactedCause(error: unknown, { hasStack = true } = {}, depth = 0): Cause | undefined {
   if (!(error instanceof Error)) return undefined;
   const { name, message, cause } = error;
-  const { code } = error as { code?: unknown };
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
   const isQuoting = typeof code === 'string' && QUOTING.test(code);
-  const shown = isQuoting ? 'a value was refused' : redactedMessage(readMessage(error));
+  const by = typeof constraint === 'string' ? ` by ${constraint}` : '';
+  const shown = isQuoting ? `a value was refused${by}` : redactedMessage(readMessage(error));
   const inner = depth < MAX_DEPTH ? redactedCause(cause, { hasStack }, depth + 1) : undefined;
   const stack = hasStack ? error.stack : undefined;
   return {

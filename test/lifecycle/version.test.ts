@@ -18,6 +18,7 @@ const FILES = [
   'Dockerfile',
   'infra/compose.yaml',
   'infra/kubernetes/components/release/kustomization.yaml',
+  'infra/kubernetes/examples/production/kustomization.yaml',
   'CHANGELOG.md',
   'infra/release.ts',
   'infra/build-version.ts',
