@@ -5,6 +5,7 @@ import { createIndexConcurrently, type SendSql } from '../postgres/index.ts';
 export function inactiveUsers(send: SendSql): Promise<void> {
   return createIndexConcurrently(send, {
     name: 'users_inactive_created_at_id_idx',
-    on: sql`users (created_at, id) where not is_active`,
+    table: 'users',
+    on: sql`(created_at, id) where not is_active`,
   });
 }

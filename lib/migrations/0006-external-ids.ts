@@ -23,8 +23,9 @@ async function addIndexedColumn(send: SendSql): Promise<void> {
   await createIndexConcurrently(send, {
     name: 'users_external_id_key',
     isUnique: true,
+    table: 'users',
     // Users without one have no entry, so that their writes cost what they did.
-    on: sql`users (${UNINDEXED} collate "C") where ${UNINDEXED} is not null`,
+    on: sql`(${UNINDEXED} collate "C") where ${UNINDEXED} is not null`,
   });
   await send(sql`alter table users rename column ${UNINDEXED} to external_id`);
 }

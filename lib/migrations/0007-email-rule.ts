@@ -12,15 +12,15 @@ const FOLDED = sql`lower(email collate "C")`;
  * and 1.2.0 made the index of external ids without a collation.
  */
 export async function emailRule(send: SendSql): Promise<void> {
-  await replaceIndex(send, 'users_email_key', sql`users (${FOLDED})`, async () => {
+  await replaceIndex(send, 'users_email_key', sql`(${FOLDED})`, async () => {
     await refuseEqualEmails(send);
     // Instances of 1.1.0 look emails up by this expression. The next version drops the index.
-    const on = sql`users (lower(upper(email)))`;
-    await createIndexConcurrently(send, { name: 'users_email_unicode_idx', on });
+    const on = sql`(lower(upper(email)))`;
+    await createIndexConcurrently(send, { name: 'users_email_unicode_idx', table: 'users', on });
     // PostgreSQL knows of a unique index that it finds one row. Of this one it knows so from statistics alone.
     await send(sql`analyze users`);
   });
-  const on = sql`users (external_id collate "C") where external_id is not null`;
+  const on = sql`(external_id collate "C") where external_id is not null`;
   await replaceIndex(send, 'users_external_id_key', on);
 }
 
@@ -38,7 +38,7 @@ async function replaceIndex(
   const isOld = sql`pg_get_indexdef(to_regclass(${sql.lit(name)})) not like '%COLLATE "C"%'`;
   while ((await send(sql`select where ${isOld}`)).length > 0) {
     await prepare();
-    await createIndexConcurrently(send, { name: next, isUnique: true, on });
+    await createIndexConcurrently(send, { name: next, isUnique: true, table: 'users', on });
     // Another run may have been faster.
     await send(sql`do $$ begin
       if ${isOld} and to_regclass(${sql.lit(next)}) is not null then

@@ -41,7 +41,11 @@ const structure = ({ admin }: Awaited<ReturnType<typeof emptyDatabase>>) =>
       FROM information_schema.columns WHERE table_name = 'users' ORDER BY 1`);
 
 const nameIndex: Migration = (send) =>
-  createIndexConcurrently(send, { name: 'users_full_name_idx', on: sql`users (full_name)` });
+  createIndexConcurrently(send, { name: 'users_full_name_idx', table: 'users', on: sql`(full_name)` });
+
+/** `concurrently` is for tables with rows. */
+const addUser = ({ admin }: Awaited<ReturnType<typeof emptyDatabase>>) =>
+  admin.query("INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'ada@example.com')");
 
 /** The first migration alone. Instances of the first version refuse a schema with more. */
 const ofFirstVersion = { '0001-users': migrations['0001-users'] };
@@ -138,6 +142,7 @@ test('an index that a failed attempt left is built again', async () => {
 test('an index is built concurrently while instances of the first version come and go', async () => {
   const made = await emptyDatabase();
   await migrate(made.settings, ofFirstVersion);
+  await addUser(made);
   const writer = await hold(made.database, 'LOCK TABLE users IN ROW EXCLUSIVE MODE');
   const running = migrate(made.settings, withNameIndex);
   await untilUnderWay(1, made.database);
@@ -224,12 +229,29 @@ test('a migration that cannot connect leaves no abort listener behind', async ()
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('a migration that waits for an old transaction logs for which session it waits', async () => {
-  const { database, settings } = await emptyDatabase();
-  const dump = new pg.Client({ ...database, ssl: false, application_name: 'pg_dump' });
+/** A session that keeps a snapshot until its end. */
+async function startDump({ host, port, user, password, name }: Awaited<ReturnType<typeof createDatabase>>) {
+  const dump = new pg.Client({ host, port, user, password, database: name, application_name: 'pg_dump' });
   await dump.connect();
   await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
   await dump.query('SELECT 1 FROM pg_class');
+  return dump;
+}
+
+test('the migrations of an empty database do not wait for an old transaction', async () => {
+  const { database, settings } = await emptyDatabase();
+  const dump = await startDump(database);
+  onTestFinished(() => dump.end());
+
+  await runMigrations(settings);
+});
+
+test('a migration that waits for an old transaction logs for which session it waits', async () => {
+  const made = await emptyDatabase();
+  const { database, settings } = made;
+  await migrate(settings, ofFirstVersion);
+  await addUser(made);
+  const dump = await startDump(database);
   const waits: Record<string, unknown>[] = [];
   const log = (event: string, fields: Record<string, unknown> = {}) =>
     void (event === 'migration_waiting' && waits.push(fields));

@@ -5,7 +5,8 @@ import type { SendSql } from './migrate.ts';
 type Index = {
   readonly name: string;
   readonly isUnique?: boolean;
-  /** What follows `on`: the table, and its columns or expressions in parentheses. */
+  readonly table: string;
+  /** What follows the table: columns or expressions in parentheses, and a condition. */
   readonly on: RawBuilder<unknown>;
 };
 
@@ -14,18 +15,26 @@ const PAUSE_MS = 500;
 
 /**
  * Creates an index while the table is read and written. An invalid index that an interrupted attempt left behind is
- * dropped first. If another session is building the index, this one waits.
+ * dropped first. If another session is building the index, this one waits. The index of an empty table, such as one of a new
+ * database, is created without `concurrently`, which would wait for every older snapshot (of a pg_dump, for example).
  *
  * @see PostgreSQL, CREATE INDEX, "Building Indexes Concurrently"
  */
-export async function createIndexConcurrently(send: SendSql, { name, isUnique, on }: Index): Promise<void> {
+export async function createIndexConcurrently(
+  send: SendSql,
+  { name, isUnique, table, on }: Index,
+): Promise<void> {
   const kind = isUnique ? sql`unique index` : sql`index`;
   for (;;) {
     const found = await find(send, name);
     if (found?.is_valid) return;
     if (found?.is_being_built) await sleep(PAUSE_MS);
     else if (found) await send(sql`drop index concurrently if exists ${sql.id(name)}`);
-    else await send(sql`create ${kind} concurrently if not exists ${sql.id(name)} on ${on}`);
+    else {
+      const isEmpty = (await send(sql`select from ${sql.table(table)} limit 1`)).length === 0;
+      const how = isEmpty ? sql`` : sql`concurrently`;
+      await send(sql`create ${kind} ${how} if not exists ${sql.id(name)} on ${sql.table(table)} ${on}`);
+    }
   }
 }
 
