@@ -43,7 +43,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const documents = settings.environment === 'development' ? documentation(endpoints, settings) : [];
   const router = new Router([...endpoints, ...documents], service);
   const parts = { service, router, connections, inFlight, admissions, responses, telemetry, lines };
-  if (telemetry && settings.otel.exportsMetrics) observe(telemetry.meter, parts);
+  if (telemetry && settings.otel.metricsExporter !== 'none') observe(telemetry.meter, parts);
   const server = createHttpServer(parts);
   server.on('connection', () => admissions.onConnection());
   server.on('close', () => admissions.refusals.flush());

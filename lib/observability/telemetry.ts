@@ -19,7 +19,8 @@ import { BUILD_VERSION } from '../version.ts';
 import { DatabaseSpans, type Server } from './database-span.ts';
 import { type ActiveSpan, createEventLog, type EventLog, type Level } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
-import { redactedCause, redactedMessage, redactedPath } from './redaction.ts';
+import { listenForPrometheus } from './metrics-port.ts';
+import { redactedMessage, redactedPath } from './redaction.ts';
 import { ServerSpans } from './server-span.ts';
 import { createSpanExporter, spanLines } from './span-exporters.ts';
 import { type Describe, describeAtOnce, SCOPE } from './tracer.ts';
@@ -40,34 +41,31 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
   const { origin, pathname, search } = URL.parse(settings.postgres.passwordFrom ?? '') ?? {};
   const isPasswordSource = (asked: { readonly origin: string; readonly path: string }) =>
     asked.origin === origin && asked.path === `${pathname}${search}`;
-  logDiagnostics(createEventLog(settings, write, activeSpan), otel);
-  const sdk = withoutVariables(
-    /^OTEL_LOG_LEVEL$/,
-    () => {
-      const starting = new NodeSDK({
-        resource: defaultResource().merge(resourceFromAttributes(IDENTITY)),
-        resourceDetectors: [envDetector],
-        instrumentations: [
-          new UndiciInstrumentation({ startSpanHook: redactedUrl, ignoreRequestHook: isPasswordSource }),
-        ],
-        logRecordProcessors: [],
-        ...(otel.exportsMetrics ? {} : { metricReaders: [] }),
-        ...(otel.exportsProtobuf && { traceExporter: createSpanExporter() }),
-        ...(otel.printsSpans && {
-          spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
-        }),
-      });
-      starting.start();
-      return starting;
-    },
-    // The exporter's own default is loopback, which nothing outside of a container can reach.
-    { OTEL_EXPORTER_PROMETHEUS_HOST: settings.host },
-  );
+  const log = createEventLog(settings, write, activeSpan);
+  logDiagnostics(log, otel);
+  const sdk = withoutVariables(/^OTEL_LOG_LEVEL$/, () => {
+    const starting = new NodeSDK({
+      resource: defaultResource().merge(resourceFromAttributes(IDENTITY)),
+      resourceDetectors: [envDetector],
+      instrumentations: [
+        new UndiciInstrumentation({ startSpanHook: redactedUrl, ignoreRequestHook: isPasswordSource }),
+      ],
+      logRecordProcessors: [],
+      ...(otel.metricsExporter === 'prometheus' && { metricReaders: [listenForPrometheus(settings, log)] }),
+      ...(otel.metricsExporter === 'none' && { metricReaders: [] }),
+      ...(otel.exportsProtobuf && { traceExporter: createSpanExporter() }),
+      ...(otel.printsSpans && {
+        spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
+      }),
+    });
+    starting.start();
+    return starting;
+  });
   // With limits the SDK must process each attribute.
   const describe: Describe = otel.limitsAttributes ? (span, all) => span.setAttributes(all) : describeAtOnce;
   return {
     tracing: {
-      serverSpans: new ServerSpans(describe, otel.exportsMetrics),
+      serverSpans: new ServerSpans(describe, otel.metricsExporter !== 'none'),
       createDatabaseSpans: (database: string, serverInUse: () => Server) =>
         new DatabaseSpans(describe, database, serverInUse),
     },
@@ -87,8 +85,7 @@ const activeSpan: ActiveSpan = () => {
 
 /**
  * Logs OpenTelemetry's own diagnostics as far as OTEL_LOG_LEVEL allows. By itself OpenTelemetry would print them to the
- * console. A taken port of the Prometheus exporter is always logged, because nothing else shows that there are no
- * metrics.
+ * console.
  */
 function logDiagnostics(log: EventLog, { logLevel, texts }: Settings['otel']): void {
   const withoutValues = (message: string) =>
@@ -99,18 +96,13 @@ function logDiagnostics(log: EventLog, { logLevel, texts }: Settings['otel']): v
       log[level]('otel_diagnostic', { message: redactedMessage(withoutValues(String(message))) }),
     );
   const logger: DiagLogger = {
-    error(message: unknown) {
-      const isOfListen = (message as NodeJS.ErrnoException | undefined)?.syscall === 'listen';
-      if (isOfListen) log.error('metrics_not_served', { cause: redactedCause(message) });
-      else if (logLevel !== 'none') at('error')(message);
-    },
+    error: at('error'),
     warn: at('warning'),
     info: at('info'),
     debug: at('debug'),
     verbose: at('debug'),
   };
-  const given = DiagLogLevel[logLevel.toUpperCase() as Uppercase<typeof logLevel>];
-  const minimum = Math.max(given, DiagLogLevel.ERROR);
+  const minimum = DiagLogLevel[logLevel.toUpperCase() as Uppercase<typeof logLevel>];
   diag.setLogger(logger, { logLevel: minimum, suppressOverrideMessage: true });
 }
 

@@ -233,7 +233,7 @@ export function readSettings(environment: Variables = process.env, defaults: Var
         otel.spans === 'otlp' && (values.otel.tracesEncoding ?? values.otel.encoding) !== 'http/json',
       /** Whether the SDK must cut the attributes of spans, because a variable sets a limit for them. */
       limitsAttributes: Object.keys(given).some((name) => /^OTEL_(SPAN_)?ATTRIBUTE_/.test(name)),
-      exportsMetrics: values.otel.metricsExporter !== 'none',
+      metricsExporter: values.otel.metricsExporter,
       logLevel: values.otel.logLevel,
       /** Texts of its variables, which its diagnostics must not quote: they may be secrets, also in the wrong place. */
       texts: listTexts(given),
@@ -297,13 +297,13 @@ function otelOf(given: Variables) {
 }
 
 /**
- * Runs `make` in an environment without the variables whose names match, and with `defaults` for unset variables. It is for
- * libraries that read the environment by themselves, without regard to the settings.
+ * Runs `make` in an environment without the variables whose names match. It is for libraries that read the environment by
+ * themselves, without regard to the settings.
  */
-export function withoutVariables<Made>(named: RegExp, make: () => Made, defaults: Variables = {}): Made {
+export function withoutVariables<Made>(named: RegExp, make: () => Made): Made {
   const { env } = process;
   const given = Object.entries(listSet(env)).filter(([name]) => !named.test(name));
-  process.env = { ...defaults, ...Object.fromEntries(given) };
+  process.env = Object.fromEntries(given);
   try {
     return make();
   } finally {

@@ -15,7 +15,7 @@ test('with the component, metrics are on a port of their own, which the settings
   const settings = readSettings({ ...data, SVC_POSTGRES_USER: 'x', SVC_POSTGRES_PASSWORD: 'x' });
 
   expect(resources.flatMap(faultsOf)).toEqual([]);
-  expect(settings.otel).toMatchObject({ enabled: true, exportsMetrics: true });
+  expect(settings.otel).toMatchObject({ enabled: true, metricsExporter: 'prometheus' });
   expect(template.spec.containers[0].ports).toEqual([
     { name: 'http', containerPort: 8000 },
     { name: 'metrics', containerPort: Number(data.OTEL_EXPORTER_PROMETHEUS_PORT) },

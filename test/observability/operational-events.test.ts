@@ -186,7 +186,7 @@ test('a used port for Prometheus is one metrics_not_served with the cause, and t
   expect((await fetch(`${built.url}/ready`)).status).toBe(200);
 });
 
-test('Prometheus can read the metrics at every address of the service', async () => {
+test('Prometheus can read the metrics at every address of the service, with GET and HEAD alone', async () => {
   const [own] = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .filter(({ family, internal }) => family === 'IPv4' && !internal);
@@ -206,6 +206,15 @@ test('Prometheus can read the metrics at every address of the service', async ()
     [port, '/metrics'],
   ] as const)
     expect((await fetch(`http://${address}:${at}${path}`)).status).toBe(200);
+  const ask = async (method: string, path = '/metrics') => {
+    const response = await fetch(`http://${address}:${port}${path}`, { method });
+    return [response.status, response.headers.get('allow'), (await response.text()).includes('# TYPE')];
+  };
+  expect(await ask('GET', '/metrics?name=a')).toEqual([200, null, true]);
+  expect(await ask('HEAD')).toEqual([200, null, false]);
+  expect(await ask('GET', '/')).toEqual([404, null, false]);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+    expect(await ask(method)).toEqual([405, 'GET, HEAD', false]);
 });
 
 test('standard error stays empty after any number of requests to /ready', async () => {
