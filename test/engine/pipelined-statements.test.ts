@@ -81,29 +81,55 @@ describe('pipelined statements', () => {
   });
 
   test('can contain null and any text and bytes of any length', async () => {
-    const same = statement<{ text: string | null; bytes: Buffer; list: readonly string[] }>(
+    const same = statement<{
+      text: string | null;
+      bytes: Buffer;
+      list: readonly (string | null)[];
+      flags: readonly (boolean | null)[];
+    }>(
       'list',
-      ({ text, bytes, list }) =>
-        sql`select ${text}::text as text, ${bytes}::bytea as bytes, ${list}::text[] as list, true as yes, 7 as seven`,
+      ({ text, bytes, list, flags }) =>
+        sql`select ${text}::text as text, ${bytes}::bytea as bytes, ${list}::text[] as list, ${flags}::boolean[] as flags, 7 as seven`,
     );
+    // A list of nulls alone is null.
+    const known = (list: readonly unknown[]) => list.length === 0 || list.some((one) => one !== null);
     // PostgreSQL does not store U+0000, and validation refuses it.
     const text = fc.string({ unit: 'binary', maxLength: 300 }).map((value) => value.replaceAll('\0', '0'));
     const values = fc.record({
       text: fc.option(text),
       bytes: fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-      list: fc.array(text, { maxLength: 5 }),
+      list: fc.array(fc.option(text), { maxLength: 5 }).filter(known),
+      flags: fc.array(fc.option(fc.boolean()), { maxLength: 5 }).filter(known),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(values, { minLength: 1, maxLength: 20 }), async (all) => {
         const responses = await Promise.all(all.map((one) => same(one)));
-        expect(responses).toEqual(all.map((one) => [{ ...one, yes: true, seven: 7 }]));
+        expect(responses).toEqual(all.map((one) => [{ ...one, seven: 7 }]));
       }),
       { numRuns: 60 },
     );
-    const long = { text: 'ö'.repeat(200_000), bytes: Buffer.alloc(300_000, 1), list: ['x'.repeat(100_000)] };
+    const long = {
+      text: 'ö'.repeat(200_000),
+      bytes: Buffer.alloc(300_000, 1),
+      list: ['x'.repeat(100_000)],
+      flags: [true],
+    };
     expect(await Promise.all([same(long), same(long)])).toEqual(
-      [long, long].map((one) => [{ ...one, yes: true, seven: 7 }]),
+      [long, long].map((one) => [{ ...one, seven: 7 }]),
     );
+  });
+
+  test('fail alone if a value cannot be a parameter, also when they were queued', async () => {
+    const read = echo();
+    const circular: unknown[] = [];
+    circular.push(circular, null);
+    const responses = await Promise.allSettled(
+      numbers(200).map((number) => read({ text: (number % 9 === 0 ? circular : String(number)) as string })),
+    );
+    expect(responses.map(({ status }) => status)).toEqual(
+      numbers(200).map((number) => (number % 9 === 0 ? 'rejected' : 'fulfilled')),
+    );
+    expect(await read({ text: 'after' })).toEqual([expect.objectContaining({ text: 'after' })]);
   });
 
   test('that need rows in binary have them, beside others that need text', async () => {

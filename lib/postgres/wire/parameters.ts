@@ -1,23 +1,31 @@
 import { prepareValue } from 'pg/lib/utils.js';
 
-/** The OID of PostgreSQL's type text. */
+/** The OIDs of PostgreSQL's types. */
+const BOOLEAN = 16;
 const TEXT = 25;
+
+type Element = string | boolean | null | undefined;
 
 /**
  * A value as a parameter. In the text of a list, a setting decides whether NULL is null or a text (`array_nulls`). A list
- * with null is therefore sent in binary, as texts. A list of nulls alone is null, and `unnest` fills it up.
+ * with null is therefore sent in binary, as texts or booleans. A list of nulls alone is null, and `unnest` fills it up.
+ *
+ * @throws {TypeError} if a list with null has values of another type
  */
 export function encodeParameter(value: unknown): string | Buffer | null {
   if (!Array.isArray(value) || !value.some(isAbsent)) return prepareValue(value);
-  return value.every(isAbsent) ? null : encodeTexts(value);
+  return value.every(isAbsent) ? null : encodeList(value);
 }
 
 /** One dimension with nulls, its type, its length and its first index; then each element after its length. */
-function encodeTexts(texts: readonly (string | null | undefined)[]): Buffer {
-  const elements = texts.flatMap((text) =>
-    isAbsent(text) ? int32(-1) : [...int32(Buffer.byteLength(text)), Buffer.from(text)],
-  );
-  return Buffer.concat([...int32(1, 1, TEXT, texts.length, 1), ...elements]);
+function encodeList(list: readonly Element[]): Buffer {
+  const type = list.some((element) => typeof element === 'boolean') ? BOOLEAN : TEXT;
+  const elements = list.flatMap((element) => {
+    if (isAbsent(element)) return int32(-1);
+    const bytes = typeof element === 'boolean' ? Buffer.of(Number(element)) : Buffer.from(element);
+    return [...int32(bytes.length), bytes];
+  });
+  return Buffer.concat([...int32(1, 1, type, list.length, 1), ...elements]);
 }
 
 function int32(...numbers: readonly number[]): readonly Buffer[] {

@@ -102,17 +102,19 @@ export class Pipeline implements RowReceiver {
   /**
    * Sends a statement at the end of this turn of the event loop, together with all others of the turn, and resolves or
    * rejects it once. `lockTimeout` limits its waits for locks, in milliseconds.
+   *
+   * @throws before anything is sent, if a value cannot be a parameter
    */
   send(statement: PendingStatement, lockTimeout?: string): void {
+    const { text } = statement;
+    const values = statement.values.map(encodeParameter);
     // Before it is prepared, because that waits for locks, too.
     if (lockTimeout !== undefined) this.#limitLockWaits(lockTimeout);
-    const { text, values } = statement;
     const prepared = this.#prepare(text);
     this.#messages.push(
       serialize.bind({
         statement: this.#areNamed ? text.name : '',
-        values: values as unknown[],
-        valueMapper: encodeParameter,
+        values,
         binary: text.isBinary === true,
       }),
       serialize.execute(),

@@ -156,8 +156,13 @@ export class SessionExecutor implements Executor {
     this.#queue.delete(statement);
     statement.isSent = true;
     statement.sentTo = pipeline;
-    pipeline.isLent = !isOwn;
-    pipeline.send(statement, isOwn ? limit : (limit ?? this.#parameters.lock_timeout ?? '0'));
+    try {
+      pipeline.send(statement, isOwn ? limit : (limit ?? this.#parameters.lock_timeout ?? '0'));
+      pipeline.isLent = !isOwn;
+    } catch (fault) {
+      // A defect of one statement. Others of the queue may be sent after a response, where a throw would end the process.
+      statement.reject(fault);
+    }
   }
 
   /** Statements share a session only if no further one may be opened, and no peer has waited longer for one. */
