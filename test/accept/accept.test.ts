@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDevelopment } from '../stage/development.ts';
+import type { RawRequest } from '../stage/raw-request.ts';
 import { type Acceptance, accept } from './accept.ts';
 import { type Acceptable, startAcceptable, startBreaking } from './stage.ts';
 
@@ -19,6 +20,11 @@ function expectNoResult({ code, report }: Acceptance, reason: string): void {
   ]);
   expect(report).toMatch(`Not judged: ${reason}.\n`);
 }
+
+const withoutStage = (request: RawRequest) => ({
+  ...request,
+  target: request.target.replace(/^\/stage/, ''),
+});
 
 describe('a correct deployment', () => {
   test('passes with exit code 0, and no test users remain', async () => {
@@ -68,7 +74,15 @@ describe('a correct deployment', () => {
       SVC_ENV: 'development',
     });
     const mounted = await startBreaking(other.url, {
-      onRequest: (request) => ({ ...request, target: request.target.replace(/^\/stage/, '') }),
+      onRequest: withoutStage,
+      onAnswer: ({ headers: { location, link, ...headers }, ...answer }) => ({
+        ...answer,
+        headers: {
+          ...headers,
+          ...(location && { location: `${mounted.url}/stage${location}` }),
+          ...(link && { link: link.replace('</', '</stage/') }),
+        },
+      }),
     });
     const { code, report } = await accept([`${mounted.url}/stage/`, '--profile', 'full'], {
       ...other.credentials,
@@ -79,6 +93,20 @@ describe('a correct deployment', () => {
 
     expect(code, report).toBe(0);
     expect(report).toContain('✓ without `If-Match` it is 428');
+  });
+
+  test('fails behind a proxy that strips a prefix and leaves Location and Link as they are', async () => {
+    const mounted = await startBreaking(service.url, { onRequest: withoutStage });
+    const url = `${mounted.url}/stage`;
+    const { code, report } = await accept([url, '--profile', 'full'], service.credentials);
+    const reading = await accept([url], service.credentials);
+    await mounted.stop();
+
+    expect([code, reading.code]).toEqual([1, 1]);
+    const outside = (reference: string) =>
+      `${reference}\\S* leads to ${mounted.url}/api/v1/\\S+ outside of ${url}/`;
+    expect(report).toMatch(new RegExp(`POST /api/v1/users/: ${outside('/api/v1/users/')}`));
+    expect(reading.report).toMatch(new RegExp(outside('/api/v1/users/changes')));
   });
 
   test('is npm run dev', { timeout: 60_000 }, async () => {

@@ -1,4 +1,4 @@
-import { Mismatch } from './expect.mjs';
+import { demand, Mismatch } from './expect.mjs';
 
 /** In milliseconds. A request that waits for changes ends earlier, too. */
 const TIMEOUT = 30_000;
@@ -16,7 +16,8 @@ export function isUnreachable(error) {
 
 /**
  * Sends requests to the deployment, and returns complete responses: `request` (for the report), `path`, `status`,
- * `headers` (lower case), `body` (parsed if it is JSON, otherwise text) and `sentId`, the request ID of the request.
+ * `headers` (lower case), `body` (parsed if it is JSON, otherwise text), `sentId` (the request ID of the request) and
+ * `follow`, which resolves a reference in the response as a client does, and returns its target.
  */
 export function createCall({ base, requestIdHeader, interrupted }) {
   return async function call(method, target, { token, headers = {}, json, body } = {}) {
@@ -25,9 +26,7 @@ export function createCall({ base, requestIdHeader, interrupted }) {
     if (token) fields.set('authorization', `Bearer ${token}`);
     if (json !== undefined && !fields.has('content-type')) fields.set('content-type', 'application/json');
     const content = json === undefined ? body : new TextEncoder().encode(JSON.stringify(json));
-    // A link already has the base path, if the service knows it.
-    const isWhole = base.prefix !== '' && target.startsWith(`${base.prefix}/`);
-    const path = isWhole ? target : base.prefix + target;
+    const path = base.prefix + target;
     const response = await fetch(base.origin + path, {
       method,
       headers: fields,
@@ -43,6 +42,16 @@ export function createCall({ base, requestIdHeader, interrupted }) {
       headers: Object.fromEntries(response.headers),
       sentId: fields.get(requestIdHeader) ?? undefined,
       token,
+      follow(reference) {
+        const { href } = new URL(reference, base.origin + path);
+        const isWithin = href.startsWith(`${base.origin}${base.prefix}/`);
+        const place = `${base.origin}${base.prefix}`;
+        demand(
+          isWithin,
+          `${method} ${target}: ${reference} leads to ${href}, outside of ${place}/ (see "prefix" in infra/operate.md)`,
+        );
+        return href.slice(place.length);
+      },
     };
     const bytes = new Uint8Array(await response.arrayBuffer());
     return { ...answer, text: textOf(bytes, answer), body: bodyOf(bytes, answer) };

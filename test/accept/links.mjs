@@ -1,11 +1,11 @@
 import { demand } from './expect.mjs';
 
 /** The target of the link to the next page, or undefined. @throws {Mismatch} if the header is not such a link */
-export function nextOf({ request, headers: { link } }) {
+export function nextOf({ request, headers: { link }, follow }) {
   if (link === undefined) return undefined;
-  const [, target] = /^<(\/[^>]*)>; rel="next"$/.exec(link) ?? [];
-  demand(target, `${request}: the header link is ${link}, expected </…>; rel="next"`);
-  return target;
+  const [, target] = /^<([^>]+)>; rel="next"$/.exec(link) ?? [];
+  demand(target, `${request}: the header link is ${link}, expected <…>; rel="next"`);
+  return follow(target);
 }
 
 /** Compares values that another caller can change in between. The check fails only at its third failure. */

@@ -69,7 +69,7 @@ export function createAnswers({ base, requestIdHeader }) {
       ...headers,
     };
     const found = Object.entries(expected).flatMap(([name, value]) =>
-      differences(shown(name, answer.headers[name]), value, `the header ${name}`),
+      differences(shown(name, answer), value, `the header ${name}`),
     );
     const everything = JSON.stringify(answer.headers) + answer.text;
     if (answer.token && everything.includes(answer.token)) found.push('the answer has the token in it');
@@ -105,7 +105,8 @@ export function createAnswers({ base, requestIdHeader }) {
   /** The path without the base path, which the service may know. */
   const unmounted = (path) => (path?.startsWith(base.prefix) ? path.slice(base.prefix.length) : path);
 
-  const shown = (name, value) => (name === 'location' ? unmounted(value) : value);
+  const shown = (name, { headers: { [name]: value }, follow }) =>
+    name === 'location' && value !== undefined ? follow(value) : value;
 
   return { answers, succeeds, refuses };
 }

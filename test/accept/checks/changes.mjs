@@ -38,7 +38,7 @@ export const changeList = anything('‹a list of whole changes in order›', (va
   );
 });
 
-const link = anything('‹a link to what comes next›', (value) => /^<\/.*>; rel="next"$/.test(value));
+const link = anything('‹a link to what comes next›', (value) => /^<.+>; rel="next"$/.test(value));
 
 /** The feed, read from its current position. */
 export async function changes({ check, skip, call, answers, succeeds, refuses }) {
