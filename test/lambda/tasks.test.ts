@@ -73,7 +73,9 @@ describe('the function of a deployment', () => {
 
     const outcome = await migrate.invoke({});
 
-    expect(outcome).toMatchObject({ error: { errorMessage: 'a value was refused (23505)' } });
+    expect(outcome).toMatchObject({
+      error: { errorMessage: 'a value was refused by users_external_id_key (23505)' },
+    });
     expect(JSON.stringify(outcome) + migrate.printed() + migrate.errors()).not.toContain('private');
   });
 
