@@ -135,7 +135,8 @@ export class Pipeline implements RowReceiver {
 
   /**
    * The session stays in use until PostgreSQL has ended the statement, whose late response is discarded. If PostgreSQL does
-   * not show that it runs the statement, the session is closed: at once for a read.
+   * not show that it runs the statement, the session is closed: at once for a read, and for a distributed engine, which has
+   * no time limit of the service.
    */
   giveUp(statement: PendingStatement): void {
     const close = () => {
@@ -143,7 +144,7 @@ export class Pipeline implements RowReceiver {
       if (this.#sent[0]?.statement === statement && !isSeen)
         this.abandon('no response within the time limit');
     };
-    if (statement.text.isRead) close();
+    if (statement.text.isRead || !this.#isPostgres) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
   }
 
