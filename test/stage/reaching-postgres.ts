@@ -12,7 +12,7 @@ export type LeftOut = Readonly<Record<string, string>>;
 
 /** Tests whose result does not depend on PostgreSQL. They run once. */
 const NOT_ABOUT_POSTGRES: LeftOut = {
-  'test/{accept,benchmark,client,container,examples,lambda,monitoring,pooled,project,restore,upgrade}/**':
+  'test/{accept,benchmark,browser,client,container,examples,lambda,monitoring,pooled,project,restore,upgrade}/**':
     'have suites or measurements of their own',
   'test/{observability,lifecycle}/**': 'test logs, spans, signals and the start',
   'test/auth/!(delete-role).test.ts': 'test tokens',
@@ -22,6 +22,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/{http/{request-id,check-order,overload},changes/many-waiting-requests,engine/crowded-executor}.test.ts':
     'test HTTP, tokens and the load of an instance',
   'test/{changes,engine}/*plans.test.ts': 'test plans, on a connection of their own',
+  'test/engine/malformed-messages.test.ts': 'send messages in the place of PostgreSQL',
   'test/parity/**': 'test host and functions; functions run behind a pooler in the suite lambda',
   'test/http/rules/**': 'test HTTP messages',
 };
