@@ -1,3 +1,4 @@
+import httpJsonBodyParser from '@middy/http-json-body-parser';
 import type * as z from 'zod';
 import type { GatewayEvent } from '../http/gateway.ts';
 import type { ValueFault, ValuePlace } from '../http/problem.ts';
@@ -29,8 +30,9 @@ type Checked = { readonly value?: unknown; readonly faults: readonly ValueFault[
 const NOTHING: Checked = { faults: [] };
 
 /**
- * Checks header, path, query and body values, and reports all faults together. The texts are those of the schemas or of
- * `value-faults.ts`, never zod's.
+ * Checks header, path, query and body values, and reports all faults together. It runs the body parser itself for this
+ * reason. The texts are those of the schemas or of `value-faults.ts`, never zod's. The parser takes a fourteenth of the
+ * time of a batch.
  */
 export function validateValues(schemas: RequestSchemas, event: GatewayEvent): RequestValues {
   const { headers, params, query, body, acrossPathAndQuery } = schemas;
@@ -109,13 +111,22 @@ function checkBody(schema: z.ZodObject, event: GatewayEvent): Checked {
   return checked;
 }
 
-/**
- * middy's parser has a reviver, which took 23 ms for 64 KB of short items, instead of 1. It refuses members such as
- * `__proto__`. Here these are unknown members, and are ignored.
- */
-function parseJson({ body, isBase64Encoded }: GatewayEvent): Checked {
+const { before: bodyParser } = httpJsonBodyParser({ disableContentTypeCheck: true });
+
+function parseJson(event: GatewayEvent): Checked {
+  const { body, isBase64Encoded } = event;
   if (isBase64Encoded) return createBodyFault('must be UTF-8');
   if (!body) return createBodyFault('must not be empty');
+  try {
+    bodyParser?.({ event } as never);
+    return { value: event.body, faults: [] };
+  } catch {
+    return parseWithoutGuard(body);
+  }
+}
+
+/** The parser also refuses members such as `__proto__`. Here they are unknown members, and are ignored. */
+function parseWithoutGuard(body: string): Checked {
   try {
     return { value: JSON.parse(body), faults: [] };
   } catch {
