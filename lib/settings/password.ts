@@ -4,8 +4,11 @@ import type { Settings } from './settings.ts';
 /** In milliseconds. A connection that is being opened waits for the password. */
 const PASSWORD_TIME_LIMIT_MS = 900;
 
-/** A source may answer with anything. This is neither empty nor of several lines nor binary, and no page of HTML. */
-const PASSWORD = /^(?!<(?:!doctype|html|\?xml))[^\p{Cc}\ufffd]{1,1024}$/iu;
+/**
+ * A source may answer with anything. This is neither empty nor of several lines nor binary, and no page of HTML. Tokens of
+ * cloud providers, which are passwords for some minutes, have a few thousand characters.
+ */
+const PASSWORD = /^(?!<(?:!doctype|html|\?xml))[^\p{Cc}\ufffd]{1,16384}$/iu;
 
 /**
  * The password as it is now: the setting itself, or what the file or the address that it names holds. Nothing of the

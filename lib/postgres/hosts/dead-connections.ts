@@ -75,7 +75,7 @@ export class DeadConnectionWatch {
 
   /**
    * The suspects for which PostgreSQL runs no statement. It hides the state of a session from a role that is not a member
-   * of the session's login role (`SET role`): such a session may run one. A host name may lead to several servers: nothing
+   * of the session's login role (`SET role`): such a session may run one, and does so if it holds locks, which are shown. A host name may lead to several servers: nothing
    * is concluded from the response of a server that started at another time.
    *
    * @throws if PostgreSQL cannot be asked
@@ -87,7 +87,8 @@ export class DeadConnectionWatch {
     try {
       await asking.openInTime(TIME_LIMIT_MS);
       const { rows } = await asking.query(
-        "select pid, state from pg_stat_activity where pid = any($1) and state is distinct from 'idle'",
+        `select pid, coalesce(state, (select 'active' from pg_locks where pg_locks.pid = one.pid limit 1)) as state
+        from pg_stat_activity as one where pid = any($1) and state is distinct from 'idle'`,
         [suspects.map(({ session: { processID } }) => processID)],
       );
       const busy = new Map(rows.map(({ pid, state }) => [Number(pid), state]));

@@ -104,7 +104,10 @@ export class Hosts {
     this.#watch.add(session);
     if (!found.acceptsWrites) this.#searchSoon();
     if (this.#isOnly) this.#onReport(session);
-    await this.#checkTimeLimit(session);
+    await this.#checkTimeLimit(session).catch((fault) => {
+      session.abandon();
+      throw fault;
+    });
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
     if (!isOfStandby && this.inUse === found.host) return session;
     // This session is newer than the one that was asked. The next search therefore asks over a new one.

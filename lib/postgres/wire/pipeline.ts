@@ -13,7 +13,7 @@ import type { Session } from '../hosts/session.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 import { nameStatement, type PendingStatement, type StatementText } from './executor.ts';
 import { encodeParameter } from './parameters.ts';
-import { type Column, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
+import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
 
 /** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
 type Prepared = { columns: readonly Column[]; fault?: unknown };
@@ -140,9 +140,10 @@ export class Pipeline implements RowReceiver {
    */
   giveUp(statement: PendingStatement): void {
     const close = () => {
+      if (this.#sent[0]?.statement !== statement) return;
       const isSeen = performance.now() - this.session.seenRunningAt < MAX_SEEN_MS;
-      if (this.#sent[0]?.statement === statement && !isSeen)
-        this.abandon('no response within the time limit');
+      if (isSeen) setTimeout(close, MAX_SEEN_MS).unref();
+      else this.abandon('no response within the time limit');
     };
     if (statement.text.isRead || !this.#isPostgres) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
@@ -215,6 +216,7 @@ export class Pipeline implements RowReceiver {
     if (!head) return;
     const { statement, prepared, rows } = head;
     const { isBinary } = statement.text;
+    checkColumns(prepared.columns, received, at);
     rows.push(isBinary ? { bytes: received.bytes, at } : readRow(prepared.columns, received, at));
   }
 

@@ -66,13 +66,17 @@ export function takeRows(stream: NodeJS.ReadableStream, session: MessageReceiver
   stream.off('data', passToPg);
 }
 
+/** @throws {UnexpectedMessage} if the row whose fields begin at `at` has another number of fields than columns */
+export function checkColumns(columns: readonly Column[], { bytes }: Received, at: number): void {
+  if (bytes.readInt16BE(at - FIELD_COUNT_BYTES) !== columns.length)
+    throw new UnexpectedMessage('a row does not have the columns of its statement');
+}
+
 /** Reads the row whose fields begin at `at`, in text format. No string is created for a value in ASCII. */
 export function readRow(columns: readonly Column[], received: Received, at: number): Row {
   const { bytes } = received;
   received.characters ??= bytes.toString('latin1');
   const { characters } = received;
-  if (bytes.readInt16BE(at - FIELD_COUNT_BYTES) !== columns.length)
-    throw new UnexpectedMessage('a row does not have the columns of its statement');
   const row: Record<string, unknown> = {};
   let begin = at;
   for (const { name, read } of columns) {
