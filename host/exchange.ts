@@ -122,7 +122,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   async #respond(): Promise<void> {
-    const { inFlight, service } = this.#parts;
+    const { inFlight } = this.#parts;
     try {
       const result = await this.#handler(this);
       inFlight.leave(this);
@@ -134,19 +134,31 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
       if (this.caller === undefined) this.#identifyCaller();
       this.#admission.onAnswered(this);
     } catch (fault) {
-      inFlight.leave(this);
-      // A handler never rejects. Unless the connection cannot be written to, this is a defect.
-      if (!this.response.destroyed) logProblem(service.log, toProblem(fault), this.rawPath);
-      this.response.destroy();
+      this.#breakOff(fault);
     }
+  }
+
+  /** A handler never rejects. Unless the connection cannot be written to, the fault is a defect. */
+  #breakOff(fault: unknown): void {
+    const { inFlight, service } = this.#parts;
+    inFlight.leave(this);
+    if (!this.response.destroyed) logProblem(service.log, toProblem(fault), this.rawPath);
+    this.response.destroy();
   }
 
   #write(result: GatewayResult): void {
     // Java's client waits for 100 even without a body.
     if (result.statusCode < 400 || !this.isBodyToCome) this.sendContinue();
     // The body may be in the packet that is being parsed.
-    if (this.isBodyToCome && this.expectsContinue) setImmediate(() => this.#send(result));
-    else this.#send(result);
+    const send = () => {
+      try {
+        this.#send(result);
+      } catch (fault) {
+        this.#breakOff(fault);
+      }
+    };
+    if (this.isBodyToCome && this.expectsContinue) setImmediate(send);
+    else send();
   }
 
   #send(result: GatewayResult): void {

@@ -36,7 +36,8 @@ export async function shutDown(parts: ReleasedParts): Promise<void> {
   loops.abort();
   await sleep(service.settings.shutdown.readinessDelay * 1000);
   const isDrained = await drainRequests(parts);
-  const left = service.settings.shutdown.drainTimeout + LINGER_GRACE - parts.inFlight.drainAge;
+  const { drainTimeout, serverTimeout = Number.POSITIVE_INFINITY } = service.settings.shutdown;
+  const left = Math.min(drainTimeout + LINGER_GRACE, Math.max(serverTimeout, 0)) - parts.inFlight.drainAge;
   await close(parts, isDrained ? Math.min(LINGER, left) : 0);
   await telemetry?.shutDown();
   await lines.end(LAST_LINES);
