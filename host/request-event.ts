@@ -142,7 +142,7 @@ export function findHostFault({ request, headers: { host } }: RequestEvent): Pro
 }
 
 /** Path and query of a target, also in the absolute form, which a server must accept (RFC 9112 section 3.2.2). */
-export function splitTarget(target: string): readonly [path: string, query: string] {
+function splitTarget(target: string): readonly [path: string, query: string] {
   const origin = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*\/?/i, '/');
   const at = origin.indexOf('?');
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];

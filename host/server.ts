@@ -2,8 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { refuseWith } from '../lib/endpoint/middleware-stack.ts';
 import { toProblem } from '../lib/http/problem.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
-import { answerClientErrors } from './sockets/client-errors.ts';
-import { UNREADABLE } from './sockets/raw-head.ts';
+import { answerClientErrors, UNREADABLE } from './sockets/client-errors.ts';
 
 /** Node's own limits. Slow clients are disconnected within 12 seconds. */
 const LIMITS = {

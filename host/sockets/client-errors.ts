@@ -1,4 +1,4 @@
-import { METHODS, type Server, STATUS_CODES } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { refuseWith } from '../../lib/endpoint/middleware-stack.ts';
 import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gateway.ts';
@@ -6,17 +6,25 @@ import type { Problem } from '../../lib/http/problem.ts';
 import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
 import type { ExchangeParts } from '../exchange.ts';
 import type { Connection, ConnectionRequest } from './connections.ts';
-import { parseRawHead, type RawHead, UNREADABLE } from './raw-head.ts';
 
 /** In milliseconds: how long a refused client may continue to send before its connection is cut. */
 const LINGER = 1000;
 
-type ClientErrorParts = Pick<ExchangeParts, 'service' | 'router' | 'connections'>;
+type ClientErrorParts = Pick<ExchangeParts, 'service' | 'connections'>;
 
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
+/** A request that the parser could not read. Its response has the path `/` and a new request ID. */
+export const UNREADABLE: GatewayEvent = {
+  rawPath: '/',
+  rawQueryString: '',
+  headers: {},
+  requestContext: { http: { method: '' } },
+  isBase64Encoded: false,
+};
+
 /** Responds to requests that Node's parser refuses by itself, but never to a request that already has a response. */
-export function answerClientErrors(server: Server, { service, router, connections }: ClientErrorParts): void {
+export function answerClientErrors(server: Server, { service, connections }: ClientErrorParts): void {
   server.on('clientError', (error: ClientError, socket: Socket) => {
     // A connection that was opened ahead of need. Its client would take a 408 for the response to a request that it has
     // just sent.
@@ -28,13 +36,9 @@ export function answerClientErrors(server: Server, { service, router, connection
     if (connection.isClosing && !socket.writable) return;
     connection.isRefused = true;
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy(error);
-    // A later packet may begin anywhere in a request.
-    const { rawPacket } = error;
-    const isFirst = rawPacket?.length === socket.bytesRead && !connection.current;
-    const head = isFirst ? parseRawHead(rawPacket) : undefined;
-    if (head && isOnlyMethodUnknown(head))
-      answer(router.find(methodOf(head), head.rawPath).handler, head, socket);
-    else refuseNext(problemOf(error), connection, head);
+    // A response to HEAD has no content (RFC 9110 section 9.3.2).
+    const method = error.rawPacket?.toString('latin1', 0, 5) === 'HEAD ' ? 'HEAD' : '';
+    refuseNext(problemOf(error), connection, { ...UNREADABLE, requestContext: { http: { method } } });
   });
 
   server.on('connect', (request, socket: Socket) => {
@@ -52,14 +56,6 @@ export function answerClientErrors(server: Server, { service, router, connection
     else if (current.request.complete) onceAnswered(current, () => answer(refuse, event, socket));
     else breakOff(problem, current, socket);
   }
-}
-
-const methodOf = ({ requestContext }: GatewayEvent): string => requestContext.http.method;
-
-/** Whether the only fault of a request is a method that Node's parser does not know. */
-function isOnlyMethodUnknown(head: RawHead): boolean {
-  const hasHost = head.headers.host !== undefined || head.httpVersion === '1.0';
-  return hasHost && !METHODS.includes(methodOf(head));
 }
 
 /** Sends the last response of a connection, for which Node has no response object. */

@@ -53,17 +53,12 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
     ['a byte above 7F in the target', Buffer.from('GET /h\xe9 HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1')],
     ['a target without a slash', 'GET health HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
-  ])('%s', async (_case, content) => {
-    expect(await send(content)).toEqual(refusal('bad_request_error', '/'));
-  });
-
-  test.each([
     ['a field without a colon', 'GET /health HTTP/1.1\r\nHost: a\r\nnothing\r\n\r\n'],
     ['white space before the colon', 'GET /health HTTP/1.1\r\nHost: a\r\nA : b\r\n\r\n'],
     ['a folded field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n'],
     ['a NUL in a field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\0c\r\n\r\n'],
-  ])('%s, with the path of the request', async (_case, content) => {
-    expect(await send(content)).toEqual(refusal('bad_request_error', '/health'));
+  ])('%s', async (_case, content) => {
+    expect(await send(content)).toEqual(refusal('bad_request_error', '/'));
   });
 
   test.each([
@@ -79,7 +74,7 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
     ['repeated chunks', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked']],
     ['chunks that are encoded again', ['Transfer-Encoding: chunked, gzip']],
   ])('%s', async (_case, framing) => {
-    expect(await send(`${create(...framing)}{}`)).toEqual(refusal('bad_request_error', USERS));
+    expect(await send(`${create(...framing)}{}`)).toEqual(refusal('bad_request_error', '/'));
   });
 
   test('an incomplete head', async () => {
@@ -153,12 +148,12 @@ describe('the Host header', () => {
 
 describe('431 is the response to headers that are too large:', () => {
   test.each([
-    ['one field', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`, '/health'],
-    ['many fields', `GET /health HTTP/1.1\r\nHost: a\r\n${'A: b\r\n'.repeat(20_000)}\r\n`, '/health'],
-    ['the target', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, '/'],
-    ['a head that never ends', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}`, '/health'],
-  ])('%s', async (_case, content, instance) => {
-    expect(await send(content)).toEqual(refusal('request_header_fields_too_large_error', instance));
+    ['one field', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['many fields', `GET /health HTTP/1.1\r\nHost: a\r\n${'A: b\r\n'.repeat(20_000)}\r\n`],
+    ['the target', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
+    ['a head that never ends', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}`],
+  ])('%s', async (_case, content) => {
+    expect(await send(content)).toEqual(refusal('request_header_fields_too_large_error', '/'));
   });
 });
 

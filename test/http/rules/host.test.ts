@@ -30,7 +30,7 @@ const REQUESTS: readonly (readonly [status: number, line: string, fields?: Field
   [400, 'CONNECT service.test:443'],
   [401, 'POST /api/v1/users/', [['Expect', '100-continue']], '{}'],
   [404, 'OPTIONS *'],
-  [405, 'BREW /health'],
+  [400, 'BREW /health'],
   [405, 'TRACE /health'],
   [405, 'POST /docs'],
   [
