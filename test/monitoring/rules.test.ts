@@ -12,12 +12,16 @@ const OURS = 'otel_scope_name="user-management-service",instance="a"';
 const REQUESTS = `http_server_request_duration_count{${OURS},http_response_status_code=`;
 const PENDING = `db_client_connection_pending_requests{${OURS},db_client_connection_pool_name="postgresql"}`;
 
-/** Whether an alarm fires, the minute at which it is checked, and series per minute from 0, as promtool writes them. */
+/**
+ * Whether an alarm fires, the minute at which it is checked, and series per minute from 0, as promtool writes them. The
+ * alarm that fires has the label `job`, if it is given.
+ */
 type Case = readonly [
   when: string,
   fires: boolean,
   minutes: number,
   series: Readonly<Record<string, string>>,
+  job?: string,
 ];
 
 const requests = (ok: string, status: string, refused: string) => ({
@@ -40,6 +44,16 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['3 % are 503 for ten minutes', true, 15, requests('0+97x20', '503', '0+3x20')],
     ['1 % is', false, 15, requests('0+99x20', '503', '0+1x20')],
     ['3 % are, for a minute', false, 12, requests('0+97x20', '503', '0+0x10 3 3 3')],
+    [
+      'production is at 100 %, beside a staging with 60 times its traffic',
+      true,
+      15,
+      {
+        [`${REQUESTS}"503",job="production"}`]: '0+10x20',
+        [`${REQUESTS}"200",job="staging"}`]: '0+600x20',
+      },
+      'production',
+    ],
     ['requests are refused for their values', false, 15, requests('0+50x20', '422', '0+50x20')],
   ],
   UserManagementDefect: [
@@ -151,9 +165,11 @@ test('Prometheus accepts the configuration of compose, which contains the rules'
 });
 
 describe('with the usual durations', () => {
-  const cases = Object.entries(CASES).flatMap(([alarm, own]) => own.map((one) => [alarm, ...one] as const));
+  const cases = Object.entries(CASES).flatMap(([alarm, own]) =>
+    own.map(([when, fires, minutes, series, job]) => ({ alarm, when, fires, minutes, series, job })),
+  );
 
-  test.each(cases)('%s: %s (%s)', async (alarm, _when, fires, minutes, series) => {
+  test.each(cases)('$alarm: $when ($fires)', async ({ alarm, fires, minutes, series, job }) => {
     const folder = mkdtempSync(join(tmpdir(), 'user-management-rules-'));
     const file = join(folder, 'test.yaml');
     const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
@@ -170,9 +186,10 @@ describe('with the usual durations', () => {
     const said = await promtool('test', 'rules', file).catch(({ message }) => String(message));
     rmSync(folder, { recursive: true });
 
-    if (fires)
-      expect(said).toMatch(new RegExp(`FAILED:[^]*alertname: ?${alarm}[^]*got:[^]*alertname="${alarm}"`));
-    else expect(said).toContain('SUCCESS');
+    if (fires) {
+      const labels = `alertname="${alarm}"${job ? `, job="${job}"` : ''}`;
+      expect(said).toMatch(new RegExp(`FAILED:[^]*alertname: ?${alarm}[^]*got:[^]*${labels}`));
+    } else expect(said).toContain('SUCCESS');
   });
 });
 
