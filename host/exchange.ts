@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { findBearerToken, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
-import { refuseWith } from '../lib/endpoint/middleware-stack.ts';
+import { createRefusingHandler } from '../lib/endpoint/middleware-stack.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { toProblem } from '../lib/http/problem.ts';
 import { logProblem } from '../lib/observability/request-log.ts';
@@ -51,7 +51,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     const kind = typeof first === 'function' ? first(this) : first;
     this.#connection = parts.connections.of(request.socket);
     this.#parts = parts;
-    this.#handler = fault ? refuseWith(parts.service, fault) : handler;
+    this.#handler = fault ? createRefusingHandler(parts.service, fault) : handler;
     this.#admission =
       route?.kind === 'probe' ? undefined : parts.admissions.for(kind, route?.isMemoryIntensive === true);
   }
@@ -83,7 +83,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     void this.#respond();
   }
 
-  refuse(): void {
+  respondOverloaded(): void {
     this.#parts.inFlight.leave(this);
     this.#write(createRefusal(this, this.#parts.service.settings.requestIdHeader));
   }

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
-import { refuseLargeBody } from '../lib/endpoint/receive-body.ts';
+import { largeBody } from '../lib/endpoint/receive-body.ts';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
-import { refuseHostHeader, refuseIncompleteBody } from '../lib/http/refusals.ts';
+import { incompleteBody, invalidHostHeader } from '../lib/http/refusals.ts';
 
 /** As in Node.js: the expectation may be one of several. */
 const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
@@ -44,15 +44,15 @@ export class RequestEvent implements RecalledEvent {
   /**
    * Reads the body. If it exceeds `limit` bytes, none of it is kept.
    *
-   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends first; the reason of `refuseBody`
+   * @throws {Problem} payload_too_large_error; bad_request_error if the connection ends first; the reason of `rejectBody`
    */
   async receiveBody(limit: number): Promise<Buffer> {
     if (this.#refusal) throw this.#refusal;
     const { headers, destroyed, readableEnded } = this.request;
     // The client disconnected before the body was requested, so no event is to come. A request without a body has
     // ended, too.
-    if (destroyed && !readableEnded) throw refuseIncompleteBody();
-    if (Number(headers['content-length'] ?? 0) > limit) throw refuseLargeBody(limit);
+    if (destroyed && !readableEnded) throw incompleteBody();
+    if (Number(headers['content-length'] ?? 0) > limit) throw largeBody(limit);
     if (!readableEnded) this.sendContinue();
     const chunks: Buffer[] = [];
     const received = Promise.withResolvers<void>();
@@ -83,13 +83,13 @@ export class RequestEvent implements RecalledEvent {
   }
 
   /** Ends the wait for a body that will not arrive, now or when it begins. The wait rejects with `reason`. */
-  refuseBody(reason: Error): void {
+  rejectBody(reason: Error): void {
     this.#refusal = reason;
     this.#onRefusal?.(reason);
   }
 
   cancel(): void {
-    this.refuseBody(unavailable('the request was cancelled by the shutdown'));
+    this.rejectBody(unavailable('the request was cancelled by the shutdown'));
   }
 }
 
@@ -116,12 +116,12 @@ function collectBody(
     chunks.length = 0;
     // The rest of the body is received and discarded, so that the client can read the refusal.
     request.removeAllListeners('data').resume();
-    reject(refuseLargeBody(limit));
+    reject(largeBody(limit));
   });
   request.on('end', () => resolve());
   // Every request closes. An error costs its stack, so none is created if the body is complete.
-  request.on('close', () => request.readableEnded || reject(refuseIncompleteBody()));
-  request.on('error', () => reject(refuseIncompleteBody()));
+  request.on('close', () => request.readableEnded || reject(incompleteBody()));
+  request.on('error', () => reject(incompleteBody()));
 }
 
 /** Joining a single chunk would copy it. */
@@ -135,10 +135,10 @@ function joinChunks(chunks: readonly Buffer[]): Buffer {
 
 /** The refusal of a request without exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 needs none. */
 export function findHostFault({ request, headers: { host } }: RequestEvent): Problem | undefined {
-  if (host === undefined) return request.httpVersion === '1.0' ? undefined : refuseHostHeader();
+  if (host === undefined) return request.httpVersion === '1.0' ? undefined : invalidHostHeader();
   // One value may contain a comma.
   const isRepeated = host.includes(',') && request.headersDistinct.host?.length !== 1;
-  return isRepeated ? refuseHostHeader() : undefined;
+  return isRepeated ? invalidHostHeader() : undefined;
 }
 
 /** Path and query of a target, also in the absolute form, which a server must accept (RFC 9112 section 3.2.2). */

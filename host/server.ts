@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { refuseWith } from '../lib/endpoint/middleware-stack.ts';
+import { createRefusingHandler } from '../lib/endpoint/middleware-stack.ts';
 import { toProblem } from '../lib/http/problem.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { answerClientErrors, UNREADABLE } from './sockets/client-errors.ts';
@@ -24,7 +24,7 @@ export function createHttpServer(parts: ExchangeParts): Server {
       new Exchange(request, response, parts).begin();
     } catch (defect) {
       // It would end the process.
-      refuseWith(
+      createRefusingHandler(
         parts.service,
         toProblem(defect),
       )(UNREADABLE)

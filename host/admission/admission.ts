@@ -113,7 +113,7 @@ export class Admission {
   queue(request: QueuedRequest): void {
     this.#timer ??= setInterval(() => this.#supervise(), PERIOD_MS).unref();
     if (this.#turns.hasRoom(request, this.#pace.servableInTime)) this.#turns.add(request);
-    else this.#refuse(request, 'no_room');
+    else this.#respondOverloaded(request, 'no_room');
     this.#scheduleTurn();
   }
 
@@ -163,7 +163,7 @@ export class Admission {
     for (; admitted < limit && !this.#isFull; admitted += 1) {
       const request = this.#turns.takeNext();
       if (!request) break;
-      if (isDisconnected(request.response)) this.#refuse(request, 'caller_left');
+      if (isDisconnected(request.response)) this.#respondOverloaded(request, 'caller_left');
       else {
         this.#limit?.begin(request.response);
         request.serve();
@@ -179,8 +179,8 @@ export class Admission {
    * If there was no room, the connection is paused until its caller's turn, so that refusals do not use all CPU time.
    * After too long a wait it is not paused, because these refusals are few and its next request may need another executor.
    */
-  #refuse(request: QueuedRequest, reason: RefusalReason): void {
-    request.refuse();
+  #respondOverloaded(request: QueuedRequest, reason: RefusalReason): void {
+    request.respondOverloaded();
     this.#options.refusals.add(reason, request.caller);
     if (reason === 'no_room') this.#pauseAfter(request);
   }
@@ -199,7 +199,7 @@ export class Admission {
     const now = performance.now();
     this.#pace.measure(now);
     for (const late of this.#turns.takeAllBefore(now - MAX_WAIT_MS))
-      this.#refuse(late, isDisconnected(late.response) ? 'caller_left' : 'waited_too_long');
+      this.#respondOverloaded(late, isDisconnected(late.response) ? 'caller_left' : 'waited_too_long');
     this.#turns.resumeLate();
     this.#scheduleTurn();
     if (!this.#turns.isEmpty) return;

@@ -8,7 +8,7 @@ export type QueuedRequest = {
   readonly caller: Caller;
   serve(): void;
   /** Responds with 503, before token and stack. */
-  refuse(): void;
+  respondOverloaded(): void;
 };
 
 /** Maximum number of turns. Further callers share one more turn. */

@@ -1,9 +1,9 @@
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { refuseWith } from '../../lib/endpoint/middleware-stack.ts';
+import { createRefusingHandler } from '../../lib/endpoint/middleware-stack.ts';
 import type { GatewayEvent, GatewayResult, Handler } from '../../lib/http/gateway.ts';
 import type { Problem } from '../../lib/http/problem.ts';
-import { refuseInvalidHttp, refuseLargeHeaderFields, refuseSlowRequest } from '../../lib/http/refusals.ts';
+import { invalidHttp, largeHeaderFields, slowRequest } from '../../lib/http/refusals.ts';
 import type { ExchangeParts } from '../exchange.ts';
 import type { Connection, ConnectionRequest } from './connections.ts';
 
@@ -38,7 +38,7 @@ export function answerClientErrors(server: Server, { service, connections }: Cli
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy(error);
     // A response to HEAD has no content (RFC 9110 section 9.3.2).
     const method = error.rawPacket?.toString('latin1', 0, 5) === 'HEAD ' ? 'HEAD' : '';
-    refuseNext(problemOf(error), connection, { ...UNREADABLE, requestContext: { http: { method } } });
+    respondNext(problemOf(error), connection, { ...UNREADABLE, requestContext: { http: { method } } });
   });
 
   server.on('connect', (request, socket: Socket) => {
@@ -46,14 +46,14 @@ export function answerClientErrors(server: Server, { service, connections }: Cli
     socket.on('error', () => socket.destroy());
     // Repeated fields are joined by a comma and a space, which a request ID cannot contain.
     const event = { ...UNREADABLE, headers: request.headers as GatewayEvent['headers'] };
-    refuseNext(refuseInvalidHttp('CONNECT is not served'), connections.of(socket), event);
+    respondNext(invalidHttp('CONNECT is not served'), connections.of(socket), event);
   });
 
-  function refuseNext(problem: Problem, { socket, current }: Connection, event = UNREADABLE): void {
-    const refuse = refuseWith(service, problem);
-    if (!current) answer(refuse, event, socket);
+  function respondNext(problem: Problem, { socket, current }: Connection, event = UNREADABLE): void {
+    const handler = createRefusingHandler(service, problem);
+    if (!current) answer(handler, event, socket);
     // The fault is in the data after a complete request. That request is answered first.
-    else if (current.request.complete) onceAnswered(current, () => answer(refuse, event, socket));
+    else if (current.request.complete) onceAnswered(current, () => answer(handler, event, socket));
     else breakOff(problem, current, socket);
   }
 }
@@ -84,7 +84,7 @@ function write({ statusCode, headers, body }: GatewayResult, socket: Socket): vo
 function breakOff(problem: Problem, current: ConnectionRequest, socket: Socket): void {
   const { response } = current;
   response.shouldKeepAlive = false;
-  current.refuseBody(problem);
+  current.rejectBody(problem);
   // The response, sent or about to be sent, may wait for a moment for the end of the body.
   const end = () => response.headersSent && response.end();
   end();
@@ -98,7 +98,7 @@ function onceAnswered({ response }: ConnectionRequest, then: () => void): void {
 }
 
 function problemOf({ code, message }: ClientError): Problem {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseSlowRequest();
-  if (code === 'HPE_HEADER_OVERFLOW') return refuseLargeHeaderFields();
-  return refuseInvalidHttp(message);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return slowRequest();
+  if (code === 'HPE_HEADER_OVERFLOW') return largeHeaderFields();
+  return invalidHttp(message);
 }

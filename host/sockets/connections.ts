@@ -25,7 +25,7 @@ export type ConnectionRequest = {
   /** Called if the connection has closed meanwhile. */
   drop(): void;
   /** Ends the wait for a body that will not arrive. */
-  refuseBody(reason: Error): void;
+  rejectBody(reason: Error): void;
 };
 
 /**

@@ -31,11 +31,11 @@ export function demandRole(caller: ServicePrincipal, role: Role, rolesClaim: str
   const { roles, subject } = caller;
   if (roles.includes(role) || roles.includes('api.superuser')) return caller;
   const found = roles.length > 0 ? `the roles ${roles.join(', ')}` : 'no roles';
-  throw refuseMissingRole(role, `${subject} lacks the role ${role}: the claim ${rolesClaim} has ${found}`);
+  throw missingRole(role, `${subject} lacks the role ${role}: the claim ${rolesClaim} has ${found}`);
 }
 
 /** The refusal of a caller without the role (RFC 6750 section 3.1). The reason is only for the log. */
-export function refuseMissingRole(role: Role, reason?: string): Problem {
+export function missingRole(role: Role, reason?: string): Problem {
   return new Problem('forbidden_error', {
     reason,
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${role}"` },

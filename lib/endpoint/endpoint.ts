@@ -7,7 +7,7 @@ import { type Reply, writeHeaders } from '../http/reply.ts';
 import { currentRequest } from '../http/request-scope.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
-import { createHandler, type Respond, refuseWith } from './middleware-stack.ts';
+import { createHandler, createRefusingHandler, type Respond } from './middleware-stack.ts';
 import type { Route } from './route.ts';
 import { withSiblingRoutes } from './sibling-routes.ts';
 
@@ -63,8 +63,8 @@ export function endpoint<const R extends Route>(
         });
       };
       const handler = createHandler(service, checkAndServe, route);
-      const refuse = (problem: Problem) => refuseWith(service, problem);
-      return route.siblings ? withSiblingRoutes(route.siblings, handler, refuse) : handler;
+      const createRefusing = (problem: Problem) => createRefusingHandler(service, problem);
+      return route.siblings ? withSiblingRoutes(route.siblings, handler, createRefusing) : handler;
     },
   };
 }

@@ -17,20 +17,20 @@ export function formatAcceptPatch(methods: readonly string[]): Readonly<Record<s
 /** Refuses a body that is not declared as JSON, or that has a content encoding. */
 export function demandJson(method: string, { headers }: GatewayEvent): void {
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
-  if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw refuseMediaType(method);
-  if (headers['content-encoding']) throw refuseEncodedBody(method);
+  if (!JSON_MEDIA_TYPE.test(mediaType.trim())) throw unsupportedMediaType(method);
+  if (headers['content-encoding']) throw encodedBody(method);
 }
 
 /** The refusal of a body with another media type, or without one. */
-export function refuseMediaType(method: string): Problem {
-  return refuseUnsupported('The Content-Type must be application/json or application/*+json.', method);
+export function unsupportedMediaType(method: string): Problem {
+  return unsupported('The Content-Type must be application/json or application/*+json.', method);
 }
 
 /** The refusal of a body with a content encoding, for example a compressed one. */
-export function refuseEncodedBody(method: string): Problem {
-  return refuseUnsupported('The request must not have a Content-Encoding.', method);
+export function encodedBody(method: string): Problem {
+  return unsupported('The request must not have a Content-Encoding.', method);
 }
 
-function refuseUnsupported(detail: string, method: string): Problem {
+function unsupported(detail: string, method: string): Problem {
   return new Problem('unsupported_media_type_error', { detail, headers: formatAcceptPatch([method]) });
 }

@@ -34,7 +34,7 @@ export function createHandler(service: BaseService, respond: Respond, route?: Ro
 }
 
 /** Creates a handler that refuses every request with this problem. */
-export function refuseWith(service: BaseService, problem: Problem): Handler {
+export function createRefusingHandler(service: BaseService, problem: Problem): Handler {
   return createHandler(service, () => Promise.reject(problem));
 }
 

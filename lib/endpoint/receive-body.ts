@@ -9,13 +9,13 @@ export async function receiveBody(limit: number, event: GatewayEvent): Promise<v
   const bytes = event.receiveBody
     ? await event.receiveBody(limit)
     : Buffer.from(body ?? '', isBase64Encoded ? 'base64' : 'utf8');
-  if (bytes.length > limit) throw refuseLargeBody(limit);
+  if (bytes.length > limit) throw largeBody(limit);
   const isText = isUtf8(bytes);
   Object.assign(event, { body: bytes.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText });
   freeBytes(bytes);
 }
 
 /** The refusal of a body with more than `limit` bytes. */
-export function refuseLargeBody(limit: number): Problem {
+export function largeBody(limit: number): Problem {
   return new Problem('payload_too_large_error', { detail: `The body must not exceed ${limit} bytes.` });
 }

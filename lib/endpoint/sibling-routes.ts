@@ -1,7 +1,7 @@
 import type { GatewayEvent, Handler } from '../http/gateway.ts';
 import { splitPath } from '../http/path.ts';
 import type { Problem } from '../http/problem.ts';
-import { formatAllow, refuseMethod } from '../http/refusals.ts';
+import { formatAllow, methodNotAllowed } from '../http/refusals.ts';
 
 /** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
 export type SiblingRoutes = Readonly<Record<string, { readonly methods: readonly string[] }>>;
@@ -14,10 +14,13 @@ export type SiblingRoutes = Readonly<Record<string, { readonly methods: readonly
 export function withSiblingRoutes(
   siblings: SiblingRoutes,
   own: Handler,
-  refuse: (problem: Problem) => Handler,
+  createRefusing: (problem: Problem) => Handler,
 ): Handler {
   const refusing = new Map(
-    Object.entries(siblings).map(([name, { methods }]) => [name, refuse(refuseMethod(formatAllow(methods)))]),
+    Object.entries(siblings).map(([name, { methods }]) => [
+      name,
+      createRefusing(methodNotAllowed(formatAllow(methods))),
+    ]),
   );
   return (event, invocation) => (refusing.get(findLastSegment(event)) ?? own)(event, invocation);
 }

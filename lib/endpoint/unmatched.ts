@@ -1,6 +1,6 @@
 import type { GatewayEvent, GatewayResult, Handler } from '../http/gateway.ts';
 import { isPathMatch, removeTrailingSlash, splitPath } from '../http/path.ts';
-import { formatAllow, refuseMethod, refuseUnknownPath } from '../http/refusals.ts';
+import { formatAllow, methodNotAllowed, unknownPath } from '../http/refusals.ts';
 import type { BaseService } from '../service.ts';
 import { formatAcceptPatch } from './media-type.ts';
 import { createHandler } from './middleware-stack.ts';
@@ -16,8 +16,8 @@ export function unmatched(routes: readonly Route[]) {
   async function respond({ rawPath, requestContext }: GatewayEvent): Promise<GatewayResult> {
     const segments = splitPath(rawPath);
     const resource = resources.find((candidate) => isPathMatch(candidate.segments, segments));
-    if (!resource) throw refuseUnknownPath();
-    if (requestContext.http.method !== 'OPTIONS') throw refuseMethod(resource.allow);
+    if (!resource) throw unknownPath();
+    if (requestContext.http.method !== 'OPTIONS') throw methodNotAllowed(resource.allow);
     const headers = { Allow: resource.allow, ...resource.acceptPatch };
     return { statusCode: 204, headers, body: '', isBase64Encoded: false };
   }

@@ -1,5 +1,5 @@
 import type { GatewayEvent } from './gateway.ts';
-import { refuseUndecodablePath } from './refusals.ts';
+import { undecodablePath } from './refusals.ts';
 
 /**
  * Characters other than those of a path in RFC 3986 section 3.3. `%` stays, because it belongs to an escape or looks
@@ -23,7 +23,7 @@ export function splitPath(path: string): readonly string[] {
   try {
     return removeTrailingSlash(path).split('/').map(decodeURIComponent);
   } catch {
-    throw refuseUndecodablePath();
+    throw undecodablePath();
   }
 }
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { refuseMissingRole } from '../auth/principal.ts';
-import { refuseEncodedBody, refuseMediaType } from '../endpoint/media-type.ts';
-import { refuseLargeBody } from '../endpoint/receive-body.ts';
+import { missingRole } from '../auth/principal.ts';
+import { encodedBody, unsupportedMediaType } from '../endpoint/media-type.ts';
+import { largeBody } from '../endpoint/receive-body.ts';
 import type { Route } from '../endpoint/route.ts';
 import type { RequestSchemas } from '../endpoint/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';
@@ -16,14 +16,14 @@ import { MAX_HEAD_LENGTH } from '../text.ts';
 export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
   const faults = faultsOf(route);
   return byStatus([
-    http.refuseUndecodablePath(),
-    http.refuseInvalidHttp(),
-    http.refuseHostHeader(),
-    http.refuseSlowRequest(),
-    http.refuseLargeHeaderFields(),
-    ...(route.role === 'public' ? [] : [unauthorized(''), refuseMissingRole(route.role)]),
+    http.undecodablePath(),
+    http.invalidHttp(),
+    http.invalidHostHeader(),
+    http.slowRequest(),
+    http.largeHeaderFields(),
+    ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
-    ...(route.body ? [http.refuseIncompleteBody(), ...refusalsOfBody(route.method, bodyLimit)] : []),
+    ...(route.body ? [http.incompleteBody(), ...refusalsOfBody(route.method, bodyLimit)] : []),
     ...(faults.length > 0 ? [valuesNotAllowed(faults)] : []),
     ...route.problems.map((refusal) => refusal()),
     // PostgreSQL, or the identity provider's keys, can be unavailable.
@@ -33,12 +33,12 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
 }
 
 function refusalsOfBody(method: string, limit: number): readonly Problem[] {
-  return [refuseMediaType(method), refuseEncodedBody(method), refuseLargeBody(limit)];
+  return [unsupportedMediaType(method), encodedBody(method), largeBody(limit)];
 }
 
 /** Every problem of these routes and of unknown paths, lowest status first. */
 export function allRefusals(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
-  const ofNoRoute = [http.refuseUnknownPath(), http.refuseMethod('')];
+  const ofNoRoute = [http.unknownPath(), http.methodNotAllowed('')];
   return byStatus([...routes.flatMap((route) => refusalsOf(route, bodyLimit)), ...ofNoRoute]);
 }
 

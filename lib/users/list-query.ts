@@ -126,10 +126,10 @@ function withHint(rule: string) {
 function demandCursorOfSelection(query: UserListQuery, context: z.RefinementCtx<UserListQuery>): void {
   const { cursor, skip } = query;
   if (cursor === undefined) return;
-  const refuse = (name: string, message: string) => {
+  const addFault = (name: string, message: string) => {
     const isRefused = context.issues.some(({ path }) => path?.[0] === name);
     if (!isRefused) context.addIssue({ code: 'custom', path: [name], message });
   };
-  if (skip > 0) refuse('skip', 'must not be combined with a cursor');
-  if (!parseCursor(cursor, query)) refuse('cursor', CURSOR);
+  if (skip > 0) addFault('skip', 'must not be combined with a cursor');
+  if (!parseCursor(cursor, query)) addFault('cursor', CURSOR);
 }

@@ -61,7 +61,7 @@ describe('the turns', () => {
 
   const queued = (turn: Turn, socket = new Socket()): QueuedRequest => {
     const response = new ServerResponse(new IncomingMessage(socket));
-    return { ...turn, response, serve() {}, refuse() {} };
+    return { ...turn, response, serve() {}, respondOverloaded() {} };
   };
 
   function start(requests: readonly Turn[]) {
@@ -253,7 +253,7 @@ describe('admission', () => {
         response,
         caller: 'a',
         serve: () => void admitted.push(request),
-        refuse: () => answer(response),
+        respondOverloaded: () => answer(response),
       };
       const isAdmitted = admission.admits(request);
       received.push(url);

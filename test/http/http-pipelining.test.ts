@@ -129,7 +129,7 @@ test('a request that waits for an earlier one of its connection is in flight and
         response.end('served');
       },
       drop: () => inFlight.leave(counted),
-      refuseBody() {},
+      rejectBody() {},
     });
     if (!isNext) inFlight.wait(counted);
   });

@@ -11,14 +11,12 @@ const service = serviceUnderTest();
 
 const send = (content: string | Buffer) => lastAnswer(service.url, content);
 
-const refuseInvalidHttp = (instance: string, headers: Record<string, string> = {}) =>
+const invalidHttp = (instance: string, headers: Record<string, string> = {}) =>
   refusal('bad_request_error', instance, { headers });
 
 describe('a method that the parser does not know', () => {
   test.each(['FOO', 'get', 'GETX', 'GE', "!#$%&'*+-.^_`|~1aZ", '__proto__'])('is 400: %s', async (method) => {
-    expect(await send(written(`${method} /health?token=secret`, [HOST, CALLER]))).toEqual(
-      refuseInvalidHttp('/'),
-    );
+    expect(await send(written(`${method} /health?token=secret`, [HOST, CALLER]))).toEqual(invalidHttp('/'));
   });
 
   test.each([
@@ -34,7 +32,7 @@ describe('a method that the parser does not know', () => {
     ['before another version', 'FOO /health HTTP/2.0'],
     ['on a line that ends with a bare LF', 'FOO /health HTTP/1.1\nA: b'],
   ])('is not HTTP if it is %s', async (_case, line) => {
-    expect(await send(Buffer.from(`${line}\r\nHost: a\r\n\r\n`, 'latin1'))).toEqual(refuseInvalidHttp('/'));
+    expect(await send(Buffer.from(`${line}\r\nHost: a\r\n\r\n`, 'latin1'))).toEqual(invalidHttp('/'));
   });
 
   test('is not HTTP after another request, in the same packet or a later one', async () => {
@@ -45,7 +43,7 @@ describe('a method that the parser does not know', () => {
       expect(await connection.answer()).toEqual(probe('healthy'));
       if (apart) connection.send(parts[1] as Buffer);
 
-      expect(await connection.answer()).toEqual(refuseInvalidHttp('/'));
+      expect(await connection.answer()).toEqual(invalidHttp('/'));
       expect(await connection.rest()).toBe('');
     }
   });
@@ -68,7 +66,7 @@ describe('a request that the parser refuses', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     connection.send(written('GET /elsewhere', [CALLER, BROKEN]));
 
-    expect(await connection.answer()).toEqual(refuseInvalidHttp('/'));
+    expect(await connection.answer()).toEqual(invalidHttp('/'));
     expect(await connection.rest()).toBe('');
   });
 });
@@ -76,7 +74,7 @@ describe('a request that the parser refuses', () => {
 describe('CONNECT', () => {
   test.each(['example.com:443', '/health'])("is 400 under the caller's request ID: %s", async (target) => {
     expect(await send(written(`CONNECT ${target}`, [HOST, CALLER]))).toEqual(
-      refuseInvalidHttp('/', { 'x-request-id': 'of-the-caller' }),
+      invalidHttp('/', { 'x-request-id': 'of-the-caller' }),
     );
   });
 
@@ -93,7 +91,7 @@ describe('CONNECT', () => {
     );
 
     expect(await connection.answer()).toEqual(probe('ready'));
-    expect(await connection.answer()).toEqual(refuseInvalidHttp('/', { 'x-request-id': 'of-the-caller' }));
+    expect(await connection.answer()).toEqual(invalidHttp('/', { 'x-request-id': 'of-the-caller' }));
     expect(await connection.rest()).toBe('');
   });
 

@@ -20,7 +20,7 @@ const long: ServerResponse[] = [];
 const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
   connections
     .of(request.socket)
-    .add({ request, response, proceed: unreachable, drop: unreachable, refuseBody: unreachable });
+    .add({ request, response, proceed: unreachable, drop: unreachable, rejectBody: unreachable });
   if (request.url === '/long') long.push(response);
   else response.end('ok');
 });

@@ -43,25 +43,26 @@ export async function acceptResponse(call: Call & { readonly response: Response 
   if (operation === undefined) return;
   const text = await response.text();
   const { status, headers } = response;
-  const refuse = (reason: string) =>
+  const createError = (reason: string) =>
     new UnexpectedAnswer(status, reason, {
       contentType: headers.get('content-type') ?? '',
       content: `${headers.get('location') ?? ''} ${text}`,
       secrets: tokensOf(request),
     });
-  refusals.set(response, refuse);
+  refusals.set(response, createError);
   const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const isRefusal = status >= 400 && type === 'application/problem+json';
   const declared = isRefusal ? { [type]: isProblem as Check } : operation.responses[status];
   if (!declared || (status === 304 && !request.headers.has('if-none-match')))
-    throw refuse('not a status of this operation');
+    throw createError('not a status of this operation');
   if (Object.keys(declared).length === 0) return;
   const check = declared[type];
-  if (!check) throw refuse('not a content type of this operation');
+  if (!check) throw createError('not a content type of this operation');
   const data = parseJson(text);
   const fault = faultOf(check, data);
-  if (fault) throw refuse(`not the content of this operation,${fault}`);
-  if (isRefusal && !isAbout(data as Problem, status, request)) throw refuse('not a problem of the service');
+  if (fault) throw createError(`not the content of this operation,${fault}`);
+  if (isRefusal && !isAbout(data as Problem, status, request))
+    throw createError('not a problem of the service');
   // The content has been read, and is read once more by openapi-fetch.
   Object.assign(response, { text: async () => text, json: async () => data });
 }

@@ -38,7 +38,7 @@ export const UserBatch = z
       override: withoutDefault,
     }),
   })
-  .superRefine(refuseItemsOfAtomic, { when: () => true })
+  .superRefine(checkItemsOfAtomic, { when: () => true })
   .meta({ id: 'UserBatch' });
 export type UserBatch = z.output<typeof UserBatch>;
 
@@ -46,7 +46,7 @@ export type UserBatch = z.output<typeof UserBatch>;
  * Names all faults of the items of an atomic batch, and repeated addresses and external ids, unless the batch itself is
  * faulty. With an unknown mode, items are checked likewise.
  */
-function refuseItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
+function checkItemsOfAtomic(batch: unknown, context: z.RefinementCtx): void {
   const { items, mode } = (batch ?? {}) as { items?: BatchItem[]; mode?: unknown };
   const isRefused = (member: string) =>
     context.issues.some(({ path }) => path?.length === 1 && path[0] === member);
