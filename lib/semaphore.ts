@@ -26,7 +26,7 @@ export class Semaphore {
    * @throws {Problem} service_unavailable_error if the task did not start in time; also whatever the task throws
    */
   async run<Result>(milliseconds: number, task: () => Promise<Result>, rank = 0): Promise<Result> {
-    if (this.#running === this.#most) await this.#turn(milliseconds, rank);
+    if (this.#running === this.#most) await this.#waitForStart(milliseconds, rank);
     else this.#running += 1;
     try {
       return await task();
@@ -37,7 +37,7 @@ export class Semaphore {
     }
   }
 
-  #turn(milliseconds: number, rank: number): Promise<void> {
+  #waitForStart(milliseconds: number, rank: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting = { rank, begin: resolve };
     const timer = setTimeout(() => {

@@ -10,17 +10,17 @@ import { type QueuedRequest, Turns } from './turns.ts';
 const MAX_SERVED = 64;
 
 /**
- * Number of queued requests that are admitted in one turn of the event loop, however many are served. The event loop
- * then returns to probes and responses. If PostgreSQL is far away or slow, turns are short, and more requests are served.
+ * Number of queued requests that are admitted in one pass of the event loop, however many are served. The event loop
+ * then returns to probes and responses. If PostgreSQL is far away or slow, passes are short, and more requests are served.
  */
-const MIN_PER_TURN = 16;
+const MIN_PER_PASS = 16;
 
 /**
- * Node accepts one connection in each turn of the event loop. While it accepts, so many turns in a row admit nothing and
+ * Node accepts one connection in each pass of the event loop. While it accepts, so many passes in a row admit nothing and
  * are short. Otherwise connections wait for longer than their clients do, and the clients connect again. When 2,000 were
  * opened, an instance accepted 340 in a second, lost 1,000, and answered `/health` after 5 to 8 seconds, now 0.6 to 1.6.
  */
-const MAX_TURNS_TO_ACCEPT = 8;
+const MAX_PASSES_TO_ACCEPT = 8;
 
 /** A request that was queued for longer is refused, because callers commonly give up after a second. */
 const MAX_WAIT_MS = 850;
@@ -89,15 +89,15 @@ export class Admission {
   readonly #turns = new Turns();
   readonly #pace = new AdmissionPace();
   readonly #limit: MemoryIntensiveLimit | undefined;
-  #isTurnScheduled = false;
+  #isPassScheduled = false;
   #hasAccepted = false;
-  #turnsToAccept = 0;
+  #passesToAccept = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
     this.#limit = options.isMemoryIntensive
-      ? new MemoryIntensiveLimit(() => this.#scheduleTurn())
+      ? new MemoryIntensiveLimit(() => this.#schedulePass())
       : undefined;
   }
 
@@ -114,13 +114,13 @@ export class Admission {
     this.#timer ??= setInterval(() => this.#supervise(), PERIOD_MS).unref();
     if (this.#turns.hasRoom(request, this.#pace.servableInTime)) this.#turns.add(request);
     else this.#respondOverloaded(request, 'no_room');
-    this.#scheduleTurn();
+    this.#schedulePass();
   }
 
   /** Must be called after each response: its connection is not read at once while its caller has its share queued. */
   onAnswered(request: QueuedRequest): void {
     if (this.#turns.isPauseDue(request.caller)) this.#pauseAfter(request);
-    this.#scheduleTurn();
+    this.#schedulePass();
   }
 
   /** Must be called for each new connection. */
@@ -137,19 +137,19 @@ export class Admission {
     return this.#options.isCrowded() || this.#limit?.isFree === false;
   }
 
-  #scheduleTurn(): void {
-    if (this.#isTurnScheduled || this.#turns.isEmpty) return;
-    this.#isTurnScheduled = true;
-    setImmediate(() => this.#beginTurn());
+  #schedulePass(): void {
+    if (this.#isPassScheduled || this.#turns.isEmpty) return;
+    this.#isPassScheduled = true;
+    setImmediate(() => this.#beginPass());
   }
 
-  /** A turn of the event loop is left to new connections, or admits requests. */
-  #beginTurn(): void {
-    const isLeft = this.#hasAccepted && this.#turnsToAccept < MAX_TURNS_TO_ACCEPT;
-    this.#turnsToAccept = isLeft ? this.#turnsToAccept + 1 : 0;
+  /** A pass of the event loop is left to new connections, or admits requests. */
+  #beginPass(): void {
+    const isLeft = this.#hasAccepted && this.#passesToAccept < MAX_PASSES_TO_ACCEPT;
+    this.#passesToAccept = isLeft ? this.#passesToAccept + 1 : 0;
     this.#hasAccepted = false;
-    this.#isTurnScheduled = false;
-    if (isLeft) this.#scheduleTurn();
+    this.#isPassScheduled = false;
+    if (isLeft) this.#schedulePass();
     else this.#admitInTurns();
   }
 
@@ -158,7 +158,7 @@ export class Admission {
    * their callers give up, after a long wait.
    */
   #admitInTurns(): void {
-    const limit = Math.max(MIN_PER_TURN, MAX_SERVED - this.#options.inFlight.servedCount);
+    const limit = Math.max(MIN_PER_PASS, MAX_SERVED - this.#options.inFlight.servedCount);
     let admitted = 0;
     for (; admitted < limit && !this.#isFull; admitted += 1) {
       const request = this.#turns.takeNext();
@@ -172,7 +172,7 @@ export class Admission {
     this.#pace.count(admitted);
     const isReading = this.#turns.readAhead();
     // Otherwise the next response, or the timer, continues.
-    if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#scheduleTurn();
+    if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#schedulePass();
   }
 
   /**
@@ -191,7 +191,7 @@ export class Admission {
       // Without the timer nothing would read the connection again.
       if (!this.#timer || this.#options.inFlight.isDraining) return;
       this.#turns.for(caller).pause(response.req.socket);
-      this.#scheduleTurn();
+      this.#schedulePass();
     });
   }
 
@@ -201,7 +201,7 @@ export class Admission {
     for (const late of this.#turns.takeAllBefore(now - MAX_WAIT_MS))
       this.#respondOverloaded(late, isDisconnected(late.response) ? 'caller_left' : 'waited_too_long');
     this.#turns.resumeLate();
-    this.#scheduleTurn();
+    this.#schedulePass();
     if (!this.#turns.isEmpty) return;
     // Nothing is left to do until a request is queued again.
     clearInterval(this.#timer);

@@ -43,12 +43,12 @@ export class AdmissionPace {
 const MAX_MEMORY_INTENSIVE = 8;
 
 /** A request that takes longer waits for PostgreSQL or for its client, and delays no other request. */
-const MAX_TURN_MS = 20;
+const MAX_COUNTED_MS = 20;
 
 /**
  * Limits the number of requests in progress that need many times the memory of their body: a batch needs its values, a
- * statement, rows and a response. At most one begins in each turn of the event loop, because Node accepts one
- * connection in each turn.
+ * statement, rows and a response. At most one begins in each pass of the event loop, because Node accepts one
+ * connection in each pass.
  */
 export class MemoryIntensiveLimit {
   readonly #onFree: () => void;
@@ -77,7 +77,7 @@ export class MemoryIntensiveLimit {
       this.#taken -= 1;
       this.#onFree();
     };
-    const timer = setTimeout(end, MAX_TURN_MS);
+    const timer = setTimeout(end, MAX_COUNTED_MS);
     response.once('close', end);
   }
 }

@@ -14,10 +14,10 @@ import { cursorExpired, noSuchUserOrChange } from './refusals.ts';
 const BEYOND_THE_HEAD = Number.MAX_SAFE_INTEGER;
 
 /** Maximum number of waiting requests that read by themselves at the same time. */
-const READING_AT_ONCE = 4;
+const MAX_READS = 4;
 
 /** In milliseconds, added to the `wait` of the query: time for which a request waits for such a read. */
-const MAX_TURN_MS = 5000;
+const MAX_READ_WAIT_MS = 5000;
 
 /** The feed of changes, as the endpoints read it. */
 export class Changes {
@@ -25,7 +25,7 @@ export class Changes {
   readonly #selectOfUser: PreparedStatement<Reading, ReadRow>;
   readonly #numbering: ChangeNumbering;
   readonly #longPoll = new LongPoll((reading) => this.#look(reading));
-  readonly #turns = new Semaphore(READING_AT_ONCE, 'too many read the changes at once');
+  readonly #reads = new Semaphore(MAX_READS, 'too many read the changes at once');
 
   constructor(statements: Statements) {
     this.#selectOfAll = statements.singleRead('SELECT user_changes', selectOfAll);
@@ -76,7 +76,7 @@ export class Changes {
       waitUncounted(milliseconds, async (over) => this.#longPoll.wait({ after, limit, excludeActor, over }));
     const awaited = typeof cursor === 'object' && (await waitAfter(cursor));
     if (awaited) return awaited;
-    const page = await this.#turns.run(milliseconds + MAX_TURN_MS, () =>
+    const page = await this.#reads.run(milliseconds + MAX_READ_WAIT_MS, () =>
       this.#read(cursor, { limit, excludeActor }),
     );
     const isAtEnd = page.changes.length === 0 && page.end.position === page.head;

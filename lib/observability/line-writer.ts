@@ -55,10 +55,10 @@ export class LineWriter {
     if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
   }
 
-  /** Queues a line, which is written together with the other lines of this turn of the event loop. */
+  /** Queues a line, which is written together with the other lines of this pass of the event loop. */
   write(line: string): void {
     const size = Buffer.byteLength(line) + 1;
-    // One turn of the event loop may log more than the queue holds, although the reader is ready for all of it.
+    // One pass of the event loop may log more than the queue holds, although the reader is ready for all of it.
     if (this.#queuedBytes + size > QUEUE_LIMIT && this.#rest.length === 0) this.flush();
     if (this.#queuedBytes + size > QUEUE_LIMIT) {
       this.dropped += 1;

@@ -99,14 +99,14 @@ export class KeyedCreates {
       this.replays += 1;
       return { created: known.created, isReplay: true };
     };
-    return this.#runInTurn(digests.key.toString('base64'), () => repeatUntilDone(attempt));
+    return this.#runInOrder(digests.key.toString('base64'), () => repeatUntilDone(attempt));
   }
 
   /**
    * Runs the requests with the same key one after the other. Only one of them waits in PostgreSQL, so that together they
    * hold one connection. A request waits until its time limit, and is refused then.
    */
-  async #runInTurn<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
+  async #runInOrder<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
     const before = this.#ends.get(key);
     const { promise: end, resolve: endWith } = Promise.withResolvers<unknown>();
     this.#ends.set(key, end);

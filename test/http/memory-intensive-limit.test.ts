@@ -16,11 +16,11 @@ const LONGEST = 20;
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+const nextPass = () => new Promise((resolve) => setImmediate(resolve));
 const newResponse = () => new ServerResponse(new IncomingMessage(new Socket()));
 
 describe('the limit of memory-intensive requests', () => {
-  test('is one in each turn of the event loop, and eight in all', async () => {
+  test('is one in each pass of the event loop, and eight in all', async () => {
     let freed = 0;
     const limit = new MemoryIntensiveLimit(() => {
       freed += 1;
@@ -30,12 +30,12 @@ describe('the limit of memory-intensive requests', () => {
       expect([limit.isFree, freed]).toEqual([true, index]);
       limit.begin(response);
       expect(limit.isFree).toBe(false);
-      await nextTurn();
+      await nextPass();
     }
 
     expect([limit.isFree, freed]).toEqual([false, MOST]);
     responses[0]?.destroy();
-    await nextTurn();
+    await nextPass();
     expect([limit.isFree, freed]).toEqual([true, MOST + 1]);
     for (const response of responses) response.destroy();
   });
@@ -63,7 +63,7 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
       refused.push(url);
       response.writeHead(503, { 'Content-Length': 0 }).end();
     };
-    const request = { response, caller: 'a', serve, refuse };
+    const request = { response, caller: 'a', serve, respondOverloaded: refuse };
     if (admissionOf(url).admits(request)) serve();
     else admissionOf(url).queue(request);
   });

@@ -43,7 +43,7 @@ async function lifetime(doSomething: () => Promise<Awaited<ReturnType<typeof con
   return performance.now() - begun;
 }
 
-// A timer counts from the turn of the event loop in which it was set.
+// A timer counts from the pass of the event loop in which it was set.
 const NOT_LESS = SILENCE - 5;
 
 test('a connection that sends nothing is closed', async () => {
