@@ -12,7 +12,7 @@ type Start = { readonly wall: number; readonly cpu: number };
 
 const folder = join(import.meta.dirname, '../dist/functions');
 const names = (await functions()).map(({ operationId }) => operationId);
-const [alone, ...starts] = inTurns(['', ...names.map(importOf)]);
+const [alone, ...starts] = alternately(['', ...names.map(importOf)]);
 
 print('', 'bundle', 'loaded after', 'of that CPU');
 print('node alone', '', ...columnsOf(alone));
@@ -26,7 +26,7 @@ function importOf(name: string): string {
 }
 
 /** Starts each program several times, in turns, so that other load on the machine affects all of them alike. */
-function inTurns(programs: readonly string[]): readonly (readonly Start[])[] {
+function alternately(programs: readonly string[]): readonly (readonly Start[])[] {
   const rounds = Array.from({ length: RUNS }, () => programs.map(start));
   return programs.map((_, index) => rounds.map((round) => round[index] as Start));
 }

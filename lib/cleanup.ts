@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChangeExpiry } from './changes/expiry.ts';
+import { ChangeCleanup } from './changes/change-cleanup.ts';
 import { ChangeNumbering } from './changes/numbering.ts';
 import { deleteExpiredKeys } from './idempotency/key-table.ts';
 import { Database, type PreparedStatement, type Statements } from './postgres/index.ts';
@@ -18,13 +18,13 @@ const MAX_KEYS = 1000;
 export class Cleanup {
   readonly #deleteKeys: PreparedStatement<Record<string, never>, unknown>;
   readonly #numbering: ChangeNumbering;
-  readonly #changes: ChangeExpiry;
+  readonly #changes: ChangeCleanup;
 
   /** `retention`: the days for which changes are kept. */
   constructor(statements: Statements, retention: number) {
     this.#deleteKeys = statements.single('DELETE idempotency_keys', () => deleteExpiredKeys(MAX_KEYS));
     this.#numbering = new ChangeNumbering(statements);
-    this.#changes = new ChangeExpiry(statements, retention);
+    this.#changes = new ChangeCleanup(statements, retention);
   }
 
   /** Cleans up once, until `signal`. */

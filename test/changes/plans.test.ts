@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ChangeExpiry } from '../../lib/changes/expiry.ts';
+import { ChangeCleanup } from '../../lib/changes/change-cleanup.ts';
 import { type Reading, selectOfAll, selectOfUser } from '../../lib/changes/feed-page.ts';
 import { ChangeNumbering } from '../../lib/changes/numbering.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
@@ -81,7 +81,7 @@ describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,'
   test('numbering without new changes and cleanup without expired changes read a handful of pages', async () => {
     const number = await statementSentBy((statements) => new ChangeNumbering(statements).numberChanges());
     const expire = await statementSentBy((statements) =>
-      new ChangeExpiry(statements, 30).deleteExpired({ after: '0', undecided: [] }),
+      new ChangeCleanup(statements, 30).deleteExpired({ after: '0', undecided: [] }),
     );
 
     const plan = plansOver(migrated.client)[kind];

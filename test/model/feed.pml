@@ -441,7 +441,7 @@ inline settle(me) {
   db.durable = db.sequence; upTo[me] = 0; isMissed[me] = false
 }
 
-/* lib/changes/expiry.ts: one statement deletes changes and moves `expired`. */
+/* lib/changes/change-cleanup.ts: one statement deletes changes and moves `expired`. */
 inline expire(me, to) {
 #ifdef RETENTION_IN_TWO_STATEMENTS
   if
@@ -464,7 +464,7 @@ inline expire(me, to) {
 #endif
 }
 
-/* lib/cleanup.ts, in any order: numbering, settling (lib/changes/numbering.ts), retention (lib/changes/expiry.ts). */
+/* lib/cleanup.ts, in any order: numbering, settling (lib/changes/numbering.ts), retention (lib/changes/change-cleanup.ts). */
 proctype clean(byte me) {
   do
   :: d_step { LIVE && session[me] == IDLE -> findCandidates(me, IDLE) }

@@ -19,7 +19,7 @@ type ExpiryProgress = { after: string; undecided: Span[] };
  * change whose time lies in the future, because a clock was wrong, has no known age. It is deleted together with an old
  * change after it.
  */
-export class ChangeExpiry {
+export class ChangeCleanup {
   readonly #read: PreparedStatement<{ after: string }, AgedRow>;
   readonly #delete: PreparedStatement<Span, unknown>;
 
