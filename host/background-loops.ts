@@ -62,7 +62,7 @@ async function untilUnmigrated({ readiness, log }: Service, stopped: AbortSignal
  */
 export async function runCleanupLoop({ settings, log, database }: Service, stopped: AbortSignal) {
   const cleanup = new Cleanup(database.statements, settings.changesRetention);
-  const failures = new FailureLog(log, 'maintenance_failed');
+  const failures = new FailureLog(log, 'cleanup_failed');
   const { earliest, latest } = FIRST_CLEANUP;
   await wait(earliest + Math.random() * (latest - earliest), stopped);
   for (; !stopped.aborted; await wait(CLEANUP_INTERVAL_MS, stopped)) {

@@ -5,8 +5,8 @@ import { deleteExpiredKeys } from './idempotency/key-table.ts';
 import { Database, type PreparedStatement, type Statements } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 
-/** Milliseconds between two steps, in which PostgreSQL serves other statements. */
-const PAUSE = 50;
+/** Pause between two steps, in which PostgreSQL serves other statements. */
+const PAUSE_MS = 50;
 
 /** Maximum number of keys that one statement deletes, so that no caller notices it. */
 const MAX_KEYS = 1000;
@@ -29,12 +29,18 @@ export class Cleanup {
 
   /** Cleans up once, until `signal`. */
   async run(signal?: AbortSignal): Promise<void> {
-    await repeatStep(async () => (await this.#deleteKeys.run({})).length === MAX_KEYS, signal);
+    for await (const _ of this.#steps()) {
+      if (signal?.aborted) return;
+      await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async *#steps(): AsyncGenerator<void> {
+    while ((await this.#deleteKeys.run({})).length === MAX_KEYS) yield;
     // Changes without a position get one first, so that changes are deleted in the order of their positions.
-    await repeatStep(async () => !(await this.#numbering.numberChanges()), signal);
-    if (!signal?.aborted) await this.#numbering.settleSequence();
-    const progress = { after: '0', undecided: [] };
-    await repeatStep(() => this.#changes.deleteExpired(progress), signal);
+    while (!(await this.#numbering.numberChanges())) yield;
+    await this.#numbering.settleSequence();
+    yield* this.#changes.deleteExpired();
   }
 }
 
@@ -46,9 +52,4 @@ export async function maintain(settings: Settings, signal?: AbortSignal): Promis
   } finally {
     await database.close(1);
   }
-}
-
-/** Carries out a step until there is no more to do, or until `signal`. */
-async function repeatStep(step: () => Promise<boolean>, signal: AbortSignal | undefined): Promise<void> {
-  while (!signal?.aborted && (await step())) await sleep(PAUSE, undefined, { signal }).catch(() => {});
 }

@@ -4,15 +4,12 @@ import { type ChangeRow, changeColumns, idOf } from './change.ts';
 import { isHead } from './numbering.ts';
 
 /** Maximum number of changes that one statement deletes, so that no caller notices it. */
-const STEP = 1000;
+const MAX_DELETED = 1000;
 
 type AgedRow = ChangeRow & { readonly age: 'old' | 'young' | 'future' };
 
 /** Changes to delete: their first and last positions, and the `id` of the last one. */
 type Span = { readonly from: string; readonly to: string; readonly id: string };
-
-/** Position up to which a run has read, and the spans that it has read since the last old change. */
-type ExpiryProgress = { after: string; undecided: Span[] };
 
 /**
  * Deletes changes that are older than the retention, in the order of their positions, up to the first younger one. A
@@ -30,7 +27,7 @@ export class ChangeCleanup {
       ({ after }) => sql`
         select ${changeColumns}, case when time > now() then 'future'
           when time > now() - ${days}::float8 * interval '1 day' then 'young' else 'old' end as age
-        from user_changes where position > ${after}::bigint order by position limit ${sql.lit(STEP)}`,
+        from user_changes where position > ${after}::bigint order by position limit ${sql.lit(MAX_DELETED)}`,
     );
     // The same statement moves `expired`. A reader therefore gets either the change or 410.
     this.#delete = statements.single(
@@ -43,20 +40,24 @@ export class ChangeCleanup {
     );
   }
 
-  /** Carries out one step of a run, whose first step begins after '0'. Resolves with whether there may be more to delete. */
-  async deleteExpired(progress: ExpiryProgress): Promise<boolean> {
-    const rows = await this.#read.run({ after: progress.after });
-    const young = rows.findIndex(({ age }) => age === 'young');
-    const behind = young === -1 ? rows : rows.slice(0, young);
-    const old = behind.findLast(({ age }) => age === 'old');
-    const [from, to] = [rows[0], old ?? rows.at(-1)];
-    if (!from || !to) return false;
-    progress.undecided.push({ from: from.position, to: to.position, id: idOf(to) });
-    if (old) {
-      for (const span of progress.undecided) await this.#delete.run(span);
-      progress.undecided = [];
+  /** Deletes in steps, and yields between two. A span is deleted once an old change follows its changes of unknown age. */
+  async *deleteExpired(): AsyncGenerator<void> {
+    let undecided: Span[] = [];
+    for (let after = '0'; ; ) {
+      const rows = await this.#read.run({ after });
+      const young = rows.findIndex(({ age }) => age === 'young');
+      const behind = young === -1 ? rows : rows.slice(0, young);
+      const old = behind.findLast(({ age }) => age === 'old');
+      const [from, to] = [rows[0], old ?? rows.at(-1)];
+      if (!from || !to) return;
+      undecided.push({ from: from.position, to: to.position, id: idOf(to) });
+      if (old) {
+        for (const span of undecided) await this.#delete.run(span);
+        undecided = [];
+      }
+      if (young !== -1 || rows.length < MAX_DELETED) return;
+      after = to.position;
+      yield;
     }
-    progress.after = to.position;
-    return young === -1 && rows.length === STEP;
   }
 }

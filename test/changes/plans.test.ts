@@ -81,7 +81,7 @@ describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,'
   test('numbering without new changes and cleanup without expired changes read a handful of pages', async () => {
     const number = await statementSentBy((statements) => new ChangeNumbering(statements).numberChanges());
     const expire = await statementSentBy((statements) =>
-      new ChangeCleanup(statements, 30).deleteExpired({ after: '0', undecided: [] }),
+      new ChangeCleanup(statements, 30).deleteExpired().next(),
     );
 
     const plan = plansOver(migrated.client)[kind];

@@ -10,12 +10,12 @@ const find = (kind: string): Resource => resources.find((resource) => resource.k
 
 test('with the component, a CronJob cleans up every ten minutes, one at a time, in the same way as the migration', () => {
   const { schedule, concurrencyPolicy, jobTemplate } = find('CronJob').spec;
-  const [maintenance, migration] = [jobTemplate.spec.template, find('Job').spec.template];
+  const [cleanup, migration] = [jobTemplate.spec.template, find('Job').spec.template];
   const [container] = migration.spec.containers;
 
   expect(resources.flatMap(faultsOf)).toEqual([]);
   expect([schedule, concurrencyPolicy]).toEqual(['*/10 * * * *', 'Forbid']);
-  expect(maintenance.spec).toEqual({
+  expect(cleanup.spec).toEqual({
     ...migration.spec,
     containers: [{ ...container, name: 'maintenance', args: ['/app/maintain.mjs'] }],
   });

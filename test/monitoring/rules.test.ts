@@ -122,7 +122,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   UserManagementChangesUnnumbered: [
     ['a change has waited for 31 minutes', true, 31, { [`changes_unnumbered_age{${OURS}}`]: '0+60x40' }],
     [
-      'none has for longer than the maintenance takes',
+      'none has for longer than the cleanup takes',
       false,
       40,
       { [`changes_unnumbered_age{${OURS}}`]: '600+0x40' },

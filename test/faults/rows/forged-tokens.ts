@@ -5,7 +5,7 @@ import type { Row } from '../run-row.ts';
 
 const CALLERS = 32;
 
-/** So many connections maintenance takes at most: one to read, one to write. */
+/** Maximum number of sessions of a cleanup: one to read, one to write. */
 const MAINTENANCE = 2;
 
 export const forgedTokens: Row = {
