@@ -4,7 +4,7 @@ export type { EngineProfile as Engine } from './engine-profile.ts';
 export { isReadOnly, repeatUntilDone, violatesUnique } from './faults.ts';
 export { createIndexConcurrently } from './migrate/concurrent-index.ts';
 export { type Migration, migrate, type SendSql } from './migrate/migrate.ts';
-export type { BatchedStatement, PreparedStatement } from './prepared-statement.ts';
+export type { PreparedStatement } from './prepared-statement.ts';
 export { Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';
 export type { SqlType, Statements } from './statements.ts';

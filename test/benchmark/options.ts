@@ -1,33 +1,27 @@
-import { totalmem } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const usageOf = (command: string) => `npm run ${command} -- [options]
 
   --quick              bench: ours, Go, Bun and "hello"; get, create and list: within three minutes
-  --targets a,b        only these targets
+  --targets a,b        bench: only these targets
   --with 'words'       bench: ours with these settings and options of Node's, too, such as
                        --with 'SVC_POSTGRES_POOL_SIZE=4 --max-semi-space-size=8'; may be given several times.
                        An absolute path is another checkout, whose build is compared
   --workloads a,b      only these workloads
   --rounds n           how often all is run (5; quick 3)
   --seconds n          seconds that are counted in each run (3; quick 2)
-  --connections n      connections that ask at the same time (64)
+  --connections n      connections that send at the same time (64)
   --users n            users in the table (100000)
-  --sizes a,b          growth: users in the tables (100000,1000000,10000000)
-  --shared-buffers s   of PostgreSQL (1GB); growth: one or more of them (128MB and a quarter of the memory)
-  --checkpoints        growth: one before each run, so that every first write of a page logs the page
-  --keep folder        growth: where the filled tables stay for the next run
-  --out folder         where files are written (.data/<command>/<date>)
+  --sizes a,b          growth: users in the tables (100000,10000000)
+  --shared-buffers s   of PostgreSQL (1GB; growth: 6GB)
+  --out folder         where results.json is written (.data/<command>/<date>)
 `;
 
 const QUICK = { targets: ['ours', 'go', 'bun', 'hello'], workloads: ['get', 'create', 'list'] };
 
-/** What the command line asks of a command; ends the process with the usage when it asks for something else. */
-export function readOptions(
-  command: 'bench' | 'growth' | 'instances',
-  words: readonly string[] = process.argv.slice(2),
-) {
+/** The options of a command line. Ends the process with the usage if it has any other option. */
+export function readOptions(command: 'bench' | 'lab -- growth', words: readonly string[]) {
   try {
     const { values } = parseArgs({
       args: words,
@@ -40,10 +34,8 @@ export function readOptions(
         seconds: { type: 'string' },
         connections: { type: 'string', default: '64' },
         users: { type: 'string', default: '100000' },
-        sizes: { type: 'string', default: '100000,1000000,10000000' },
+        sizes: { type: 'string', default: '100000,10000000' },
         'shared-buffers': { type: 'string' },
-        checkpoints: { type: 'boolean', default: false },
-        keep: { type: 'string' },
         out: { type: 'string' },
       },
     });
@@ -55,20 +47,11 @@ export function readOptions(
       workloads: values.workloads?.split(',') ?? (quick ? QUICK.workloads : undefined),
       rounds: numberOf(values.rounds ?? (quick ? '3' : '5')),
       users: numberOf(values.users),
-      sharedBuffers: values['shared-buffers'] ?? '1GB',
-      configurations: values['shared-buffers']?.split(',') ?? ['128MB', quarterOfMemory()],
-      checkpoints: values.checkpoints,
-      keep: values.keep && resolve(values.keep),
-      sizes: values.sizes
-        .split(',')
-        .map(numberOf)
-        .sort((a, b) => a - b),
-      effort: {
-        connections: numberOf(values.connections),
-        warmUp: 1,
-        seconds: numberOf(values.seconds ?? (quick ? '2' : '3')),
-      },
-      out: values.out ?? join(import.meta.dirname, '../../.data', command, date),
+      sizes: values.sizes.split(',').map(numberOf),
+      sharedBuffers: values['shared-buffers'] ?? (command === 'bench' ? '1GB' : '6GB'),
+      connections: numberOf(values.connections),
+      seconds: numberOf(values.seconds ?? (quick ? '2' : '3')),
+      out: values.out ?? join(import.meta.dirname, '../../.data', command.replace('lab -- ', ''), date),
     };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${usageOf(command)}`);
@@ -76,7 +59,7 @@ export function readOptions(
   }
 }
 
-/** The items with these names, in the order of the list; ends the process for a name that the list lacks. */
+/** The items with these names, in the order of the list. Ends the process for a name that the list lacks. */
 export function chosen<Named extends { readonly name: string }>(
   all: readonly Named[],
   names: readonly string[] | undefined,
@@ -90,13 +73,8 @@ export function chosen<Named extends { readonly name: string }>(
   return all.filter(({ name }) => names?.includes(name) ?? true);
 }
 
-/** What PostgreSQL's documentation advises for `shared_buffers`. */
-function quarterOfMemory(): string {
-  return `${Math.max(1, Math.round(totalmem() / 2 ** 32))}GB`;
-}
-
 function numberOf(text: string): number {
   const number = Number(text);
   if (number > 0) return number;
-  throw new Error(`${text} is no number above 0`);
+  throw new Error(`${text} is not a number above 0`);
 }

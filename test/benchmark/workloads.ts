@@ -1,9 +1,9 @@
 import { type Request, USERS } from '../lab/load/wire.ts';
 import type { RawAnswer } from '../stage/raw-request.ts';
-import { emailOf, idOf } from './stage/users.ts';
+import { emailOf, idOf, USERS_WITH_EXTERNAL_ID } from './stage/users.ts';
 
 /** What requests are made of. */
-type Material = {
+export type Material = {
   /** The number of any user, of those that were there from the beginning. */
   readonly anyUser: () => number;
   /** The token that is the same at every request. */
@@ -22,7 +22,7 @@ type Ask = (target: string) => Promise<RawAnswer>;
 export type Workload = {
   readonly name: string;
   readonly title: string;
-  readonly status: 200 | 201;
+  readonly status: number;
   /** Whether rows are written, so that there is something to vacuum. */
   readonly writes?: boolean;
   /** Members of the answer that are new each time, and so not compared. */
@@ -132,7 +132,7 @@ export const workloads: readonly Workload[] = [
       let sent = begin;
       return () => {
         sent += 1;
-        const items = Array.from({ length: BATCH }, (_, n) => `{"email":"batch-${sent}-${n}@example.com"}`);
+        const items = Array.from({ length: BATCH }, (_, n) => `{"email":"${sent}-${500 + n}@example.com"}`);
         return { method: 'POST', target: `${USERS}batch`, token, body: `{"items":[${items}]}` };
       };
     },
@@ -163,17 +163,25 @@ export const workloads: readonly Workload[] = [
     name: 'by-email',
     title: 'lookup by email',
     status: 200,
-    async prepare(ask) {
-      // A target that knows no filter gives all users.
-      const { status, body } = await ask(`${USERS}?email=${encodeURIComponent(emailOf(1))}`);
-      return status === 200 && JSON.parse(body).length === 1 ? 'has it' : undefined;
-    },
+    prepare: (ask) => hasOneUser(ask, `${USERS}?email=${encodeURIComponent(emailOf(1))}`),
     requests({ anyUser, token }) {
       return () => ({
         method: 'GET',
         target: `${USERS}?email=${encodeURIComponent(emailOf(anyUser()))}`,
         token,
       });
+    },
+  },
+  {
+    name: 'by-external-id',
+    title: 'lookup by external id',
+    status: 200,
+    prepare: (ask) => hasOneUser(ask, `${USERS}?external_id=external-1`),
+    requests({ anyUser, token }) {
+      return () => {
+        const number = 1 + (anyUser() % USERS_WITH_EXTERNAL_ID);
+        return { method: 'GET', target: `${USERS}?external_id=external-${number}`, token };
+      };
     },
   },
   {
@@ -208,6 +216,12 @@ function newUsers(name: string, { token, begin }: Material): () => Request {
     const body = `{"email":"${name.toLowerCase()}-${sent}@example.com","full_name":"${name} ${sent}"}`;
     return { method: 'POST', target: USERS, token, body };
   };
+}
+
+/** Whether a target has a filter: one that does not know it returns all users. */
+async function hasOneUser(ask: Ask, target: string): Promise<string | undefined> {
+  const { status, body } = await ask(target);
+  return status === 200 && JSON.parse(body).length === 1 ? 'has it' : undefined;
 }
 
 function readsOfPrepared({ token, prepared }: Material): () => Request {

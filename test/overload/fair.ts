@@ -1,9 +1,7 @@
-import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, type Outcome, runAll } from '../lab/load/impatient.ts';
+import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../lab/load/load.ts';
 import { medianOf } from '../lab/meters/percentile.ts';
 import { markdownTable } from '../lab/report/table.ts';
-import { plotFairness } from './plots.ts';
 import { type ProbeOutcome, startProbes } from './probes.ts';
 import type { LoadedService } from './service.ts';
 import { goodputOf } from './table.ts';
@@ -18,7 +16,6 @@ type FairOptions = {
   readonly seconds: number;
   /** How often each load is made. */
   readonly rounds: number;
-  readonly plot: string;
   readonly measurePeak: () => Promise<number>;
   readonly print: (line: string) => void;
 };
@@ -57,7 +54,6 @@ export async function isFair({
   connections,
   seconds,
   rounds,
-  plot,
   measurePeak,
   print,
 }: FairOptions): Promise<boolean> {
@@ -68,9 +64,11 @@ export async function isFair({
   for (const variant of Array.from({ length: rounds }, () => Object.keys(VARIANTS) as Variant[]).flat()) {
     for (const count of connections) {
       const probes = startProbes(service.url);
-      const nine = runAll(await Promise.all(Array.from({ length: NINE }, (_, index) => quiet(index, peak))));
+      const nine = runLoads(
+        ...(await Promise.all(Array.from({ length: NINE }, (_, index) => quiet(index, peak)))),
+      );
       await sleep(1000 * AROUND_S);
-      const [tenth] = await runAll([await loud(variant, count)]);
+      const [tenth] = await runLoads(await loud(variant, count));
       const outcomes = { nine: await nine, tenth: tenth as Outcome, probes: await probes.stop() };
       const next = await measurePeak();
       const row = { variant, connections: count, ...outcomes, peak: (peak + next) / 2 };
@@ -81,8 +79,6 @@ export async function isFair({
   }
   const sameLoad = Map.groupBy(rows, (row) => `${row.variant}, ${row.connections} connections`);
   const faults = [...sameLoad].flatMap(([load, same]) => faultsOf(load, same));
-  await writeFile(plot, plotFairness(rows));
-  print(`\nThe plot is in ${plot}.`);
   for (const fault of faults) print(`FAILED: ${fault}`);
   if (faults.length === 0) print('kept: every figure of the rule.');
   return faults.length === 0;
@@ -94,12 +90,11 @@ export async function isFair({
     const tokens = await Promise.all(
       Array.from({ length: count }, (_, number) => service.sign({ sub: `quiet-${index}`, jti: `${number}` })),
     );
-    const requests = service.requestsOf(index);
+    const list = service.requestsOf(index);
     return {
       port,
-      requests,
-      tokens,
-      renewAfter: RENEW_AFTER_S,
+      requests: { list, tokens, renewAfter: RENEW_AFTER_S },
+      patienceMs: PATIENCE_MS,
       connections: CONNECTIONS_OF_NINE,
       rate,
       queues: true,
@@ -108,10 +103,12 @@ export async function isFair({
   }
 
   async function loud(variant: Variant, count: number): Promise<Job> {
-    const job = { port, requests: service.requestsOf(NINE), connections: count, seconds };
-    if (variant === 'no token') return { ...job, requests: job.requests.map(withoutToken) };
-    if (variant === 'its own token') return { ...job, tokens: [await service.sign({ sub: 'loud' })] };
-    return { ...job, tokens: makeUpTokens(await service.sign({ sub: 'loud' })), renewAfter: 0 };
+    const job = { port, patienceMs: PATIENCE_MS, connections: count, seconds };
+    const list = service.requestsOf(NINE);
+    if (variant === 'no token') return { ...job, requests: { list: list.map(withoutToken) } };
+    const token = await service.sign({ sub: 'loud' });
+    if (variant === 'its own token') return { ...job, requests: { list, tokens: [token] } };
+    return { ...job, requests: { list, tokens: makeUpTokens(token), renewAfter: 0 } };
   }
 }
 
@@ -134,7 +131,7 @@ const shareInTime = ({ answered, due }: Outcome): number => answered / Math.max(
 const worstShare = ({ nine }: FairRow): number => Math.min(...nine.map(shareInTime));
 
 const worstP99 = ({ nine }: FairRow): number =>
-  Math.max(...nine.map(({ answerLatency }) => answerLatency.p99));
+  Math.round(Math.max(...nine.map(({ answerLatency }) => answerLatency.p99)));
 
 const totalOf = ({ nine, tenth, peak }: FairRow): number =>
   [...nine, tenth].reduce((sum, outcome) => sum + goodputOf(outcome), 0) / peak;

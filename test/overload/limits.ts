@@ -1,7 +1,7 @@
 import { type Row, shareOf } from './table.ts';
 
 /** The share of the peak that must be served. */
-export const GOAL = 0.8;
+const GOAL = 0.8;
 
 /** What every load must keep. */
 type Limit = {
@@ -51,7 +51,7 @@ export const LIMITS: readonly Limit[] = [
     sentence: '99 of 100 refusals come within 100 ms',
     decides: false,
     isKept: ({ outcome }) => outcome.refusalLatency.p99 <= 100,
-    figure: ({ outcome }) => `${outcome.refusalLatency.p99} ms`,
+    figure: ({ outcome }) => `${Math.round(outcome.refusalLatency.p99)} ms`,
   },
 ];
 

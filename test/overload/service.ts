@@ -1,23 +1,15 @@
 import type { Variables } from '../../lib/settings/settings.ts';
-import { TOKEN } from '../lab/load/impatient.ts';
+import { TOKEN } from '../lab/load/load.ts';
 import { USERS, wireOf } from '../lab/load/wire.ts';
 import type { Stage } from '../lab/stage/stage.ts';
-import type { BuiltHost } from '../stage/built-host.ts';
 
 /** What callers send: reads by id and updates, or batches of users that are there already. */
 export type Requests = 'reads-and-updates' | 'batches';
 
 /** A service that is loaded, and what callers send to it. */
-export type LoadedService = Pick<BuiltHost, 'events' | 'isAlive' | 'processId'> & {
-  readonly url: string;
-  /** As HTTP/1.1 writes them. */
-  readonly requests: readonly string[];
-  /** The same for one of ten callers, each with users of its own. Another token is put in. */
-  requestsOf(caller: number): readonly string[];
-  sign(claims?: { readonly sub?: string; readonly jti?: string }): Promise<string>;
-};
+export type LoadedService = Awaited<ReturnType<typeof startLoadedService>>;
 
-const STORED = 2000;
+const STORED_USERS = 2000;
 const BATCH = 100;
 
 /** Starts the built host with some users in its table; `runBy` is a command that runs it. */
@@ -26,24 +18,27 @@ export async function startLoadedService(
   what: Requests,
   variables: Variables,
   runBy: readonly string[],
-): Promise<LoadedService> {
+) {
   const service = await startService(variables, { runBy });
-  const sign: LoadedService['sign'] = (claims = {}) =>
+  const sign = (claims: { readonly sub?: string; readonly jti?: string } = {}) =>
     issuer.sign({ ...claims, exp: Math.floor(Date.now() / 1000) + 7200 });
   const rows = await postgres.query(
     `INSERT INTO users (id, email, full_name)
-     SELECT uuidv7(), 'user-' || n || '@example.com', 'User ' || n FROM generate_series(1, ${STORED}) AS n
+     SELECT uuidv7(), 'user-' || n || '@example.com', 'User ' || n FROM generate_series(1, ${STORED_USERS}) AS n
      RETURNING id`,
   );
   await postgres.query('VACUUM ANALYZE users');
   const ids = rows.map(({ id }) => String(id));
   return {
     ...service,
+    /** As HTTP/1.1 writes them. */
     requests: REQUESTS[what](ids, await sign()),
-    requestsOf: (caller) => {
-      const own = ids.filter((_, index) => index % 10 === caller);
-      return REQUESTS[what](own, TOKEN);
-    },
+    /** The same for one of ten callers, each with users of its own. Another token is put in. */
+    requestsOf: (caller: number) =>
+      REQUESTS[what](
+        ids.filter((_, index) => index % 10 === caller),
+        TOKEN,
+      ),
     sign,
   };
 }

@@ -1,4 +1,4 @@
-import type { Outcome } from '../lab/load/impatient.ts';
+import type { Outcome } from '../lab/load/load.ts';
 import { markdownTable } from '../lab/report/table.ts';
 import type { ProbeOutcome } from './probes.ts';
 
@@ -27,9 +27,9 @@ export const TABLE = markdownTable<Row>({
   'the peak': ({ peak }) => Math.round(peak),
   'of the peak': (row) => `${Math.round(100 * shareOf(row))} %`,
   'worst second': ({ outcome }) => outcome.worstSecond,
-  'answered p50, p99': ({ outcome: { answerLatency } }) => `${answerLatency.p50}, ${answerLatency.p99} ms`,
+  'answered p50, p99': ({ outcome: { answerLatency } }) => inMilliseconds(answerLatency),
   'refused/s': ({ outcome }) => aSecond(outcome, outcome.refused),
-  'p50, p99': ({ outcome: { refusalLatency } }) => `${refusalLatency.p50}, ${refusalLatency.p99} ms`,
+  'p50, p99': ({ outcome: { refusalLatency } }) => inMilliseconds(refusalLatency),
   'given up/s': ({ outcome }) => aSecond(outcome, outcome.givenUp),
   'late, broken, other': ({ outcome: { late, broken, other } }) => `${late}, ${broken}, ${other}`,
   '/health, /ready': ({ probes: { longestHealth, longestReady } }) => `${longestHealth}, ${longestReady} ms`,
@@ -54,8 +54,11 @@ export function totalsOf(rows: readonly Row[]) {
       503: sum(({ refused }) => refused),
       other: sum(({ other }) => other),
     },
-    longest_answer_ms: Math.max(...rows.map(({ outcome }) => outcome.answerLatency.longest)),
+    longest_answer_ms: Math.round(Math.max(...rows.map(({ outcome }) => outcome.answerLatency.longest))),
   };
 }
+
+const inMilliseconds = ({ p50, p99 }: Outcome['answerLatency']) =>
+  `${Math.round(p50)}, ${Math.round(p99)} ms`;
 
 const aSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);

@@ -2,19 +2,18 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { freePort } from '../../../host/development/free-port.ts';
 import type { Variables } from '../../../lib/settings/settings.ts';
+import type { Request } from '../../lab/load/wire.ts';
+import { answer, pairsOf, type RawAnswer } from '../../stage/raw-request.ts';
 import { until } from '../../stage/until.ts';
 import type { Question, Totals } from './counters.ts';
-import type { Request } from './requests.ts';
 
 const HOST = join(import.meta.dirname, '../../../host/main.ts');
 const COUNTERS = join(import.meta.dirname, 'counters.ts');
 
-const NEXT = /<([^>]*)>; rel="next"/;
-
-/** In milliseconds. */
-const LONGEST_ANSWER = 30_000;
+const RESPONSE_LIMIT_MS = 30_000;
 
 /**
  * Neither garbage is collected unless it is asked for, nor is code compiled at a moment of V8's choice, after which it
@@ -41,33 +40,29 @@ export async function startCountedHost(variables: Variables, preloaded: readonly
   // One connection: nothing is done at the same time as something else.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-  /** Resolves with the path of the next page, if there is one, once the whole answer is there. */
-  function send({ method, path, status, token, body = '' }: Request): Promise<string | undefined> {
+  /** Resolves once the whole response is there. */
+  function send({ method, target, token, body = '' }: Request): Promise<RawAnswer> {
     const headers = {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
     };
     return new Promise((resolve, reject) => {
-      const sent = request({ host: '127.0.0.1', port, agent, method, path, headers }, (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('error', reject);
-        response.on('data', (part: string) => {
-          text += part;
-        });
-        response.on('end', () => {
-          if (response.statusCode === status) resolve(NEXT.exec(String(response.headers.link))?.[1]);
-          else reject(new Error(`${method} ${path} is ${response.statusCode}: ${text}`));
-        });
-      });
-      sent.setTimeout(LONGEST_ANSWER, () => sent.destroy(new Error(`no answer to ${method} ${path}`)));
+      const sent = request(
+        { host: '127.0.0.1', port, agent, method, path: target, headers },
+        async (response) => {
+          const content = await buffer(response);
+          resolve(answer(Number(response.statusCode), pairsOf(response.rawHeaders), content.toString()));
+        },
+      );
+      sent.setTimeout(RESPONSE_LIMIT_MS, () => sent.destroy(new Error(`no response to ${method} ${target}`)));
       sent.on('error', reject).end(body);
     });
   }
 
   await until('the host is ready', async () => {
     if (child.exitCode !== null) throw new Error('the host has ended');
-    return send({ method: 'GET', path: '/ready', status: 200 }).then(
-      () => true,
+    return send({ method: 'GET', target: '/ready' }).then(
+      ({ status }) => status === 200,
       () => false,
     );
   });

@@ -1,14 +1,15 @@
 import { runMigrations } from '../../../lib/migrations/index.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
-import { USERS } from '../../lab/load/wire.ts';
+import { type Request, USERS } from '../../lab/load/wire.ts';
 import { percentile } from '../../lab/meters/percentile.ts';
 import { administer } from '../../stage/administration.ts';
 import { createDatabase } from '../../stage/postgres.ts';
 import { environmentOf } from '../../stage/service.ts';
 import { startIssuer } from '../../stage/tokens.ts';
+import { fill, idOf } from '../stage/users.ts';
+import { type Workload, workloads } from '../workloads.ts';
 import { type CountedHost, startCountedHost } from './counted-host.ts';
 import type { Totals } from './counters.ts';
-import { type Request, requestsOf, USERS_THERE } from './requests.ts';
 
 /**
  * Measures these workloads, or all of them, with a host and a database of their own; `preloaded` are modules that the host
@@ -24,22 +25,28 @@ export async function measureAll({
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const variables = environmentOf(database, issuer);
   await runMigrations(readSettings(variables).postgres);
-  await addUsers(database.name);
+  const admin = await administer(database.name);
+  await fill(
+    (statement) => admin.query(statement),
+    USERS_THERE,
+    () => {},
+  );
+  await admin.end();
   const host = await startCountedHost(variables, preloaded);
   try {
     const token = await issuer.sign();
-    const fresh = await Promise.all(
+    const freshTokens = await Promise.all(
       Array.from({ length: REQUESTS }, (_, number) => issuer.sign({ jti: String(1000 + number) })),
     );
-    const head = await host.send({
-      method: 'GET',
-      path: `${USERS}changes?cursor=now&limit=0`,
-      status: 200,
-      token,
-    });
+    const ask = (target: string) => host.send({ method: 'GET', target, token });
     const measured: Record<string, Figures> = {};
-    for (const [name, requestAt] of Object.entries(requestsOf({ token, fresh, head: String(head) }))) {
-      if (!only || only.includes(name)) measured[name] = await measure(host, requestAt);
+    for (const [name, workload] of Object.entries(WORKLOADS)) {
+      if (only && !only.includes(name)) continue;
+      const prepared = (await workload.prepare?.(ask, USERS_THERE)) ?? '';
+      let number = FIRST;
+      const anyUser = () => number++;
+      const next = workload.requests({ anyUser, token, freshTokens, begin: FIRST, prepared });
+      measured[name] = await measure(host, next, workload.status);
     }
     return measured;
   } finally {
@@ -48,16 +55,32 @@ export async function measureAll({
   }
 }
 
-/** With the ids and addresses that the benchmark gives to users of these numbers. */
-async function addUsers(name: string): Promise<void> {
-  const admin = await administer(name);
-  await admin.query(`INSERT INTO users (id, email, full_name, created_at, updated_at)
-    SELECT ('018f0000-0000-7000-8000-' || lpad(number::text, 12, '0'))::uuid, 'user-' || number || '@example.com',
-      'User ' || number, moment, moment
-    FROM generate_series(1, ${USERS_THERE}) AS number, to_timestamp(1704067200 + number) AS moment`);
-  await admin.query('ANALYZE users');
-  await admin.end();
-}
+const named = (wanted: string) => workloads.find(({ name }) => name === wanted) as Workload;
+
+/** Reads come first, because what is written makes pages longer, and deletions last. */
+const WORKLOADS: Readonly<Record<string, Workload>> = {
+  health: named('health'),
+  get: named('get'),
+  'get, fresh token': named('fresh-token'),
+  'list of 100': named('list'),
+  'lookup by email': named('by-email'),
+  'changes, at the head': named('changes'),
+  create: named('create'),
+  update: named('update'),
+  'batch of 100': named('batch'),
+  delete: {
+    ...{ name: 'delete', title: 'delete', status: 204 },
+    requests:
+      ({ anyUser, token }) =>
+      () => ({ method: 'DELETE', target: USERS + idOf(anyUser()), token }),
+  },
+};
+
+/** Number of users in the table: each number is used once in each workload. */
+const USERS_THERE = 1000;
+
+/** All numbers have three digits, so that all requests of a workload have the same length. */
+const FIRST = 500;
 
 /** The figures of each workload, by its name. */
 export type Measured = Readonly<Record<string, Figures>>;
@@ -91,10 +114,13 @@ const REQUESTS = WARM_UP + 2 * BATCHES * REQUESTS_A_BATCH;
  * What the host does for one request of this kind: the median of some batches, since timers and what they do fall into a
  * few of them. Memory is looked at apart from promises, for to be counted they need some.
  */
-async function measure(host: CountedHost, requestAt: (index: number) => Request): Promise<Figures> {
-  let index = 0;
+async function measure(host: CountedHost, next: () => Request, wanted: number): Promise<Figures> {
   const send = async (count: number) => {
-    for (let sent = 0; sent < count; sent += 1) await host.send(requestAt(index++));
+    for (let sent = 0; sent < count; sent += 1) {
+      const request = next();
+      const { status, body } = await host.send(request);
+      if (status !== wanted) throw new Error(`${request.method} ${request.target} is ${status}: ${body}`);
+    }
   };
   const batches = async (question: 'countPromises' | 'collectGarbage') => {
     const totals = [await host.ask(question)];
@@ -107,15 +133,11 @@ async function measure(host: CountedHost, requestAt: (index: number) => Request)
   await send(WARM_UP);
   const counted = await batches('countPromises');
   const allocated = await batches('collectGarbage');
-  return {
-    statements: perRequest(counted, 'statements'),
-    writesToPostgres: perRequest(counted, 'writesToPostgres'),
-    bytesToPostgres: perRequest(counted, 'bytesToPostgres'),
-    writesToClient: perRequest(counted, 'writesToClient'),
-    bytesToClient: perRequest(counted, 'bytesToClient'),
-    promises: perRequest(counted, 'promises'),
-    bytesAllocated: perRequest(allocated, 'heap'),
-  };
+  const figures = FIGURES.map((figure) => [
+    figure,
+    figure === 'bytesAllocated' ? perRequest(allocated, 'heap') : perRequest(counted, figure),
+  ]);
+  return Object.fromEntries(figures);
 }
 
 function perRequest(totals: readonly Totals[], of: keyof Totals): number {

@@ -1,43 +1,32 @@
 import { expect, test } from 'vitest';
 import type { Results, Run } from '../rounds.ts';
-import { goalTableOf } from './goals.ts';
+import { benchGoals, goalTable, growthGoals, memoryGoals } from './goals.ts';
+import { both, comparedAt } from './summary.ts';
 
-const run = (target: string, workload: string, figures: Partial<Run>): Run => ({
-  round: 1,
-  target,
-  workload,
-  requestsPerSecond: 1000,
-  server: 1,
-  postgres: 1,
-  p50: 1,
-  p99: 2,
-  memory: 100,
-  load: 0.5,
-  others: 0,
-  faults: {},
+const run = (target: string, workload: string, figures: Partial<Run> = {}): Run => ({
+  ...{ round: 1, target, workload, requestsPerSecond: 1000, server: 1, postgres: 1 },
+  ...{ p50: 1, p99: 2, memory: 100, load: 0.5, others: 0 },
   ...figures,
 });
 
+function linesOf(given: Partial<Results>): readonly (readonly string[])[] {
+  const results = { starts: [], leftOut: [], runs: [], ...given };
+  const table = goalTable([...benchGoals(results), ...memoryGoals(results)]);
+  return table.split('\n').map((line) => line.trim().split(/ {2,}/));
+}
+
 test('each measured goal is reached or missed; the others are left out', () => {
   const runs = [
-    run('ours', 'get', { server: 1.2 }),
-    run('go', 'get', {}),
+    run('ours', 'get', { server: 1.2, memory: 165 }),
+    run('go', 'get'),
     run('ours-traced-1', 'get', { server: 1.205 }),
   ];
-  const results: Results = { starts: [], leftOut: [], runs };
-  const memory = { min: 70, median: 75, max: 90 };
-  const start = {
-    target: 'ours',
-    milliseconds: undefined,
-    memoryAtRest: memory,
-    memoryUnderLoad: { ...memory, median: 165 },
-  };
-  const lines = goalTableOf(results, [start]).split('\n');
-  expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
+  expect(linesOf({ runs, starts: [{ target: 'ours', milliseconds: 161, memoryAtRest: 75 }] })).toEqual([
     ['goal', 'measured'],
     ['get: server to go', 'at most 1.25', '1.20', 'reached'],
     ['get: server and PostgreSQL to go', 'at most 0.75', '1.10', 'missed'],
     ['get: server of ours-traced-1 less that of ours, s/1,000', 'at most 0.006', '0.00500', 'reached'],
+    ['start to first 200, ms', 'at most 160', '161', 'missed'],
     ['memory at rest, MB', 'at most 80', '75.0', 'reached'],
     ['memory under load, MB', 'at most 160', '165', 'missed'],
   ]);
@@ -45,15 +34,63 @@ test('each measured goal is reached or missed; the others are left out', () => {
 
 test('a batch is compared with single creates, and has a memory limit of its own', () => {
   const runs = [
-    run('ours', 'batch', { server: 10, postgres: 30 }),
+    run('ours', 'batch', { server: 10, postgres: 30, memory: 175 }),
     run('ours', 'create-alone', { server: 2, postgres: 2 }),
   ];
-  const memory = { min: 70, median: 175, max: 190 };
-  const start = { target: 'ours', milliseconds: undefined, memoryAtRest: undefined, memoryUnderLoad: memory };
-  const lines = goalTableOf({ starts: [], leftOut: [], runs }, [start]).split('\n');
-  expect(lines.map((line) => line.trim().split(/ {2,}/))).toEqual([
+  expect(linesOf({ runs })).toEqual([
     ['goal', 'measured'],
-    ['batch of 100: server and PostgreSQL to one create that comes alone', 'at most 7.14', '10.0', 'missed'],
+    ['batch: server and PostgreSQL to create-alone', 'at most 7.14', '10.0', 'missed'],
     ['memory under load, MB', 'at most 270', '175', 'reached'],
   ]);
+});
+
+// The values are those of the table in the page of goals: whoever weakens one changes it here, too.
+test('the limits are those of the goals', () => {
+  const limits = benchGoals({ starts: [], runs: [], leftOut: [] }).map(({ title, atMost }) => [
+    title,
+    atMost,
+  ]);
+  expect(Object.fromEntries(limits)).toMatchObject({
+    'get: server and PostgreSQL to bun': 0.75,
+    'create: server and PostgreSQL to go': 0.65,
+    'update: PostgreSQL to go': 0.4,
+    'list: server and PostgreSQL to bun': 0.6,
+    'by-external-id: server and PostgreSQL to get': 1.3,
+    'fresh-token: server and PostgreSQL to fastify': 1,
+    'health: server to hello': 1.3,
+    'get-half: p99 to go': 1.5,
+    'get: server of ours-traced-all less that of ours, s/1,000': 0.015,
+  });
+});
+
+test('growth compares the time of PostgreSQL with the most users to that with the fewest', () => {
+  const runs = [run('ours-1', 'get'), run('ours-9', 'get', { postgres: 1.7 }), run('ours-1', 'create')];
+  expect(goalTable(growthGoals({ starts: [], leftOut: [], runs }, 'ours-1', 'ours-9'))).toMatch(
+    /get: PostgreSQL with the most users to the fewest {2}at most 1.6 {6}1.70 {2}missed$/,
+  );
+});
+
+test('figures are compared within each round, and only there', () => {
+  const runs = [
+    run('ours', 'get', { server: 1 }),
+    run('go', 'get', { server: 2 }),
+    run('ours', 'get', { round: 2, server: 4 }),
+    run('go', 'get', { round: 2, server: 4 }),
+    run('go', 'get', { round: 3, server: 9 }),
+  ];
+  const at = (target: string) => ({ target, workload: 'get', figure: both });
+  expect(comparedAt(runs, at('go'), at('ours'))).toEqual({ min: 1, median: 1.25, max: 1.5 });
+});
+
+test('memory under load is the maximum of each round', () => {
+  const runs = [
+    run('ours', 'get', { memory: 50 }),
+    run('ours', 'list', { memory: 90 }),
+    run('ours', 'get', { round: 2, memory: 70 }),
+  ];
+  expect(memoryGoals({ starts: [], leftOut: [], runs }).at(-1)?.measured).toEqual({
+    min: 70,
+    median: 80,
+    max: 90,
+  });
 });

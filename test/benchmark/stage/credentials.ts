@@ -4,17 +4,17 @@ import { startIssuer } from '../../stage/tokens.ts';
 /** More than any cache of tokens here holds, so that each in turn is a new one. */
 const FRESH_TOKENS = 24_576;
 
-/** Signed at a time: no more than Node's threads can be busy with. */
-const AT_ONCE = 64;
+/** Tokens that are signed at a time. */
+const SIGNED_AT_ONCE = 64;
 
 /** An identity provider, a token of one caller, many tokens to be used once each, and tokens to be refused. */
-export async function startCredentials(freshTokens = FRESH_TOKENS) {
+export async function startCredentials(needsFreshTokens: boolean) {
   const issuer = await startIssuer();
   const now = Math.floor(Date.now() / 1000);
   const exp = now + 24 * 3600;
   const fresh: string[] = [];
-  while (fresh.length < freshTokens) {
-    const signed = Array.from({ length: AT_ONCE }, (_, n) =>
+  while (fresh.length < (needsFreshTokens ? FRESH_TOKENS : SIGNED_AT_ONCE)) {
+    const signed = Array.from({ length: SIGNED_AT_ONCE }, (_, n) =>
       issuer.sign({ exp, jti: `${fresh.length + n}` }),
     );
     fresh.push(...(await Promise.all(signed)));

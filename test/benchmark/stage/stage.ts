@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ import { inDatabase } from '../../stage/rows.ts';
 import { environmentOf } from '../../stage/service.ts';
 import type { Progress } from '../report/progress.ts';
 import { startCredentials } from './credentials.ts';
-import { fill } from './fill.ts';
+import { fill } from './users.ts';
 
 /**
  * As PostgreSQL comes, but for three things that would make a run unlike the next: all databases fit into memory, no
@@ -25,7 +25,9 @@ const SETTINGS = {
   max_connections: 400,
 };
 
-const TEMPLATE = 'filled';
+/** Has the schema, and no users. */
+const EMPTY = 'migrated';
+const FILLED = 'filled';
 const FOLDERS = join(tmpdir(), 'user-management-benchmark-');
 
 /** The collector of spans takes them all. */
@@ -36,29 +38,29 @@ export type Stage = Awaited<ReturnType<typeof startStage>>;
 
 type Options = {
   readonly users: number;
-  readonly freshTokens?: number;
+  /** Whether there are many tokens to be used once each. */
+  readonly needsFreshTokens: boolean;
   readonly sharedBuffers: string;
-  /** Where PostgreSQL's files stay for the next run; without it they go with the stage. */
-  readonly kept?: string | undefined;
   readonly progress: Progress;
 };
 
 /** Starts PostgreSQL with this many users, the identity provider and the collector of spans; builds the host. */
-export async function startStage({ users, freshTokens, sharedBuffers, kept, progress }: Options) {
+export async function startStage({ users, needsFreshTokens, sharedBuffers, progress }: Options) {
   progress('building the host');
   const main = await builtHost();
   progress('signing tokens');
-  const [credentials, collector] = await Promise.all([startCredentials(freshTokens), startHttpFront(forget)]);
+  const [credentials, collector] = await Promise.all([
+    startCredentials(needsFreshTokens),
+    startHttpFront(forget),
+  ]);
   progress('starting PostgreSQL');
   await removeLeftovers();
   const folder = await mkdtemp(FOLDERS);
-  const dataFolder = kept ?? join(folder, 'postgres');
+  const dataFolder = join(folder, 'postgres');
   const postgres = await startPostgres({
     dataFolder,
     settings: { ...SETTINGS, shared_buffers: sharedBuffers },
   });
-  const tokensFile = join(folder, 'tokens.json');
-  await writeFile(tokensFile, JSON.stringify(credentials.fresh));
 
   const urlOf = (database: string) => postgres.url.replace(/[^/]*$/, database);
   const variablesOf = (database: string): Variables =>
@@ -66,12 +68,15 @@ export async function startStage({ users, freshTokens, sharedBuffers, kept, prog
 
   const query = (database: string, statement: string) => inDatabase({ ...postgres, database }, statement);
 
-  await query('postgres', `DROP DATABASE IF EXISTS ${TEMPLATE}`);
-  await query('postgres', `CREATE DATABASE ${TEMPLATE}`);
+  const createFrom = (template: string, name: string) =>
+    query('postgres', `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
+
+  await query('postgres', `CREATE DATABASE ${EMPTY}`);
   await promisify(execFile)(process.execPath, [main.replace('main.mjs', 'migrate.mjs')], {
-    env: variablesOf(TEMPLATE),
+    env: variablesOf(EMPTY),
   });
-  await fill(query, TEMPLATE, users, progress);
+  await createFrom(EMPTY, FILLED);
+  await fill((statement) => query(FILLED, statement), users, progress);
   const [version] = await query('postgres', 'SHOW server_version');
 
   return {
@@ -79,21 +84,19 @@ export async function startStage({ users, freshTokens, sharedBuffers, kept, prog
     users,
     credentials,
     collector,
-    tokensFile,
     urlOf,
     variablesOf,
-    query,
     postgresProcess: postgres.processId,
     postgresVersion: String(version?.server_version),
-    /** A database of its own for one target, with the same users as every other. */
-    async createDatabase(name: string): Promise<string> {
-      await query('postgres', `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} STRATEGY FILE_COPY`);
-      return name;
+    /** Creates a database for one target, with the same users as every other, or with so many. */
+    async createDatabase(name: string, number = users): Promise<void> {
+      await createFrom(number === users ? FILLED : EMPTY, name);
+      if (number !== users) await fill((statement) => query(name, statement), number, progress);
     },
     vacuum: (database: string) => query(database, 'VACUUM (ANALYZE)'),
     async stop(): Promise<void> {
       await Promise.all([collector.stop(), credentials.issuer.stop(), postgres.stop()]);
-      if (!kept) await removeDataFolder(dataFolder);
+      await removeDataFolder(dataFolder);
       await rm(folder, { recursive: true, force: true });
     },
   };

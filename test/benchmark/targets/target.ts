@@ -15,7 +15,9 @@ export type Target = {
   readonly title: string;
   /** The only workloads that it can do at all; all of them without it. */
   readonly workloads?: readonly string[];
-  /** It answers the same to everything, so that there is nothing to compare. */
+  /** The number of users in its database, if it differs from that of the others. */
+  readonly users?: number;
+  /** Its response is always the same, so that there is nothing to compare. */
   readonly isHollow?: boolean;
   /** Gets what it needs, whatever that takes; rejects when it cannot be had on this machine. */
   readonly install: (stage: Stage) => Promise<(database: string, port: number) => Program>;

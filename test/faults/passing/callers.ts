@@ -1,7 +1,7 @@
 import type { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FIRST_CHANGES, nextIn } from '../../lab/ledger/changes.ts';
-import { run } from '../../lab/load/impatient.ts';
+import { PATIENCE_MS, runLoads } from '../../lab/load/load.ts';
 import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { USERS, wireOf } from '../../lab/load/wire.ts';
 import { rawClient, requestText } from '../../stage/raw-client.ts';
@@ -58,9 +58,10 @@ export const callerFaults: PassingFaults = {
     callers.close();
   },
   async overload({ service, token }) {
-    const requests = [wireOf({ method: 'GET', target: `${USERS}?limit=2`, token: await token() })];
+    const list = [wireOf({ method: 'GET', target: `${USERS}?limit=2`, token: await token() })];
     const port = Number(new URL(service.url).port);
-    await run({ port, requests, connections: 400, rate: 15_000, seconds: 2 });
+    const job = { port, requests: { list }, patienceMs: PATIENCE_MS, connections: 400 };
+    await runLoads({ ...job, rate: 15_000, seconds: 2 });
   },
   async 'readers-wait-and-leave'({ service, token, random }) {
     const headers = { authorization: `Bearer ${await token()}` };

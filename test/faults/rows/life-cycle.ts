@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readSteadily } from '../../lab/load/steady.ts';
+import { readSteadily } from '../../lab/load/load.ts';
 import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
 import { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
@@ -196,8 +196,8 @@ export const collectorAway: Row = {
       await service.checkBooks();
       const ratios: number[] = [];
       for (let turn = 0; turn < TURNS; turn += 1) {
-        const { p99 } = await readSteadily(service, { lasts: 500 });
-        ratios.push(p99 / (await readSteadily(well, { lasts: 500 })).p99);
+        const { p99 } = await readSteadily(service, { seconds: 0.5 });
+        ratios.push(p99 / (await readSteadily(well, { seconds: 0.5 })).p99);
       }
       // One turn is chance on a machine that is shared; that three of four are above it is not.
       const isAbove = ratios.filter((ratio) => ratio > COSTS).length >= 0.75 * TURNS;

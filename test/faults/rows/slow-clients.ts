@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readSteadily } from '../../lab/load/steady.ts';
+import { readSteadily } from '../../lab/load/load.ts';
 import type { ServiceUnderFault } from '../../lab/stage/stage.ts';
 import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
@@ -62,7 +62,7 @@ export const slowClients: Row = {
     const service = await startService({}, { isOnItsOwn: true });
     await storeLongUsers(postgres);
     const authorization = `Bearer ${await token()}`;
-    const calm = await readSteadily(service, { lasts: 5000, rest: 10 });
+    const calm = await readSteadily(service, { seconds: 5, restMs: 10 });
     // What V8 keeps for making lists is no cost of those who do not read them.
     await readLists(service, Math.ceil(trials / READER_AMONG));
     const before = service.memoryGrowth();
@@ -74,7 +74,7 @@ export const slowClients: Row = {
       clients.push({ kind, client: await SLOW[kind](service.url, authorization) });
     }
     const begun = performance.now();
-    const busy = await readSteadily(service, { lasts: LASTS * 1000, rest: 10 });
+    const busy = await readSteadily(service, { seconds: LASTS, restMs: 10 });
     figures.memoryChange = service.memoryGrowth() - before;
     claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
     await sleep(Math.max(0, LASTS * 1000 + 1500 - (performance.now() - begun)));

@@ -1,22 +1,17 @@
-import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startBare } from '../../overload/bare.ts';
 import { isFair } from '../../overload/fair.ts';
-import { brokenBy, GOAL, LIMITS, verdictOn } from '../../overload/limits.ts';
-import { plotGoodput } from '../../overload/plots.ts';
+import { brokenBy, LIMITS, verdictOn } from '../../overload/limits.ts';
 import { startProbes } from '../../overload/probes.ts';
-import { type LoadedService, type Requests, startLoadedService } from '../../overload/service.ts';
+import { type Requests, startLoadedService } from '../../overload/service.ts';
 import { goodputOf, type Row, TABLE, totalsOf } from '../../overload/table.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
-import { type Job, run as runLoad } from '../load/impatient.ts';
+import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../load/load.ts';
 import { cpuOf, totalOf } from '../meters/cpu.ts';
 import { mostMemory } from '../meters/memory.ts';
 
 /**
- * Loads the built host with several times what it can answer, whatever becomes of the answers; prints a table of what was
- * answered in time, which limits were kept, and at last the totals as JSON; writes the same as a plot.
+ * Loads the built host with several times what it can serve. Prints a table of what was answered in time, which limits
+ * were kept, and at last the totals as JSON.
  */
 export const experiment = defineExperiment({
   name: 'overload',
@@ -28,8 +23,6 @@ export const experiment = defineExperiment({
     factors: { type: 'string', default: '1,2,5,10' },
     /** By default 300 and 2,000; with `--fair` 20, 200 and 2,000. */
     connections: { type: 'string' },
-    /** The file of the plot. */
-    plot: { type: 'string', default: join(tmpdir(), 'user-management-overload.svg') },
     /** A command that runs the service, such as `taskset -c 0`. */
     'run-by': { type: 'string', default: '' },
     /** What callers send: `reads-and-updates` or `batches`. */
@@ -38,38 +31,30 @@ export const experiment = defineExperiment({
     fair: { type: 'boolean', default: false },
     /** With `--fair`, how often each load is made. The medians decide. */
     rounds: { type: 'string', default: '1' },
-    /** Loads a bare node:http server in place of the service. */
-    bare: { type: 'boolean', default: false },
     /** A setting of the service, `SVC_POSTGRES_POOL_SIZE=4`; may be repeated. */
     set: { type: 'string', multiple: true, default: [] },
   },
-  async run({ options, print, defer, openStage }) {
+  async run({ options, print, openStage }) {
     const seconds = numberIn('seconds', options.seconds);
-    const service = await (options.bare ? startBareService() : startService());
-    const { url, requests, processId } = service;
-    const port = Number(new URL(url).port);
-    /** One after the other from each connection. */
-    const steady = { port, requests, connections: 64 };
+    const stage = await openStage({
+      ...{ seed: 1, trials: 1 },
+      postgres: { settings: { synchronous_commit: 'off' } },
+    });
+    const variables = Object.fromEntries(options.set.map((setting) => setting.split(/=(.*)/s, 2)));
+    const runBy = options['run-by'].split(' ').filter(Boolean);
+    const service = await startLoadedService(stage, options.load as Requests, variables, runBy);
+    const { url, processId } = service;
+    /** Impatient callers; without a rate, each connection sends one request after the other. */
+    const job = {
+      ...{ port: Number(new URL(url).port), requests: { list: service.requests } },
+      ...{ connections: 64, patienceMs: PATIENCE_MS },
+    };
     // These warm up.
-    await runLoad({ ...steady, seconds: 3 });
+    await runLoad({ ...job, seconds: 3 });
     if (!options.fair) return areLimitsKept();
     const connections = numbersOf(options.connections ?? '20,200,2000');
     const rounds = numberIn('rounds', options.rounds);
-    return isFair({ service, connections, seconds, rounds, plot: options.plot, measurePeak, print });
-
-    async function startService(): Promise<LoadedService> {
-      const settings = { synchronous_commit: 'off' };
-      const stage = await openStage({ seed: 1, trials: 1, postgres: { settings } });
-      const variables = Object.fromEntries(options.set.map((setting) => setting.split(/=(.*)/s, 2)));
-      const runBy = options['run-by'].split(' ').filter(Boolean);
-      return startLoadedService(stage, options.load as Requests, variables, runBy);
-    }
-
-    async function startBareService(): Promise<LoadedService> {
-      const bare = await startBare();
-      defer(bare.stop);
-      return bare;
-    }
+    return isFair({ service, connections, seconds, rounds, measurePeak, print });
 
     async function areLimitsKept(): Promise<boolean> {
       print(TABLE.head);
@@ -77,8 +62,7 @@ export const experiment = defineExperiment({
       let peak = await measurePeak();
       for (const connections of numbersOf(options.connections ?? '300,2000')) {
         for (const factor of numbersOf(options.factors)) {
-          const rate = Math.round(factor * peak);
-          const loaded = await load({ port, requests, connections, rate, seconds });
+          const loaded = await load({ ...job, connections, rate: Math.round(factor * peak), seconds });
           // The pace of a machine may change from one minute to the next.
           const next = await measurePeak();
           const row = { connections, factor, ...loaded, peak: (peak + next) / 2 };
@@ -87,12 +71,8 @@ export const experiment = defineExperiment({
           print(TABLE.line(row));
         }
       }
-
-      await writeFile(options.plot, plotGoodput(GOAL, rows));
       const lines = service.events('requests_refused').length;
-      print(
-        `\nThe plot is in ${options.plot}; ${lines} lines requests_refused, ${Math.round(mostMemory(processId))} MB at most.`,
-      );
+      print(`\n${lines} lines requests_refused, ${Math.round(mostMemory(processId))} MB at most.`);
       for (const limit of LIMITS) print(verdictOn(limit, rows));
       const isAlive = service.isAlive();
       if (!isAlive) print('FAILED: The process has ended.');
@@ -102,22 +82,27 @@ export const experiment = defineExperiment({
 
     /** Requests a second, as many as there can be. */
     async function measurePeak(): Promise<number> {
-      return goodputOf(await runLoad({ ...steady, seconds: Math.min(Math.max(seconds / 4, 5), 15) }));
+      return goodputOf(await runLoad({ ...job, seconds: Math.min(Math.max(seconds / 4, 5), 15) }));
     }
 
-    async function load(job: Job): Promise<Pick<Row, 'outcome' | 'probes' | 'cpu' | 'isNormalAfter'>> {
+    async function load(overload: Job): Promise<Pick<Row, 'outcome' | 'probes' | 'cpu' | 'isNormalAfter'>> {
       const probes = startProbes(url);
       const cpuBefore = totalOf(cpuOf(processId));
-      const outcome = await runLoad(job);
+      const outcome = await runLoad(overload);
       const cpu = (totalOf(cpuOf(processId)) - cpuBefore) / outcome.seconds;
       const probed = await probes.stop();
       await sleep(2000);
-      const after = await runLoad({ ...steady, connections: 1, seconds: 0.5 });
+      const after = await runLoad({ ...job, connections: 1, seconds: 0.5 });
       const isNormalAfter = after.sent > 0 && after.answered === after.sent;
       return { outcome, probes: probed, cpu, isNormalAfter };
     }
   },
 });
+
+async function runLoad(job: Job): Promise<Outcome> {
+  const [outcome] = await runLoads(job);
+  return outcome as Outcome;
+}
 
 function numbersOf(list: string): readonly number[] {
   return list.split(',').map((number) => numberIn('connections', number));

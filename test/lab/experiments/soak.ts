@@ -1,12 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { passingFaults } from '../../faults/passing/index.ts';
 import { bringAbout } from '../../soak/bring-about.ts';
 import { type Reading, startRecorder } from '../../soak/recorder.ts';
-import { drawn, tableOf } from '../../soak/report.ts';
+import { tableOf } from '../../soak/report.ts';
 import { surround } from '../../soak/surroundings.ts';
 import { type Finding, findingsIn, HELD_AT_REST } from '../../soak/verdict.ts';
 import { until } from '../../stage/until.ts';
@@ -42,8 +39,6 @@ export const experiment = defineExperiment({
     seed: { type: 'string', default: String(randomInt(1_000_000)) },
     /** Seconds from one fault to the next. */
     every: { type: 'string', default: '30' },
-    /** The file of the plot. */
-    svg: { type: 'string', default: join(tmpdir(), 'user-management-soak.svg') },
     /** Only these faults. */
     fault: { type: 'string', multiple: true },
   },
@@ -68,10 +63,10 @@ export const experiment = defineExperiment({
     const deal = deckOf(faults, stage.random.branch());
     // Each fault has been there once by then; or a third of a short run is over.
     const judgedFrom = Math.min((faults.length * every) / 3600, minutes / 180) + recorder.hours();
-    const moments: number[] = [];
+    let broughtAbout = 0;
     for (let next = recorder.hours(); recorder.hours() < end; ) {
       next = Math.max(next, recorder.hours()) + every / 3600;
-      moments.push(recorder.hours());
+      broughtAbout += 1;
       const report = await bringAbout(deal(), surroundings, recorder.hours());
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000 - LOOK_AHEAD * 1000));
       const reading = await recorder.read().catch((error) => printJson({ reading: String(error) }));
@@ -99,7 +94,7 @@ export const experiment = defineExperiment({
         after,
         judgedFrom,
         pool: SESSIONS,
-        faults: moments.length,
+        faults: broughtAbout,
       }),
       {
         sentence: 'nothing acknowledged is missing, doubled, altered or risen',
@@ -114,8 +109,7 @@ export const experiment = defineExperiment({
     ];
     await stage.close();
 
-    await writeFile(options.svg, drawn(recorder, moments, judgedFrom));
-    print(`\n${tableOf(stage, findings, moments.length)}\n\nThe plot is in ${options.svg}.`);
+    print(`\n${tableOf(stage, findings, broughtAbout)}\n`);
     for (const { sentence, seen, holds } of findings) if (!holds) print(`failed: ${sentence}: ${seen}`);
     const passed = findings.filter(({ holds }) => holds).length;
     print(`seed ${seed}`);

@@ -119,7 +119,7 @@ describe('a generator', () => {
 
   test('whose callers give up connects again, and does not send what is due without a connection', async () => {
     const sockets = new Set<Socket>();
-    const load = { connections: 2, rate: 500, patience: 30, onResponse() {} };
+    const load = { connections: 2, rate: 500, patienceMs: 30, onResponse() {} };
     const generator = await start(load, (socket) => sockets.add(socket));
     await sleep(100);
     await generator.stop();
@@ -136,7 +136,7 @@ describe('a generator', () => {
     const times: number[] = [];
     const onResponse = (_: number, from: number, to: number) => times.push(to - from);
     const generator = await start(
-      { connections: 1, rate: 100, patience: 200, queues: true, onResponse },
+      { connections: 1, rate: 100, patienceMs: 200, queues: true, onResponse },
       (socket) => setTimeout(() => socket.write(RESPONSE), 30),
     );
     await sleep(1000);
@@ -152,7 +152,7 @@ describe('a generator', () => {
   });
 
   test('replaces connections that break, if its callers give up', async () => {
-    const generator = await start({ connections: 1, patience: 1000, onResponse() {} }, (socket) =>
+    const generator = await start({ connections: 1, patienceMs: 1000, onResponse() {} }, (socket) =>
       socket.destroy(),
     );
     await sleep(50);

@@ -4,7 +4,7 @@ import { type Connection, openConnection } from './connection.ts';
 const OPENED_AT_ONCE = 50;
 
 /** Milliseconds between two looks at what is due, and at what has waited too long. */
-const TICK = 1;
+const TICK_MS = 1;
 
 /** A load on one port of 127.0.0.1. */
 export type Load = {
@@ -16,7 +16,7 @@ export type Load = {
    */
   readonly rate?: number | undefined;
   /** Milliseconds between a response and the next request of a closed load. */
-  readonly rest?: number | undefined;
+  readonly restMs?: number | undefined;
   /**
    * Milliseconds after which callers give up: they close the connection and open another one, as they do with one that
    * breaks. A request that is due while no connection is free is not sent, unless callers queue.
@@ -24,7 +24,7 @@ export type Load = {
    * Without a patience, callers wait: such a request is sent when a connection is free, and the time is counted from when
    * it was due, so that a server that stalls does not hide it. A connection that breaks ends the load.
    */
-  readonly patience?: number;
+  readonly patienceMs?: number | undefined;
   /**
    * Whether callers that give up queue requests while no connection is free, as the pools of HTTP clients do. The time is
    * counted from when a request was due, and its caller gives up then, too.
@@ -32,8 +32,6 @@ export type Load = {
   readonly queues?: boolean | undefined;
   /** Makes the next request. */
   nextRequest(): string;
-  /** Receives each request that is due. */
-  onDue?(moment: number): void;
   /** Receives each response, and the moments from which and to which its time is counted. */
   onResponse(status: number, from: number, to: number): void;
   /** Receives the reason for which a connection has broken, if callers wait. */
@@ -65,7 +63,7 @@ export class Generator {
 
   /** Opens the connections. A closed load begins with the first of them, an open load with the last. */
   async start(): Promise<void> {
-    const { connections, rate, patience } = this.#load;
+    const { connections, rate, patienceMs } = this.#load;
     while (this.#callers.length < connections) {
       const opened = this.#callers.length;
       const count = Math.min(OPENED_AT_ONCE, connections - opened);
@@ -73,15 +71,16 @@ export class Generator {
       await Promise.all(this.#callers.slice(opened).map((caller) => this.#connect(caller)));
     }
     this.#begun = performance.now();
-    if (rate !== undefined || patience !== undefined) this.#timer = setInterval(() => this.#tick(), TICK);
+    if (rate !== undefined || patienceMs !== undefined)
+      this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
   /** Sends no more, and waits for the responses that are still to come as long as the callers do. */
   async stop(): Promise<void> {
     this.#isOver = true;
     clearInterval(this.#timer);
-    const { patience } = this.#load;
-    if (patience !== undefined) setTimeout(this.#allAnswered.resolve, patience + 100).unref();
+    const { patienceMs } = this.#load;
+    if (patienceMs !== undefined) setTimeout(this.#allAnswered.resolve, patienceMs + 100).unref();
     if (this.#waiting.size > 0) await this.#allAnswered.promise;
     this.counts.givenUp += this.#waiting.size;
     this.counts.noConnection += this.#queued.length;
@@ -105,18 +104,17 @@ export class Generator {
   }
 
   #tick(): void {
-    if (this.#load.patience !== undefined) this.#giveUp(performance.now() - this.#load.patience);
+    if (this.#load.patienceMs !== undefined) this.#giveUp(performance.now() - this.#load.patienceMs);
     if (this.#load.rate !== undefined) this.#sendDue(this.#load.rate);
   }
 
   #sendDue(rate: number): void {
-    const isPatient = this.#load.patience === undefined;
+    const isPatient = this.#load.patienceMs === undefined;
     for (;;) {
       const now = performance.now();
       const due = this.#begun + (this.counts.due * 1000) / rate;
       if (due > now || (isPatient && this.#free.length === 0)) return;
       this.counts.due += 1;
-      this.#load.onDue?.(now);
       const caller = isPatient ? this.#free.shift() : this.#free.pop();
       if (caller) this.#send(caller, isPatient ? due : now);
       else if (this.#load.queues) this.#queued.push(now);
@@ -137,17 +135,16 @@ export class Generator {
     caller.since = 0;
     this.#waiting.delete(caller);
     this.#load.onResponse(status, since, performance.now());
-    if (this.#load.rest === undefined) this.#release(caller);
-    else setTimeout(() => this.#release(caller), this.#load.rest);
+    if (this.#load.restMs === undefined) this.#release(caller);
+    else setTimeout(() => this.#release(caller), this.#load.restMs);
   }
 
   #release(caller: Caller): void {
-    const { rate, patience } = this.#load;
+    const { rate, patienceMs } = this.#load;
     if (this.#isOver) {
       if (this.#waiting.size === 0) this.#allAnswered.resolve();
     } else if (rate === undefined) {
       const now = performance.now();
-      this.#load.onDue?.(now);
       this.#send(caller, now);
     } else {
       const queuedSince = this.#takeQueued();
@@ -156,13 +153,13 @@ export class Generator {
         return;
       }
       this.#free.push(caller);
-      if (patience === undefined && this.#begun > 0) this.#sendDue(rate);
+      if (patienceMs === undefined && this.#begun > 0) this.#sendDue(rate);
     }
   }
 
   /** When the first queued request was due whose caller still waits; undefined if there is none. */
   #takeQueued(): number | undefined {
-    const givenUp = performance.now() - (this.#load.patience ?? 0);
+    const givenUp = performance.now() - (this.#load.patienceMs ?? 0);
     for (;;) {
       const since = this.#queued.shift();
       if (since === undefined || since > givenUp) return since;
@@ -180,7 +177,8 @@ export class Generator {
   }
 
   #lose(caller: Caller, reason: string): void {
-    if (this.#load.patience === undefined) {
+    if (this.#load.patienceMs === undefined) {
+      this.counts.broken += 1;
       this.#load.onBreak?.(reason);
       this.#isOver = true;
       this.#allAnswered.resolve();

@@ -1,6 +1,6 @@
 /** A request, before it is written for the wire. */
 export type Request = {
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly target: string;
   readonly token?: string;
   readonly body?: string;

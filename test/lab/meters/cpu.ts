@@ -23,7 +23,7 @@ export function cpuOfFamily(processId: number): number {
 }
 
 /** The processes that a process has started, and that have not ended. */
-export function childrenOf(processId: number): readonly number[] {
+function childrenOf(processId: number): readonly number[] {
   const children = readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').trim();
   return children === '' ? [] : children.split(' ').map(Number);
 }

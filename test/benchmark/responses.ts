@@ -12,7 +12,7 @@ export const SAMPLES = 3;
 /** A target lacks a workload when it answers so. */
 const LACKING: readonly number[] = [404, 405, 422, 501];
 
-type Sample = { readonly answers: readonly unknown[]; readonly prepared: string };
+export type Sample = { readonly answers: readonly unknown[]; readonly prepared: string };
 
 /** Sends a request with a request ID, and reads its answer. */
 function send(port: number, { method, target, token, body }: Request): Promise<RawAnswer> {
@@ -34,7 +34,6 @@ export async function sampleOf(
   workload: Workload,
   { token, fresh }: Credentials,
   users: number,
-  begin = 0,
 ): Promise<Sample | undefined> {
   const ask = (target: string) => send(port, { method: 'GET', target, token });
   const prepared = workload.prepare ? await workload.prepare(ask, users) : '';
@@ -42,7 +41,7 @@ export async function sampleOf(
   // The same users for every target; what is written is not read again.
   let user = workload.writes ? 1 : 2;
   const anyUser = () => (user += Math.floor(users / 7));
-  const next = workload.requests({ anyUser, token, freshTokens: fresh, begin, prepared });
+  const next = workload.requests({ anyUser, token, freshTokens: fresh, begin: 0, prepared });
   const answers: unknown[] = [];
   for (let sample = 0; sample < SAMPLES; sample += 1) {
     const answer = await send(port, next());
