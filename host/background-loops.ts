@@ -5,10 +5,10 @@ import { FailureLog } from '../lib/observability/event-log.ts';
 import type { Service } from '../lib/service.ts';
 
 /** Milliseconds between two runs of the migrations; doubled after each failure. */
-const MIGRATION_PAUSE = { shortest: 500, longest: 10_000 };
+const MIGRATION_PAUSE_MS = { shortest: 500, longest: 10_000 };
 
 /** Milliseconds until the first cleanup. Instances that start together do not clean up together. */
-const FIRST_CLEANUP = { earliest: 5000, latest: 25_000 };
+const FIRST_CLEANUP_MS = { earliest: 5000, latest: 25_000 };
 const CLEANUP_INTERVAL_MS = 600_000;
 
 /** Milliseconds between two looks at the schema, and until a database without tables is migrated. */
@@ -31,7 +31,7 @@ export async function runMigrationLoop(service: Service, stopped: AbortSignal) {
 
 async function migrateUntilDone({ settings, log }: Service, stopped: AbortSignal): Promise<void> {
   const failures = new FailureLog(log, 'migration_failed');
-  const { shortest, longest } = MIGRATION_PAUSE;
+  const { shortest, longest } = MIGRATION_PAUSE_MS;
   for (let pause = shortest; !stopped.aborted; pause = Math.min(pause * 2, longest)) {
     try {
       return await runMigrations(settings.postgres, stopped, log);
@@ -63,7 +63,7 @@ async function untilUnmigrated({ readiness, log }: Service, stopped: AbortSignal
 export async function runCleanupLoop({ settings, log, database }: Service, stopped: AbortSignal) {
   const cleanup = new Cleanup(database.statements, settings.changesRetention);
   const failures = new FailureLog(log, 'cleanup_failed');
-  const { earliest, latest } = FIRST_CLEANUP;
+  const { earliest, latest } = FIRST_CLEANUP_MS;
   await wait(earliest + Math.random() * (latest - earliest), stopped);
   for (; !stopped.aborted; await wait(CLEANUP_INTERVAL_MS, stopped)) {
     try {

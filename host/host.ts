@@ -15,7 +15,7 @@ import { observe } from './metrics.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
 import { Router } from './router.ts';
 import { createHttpServer } from './server.ts';
-import { LAST_LINES, shutDown } from './shutdown.ts';
+import { LAST_LINES_S, shutDown } from './shutdown.ts';
 import { Connections } from './sockets/connections.ts';
 import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
@@ -71,7 +71,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
     /** Logs why the process ends without a drain. Resolves when the lines are written. */
     logCrash(error: Error): Promise<void> {
       log.error('process_crashed', { cause: redactedCause(error) });
-      return lines.end(LAST_LINES);
+      return lines.end(LAST_LINES_S);
     },
   };
 }

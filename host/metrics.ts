@@ -27,7 +27,7 @@ type ObservedMetric = MetricOf<keyof typeof CREATE>;
 /** One statement reads both. */
 type UnnumberedMetric = 'changes.unnumbered' | 'changes.unnumbered.age';
 
-const NANOSECONDS = 1e9;
+const NANOSECONDS_PER_SECOND = 1e9;
 
 /** Registers all metrics of an instance except the durations of requests. They are read at each export. */
 export function observe(meter: Meter, { service, inFlight, admissions, lines }: ObservedParts): void {
@@ -47,7 +47,7 @@ export function observe(meter: Meter, { service, inFlight, admissions, lines }: 
     'statements.retried': () => listCounts('reason', database.statements.retried),
     'process.memory.usage': () => [[process.memoryUsage.rss()]],
     'nodejs.eventloop.delay.p99': () => {
-      const delay = eventLoop.percentile(99) / NANOSECONDS;
+      const delay = eventLoop.percentile(99) / NANOSECONDS_PER_SECOND;
       eventLoop.reset();
       return [[delay]];
     },

@@ -4,7 +4,7 @@ import type { GatewayResult } from '../lib/http/gateway.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
 /** In milliseconds: how long a client may continue to send a body that is no longer needed, if its connection ends. */
-const LINGER = 5000;
+const LINGER_MS = 5000;
 
 /**
  * In characters. For a longer text, Node keeps the text and a buffer of three times its length until the client has
@@ -13,7 +13,7 @@ const LINGER = 5000;
 const MAX_TEXT_LENGTH = 65_536;
 
 /** In milliseconds: how long a client whose body was refused may continue to send. */
-const REFUSED_LINGER = 1000;
+const REFUSED_LINGER_MS = 1000;
 
 /**
  * Writes an endpoint's result as the HTTP response. The client may still be sending its body. If the body was refused,
@@ -58,7 +58,7 @@ function endAfterRequest(response: ServerResponse, body: string | Buffer): void 
     clearTimeout(timer);
     response.end();
   };
-  const timer = setTimeout(end, LINGER).unref();
+  const timer = setTimeout(end, LINGER_MS).unref();
   response.req.once('end', end).once('close', end).resume();
 }
 
@@ -68,7 +68,7 @@ function endConnection(response: ServerResponse, body: string | Buffer, maxRest:
   let left = maxRest;
   writeNow(response, body);
   socket.end();
-  setTimeout(() => socket.destroy(), REFUSED_LINGER).unref();
+  setTimeout(() => socket.destroy(), REFUSED_LINGER_MS).unref();
   socket.once('end', () => socket.destroy());
   socket.on('data', ({ length }: Buffer) => {
     left -= length;

@@ -15,19 +15,19 @@ type ReleasedParts = ExchangeParts & {
 };
 
 /** In seconds: time limit of each of the last steps, so that the process ends in time. */
-const LAST_STEP = 0.5;
+const LAST_STEP_S = 0.5;
 
 /**
  * In seconds: maximum time for which requests on open connections are served after the listener has closed. Balancers keep
  * connections open, and send requests on them until a response has `Connection: close`.
  */
-const LINGER = 1;
+const LINGER_S = 1;
 
 /** In seconds: by how much the linger may exceed the time limit of the drain, so that the process ends in time. */
-const LINGER_GRACE = 0.2;
+const LINGER_GRACE_S = 0.2;
 
 /** In seconds: time limit for the last lines of the log. */
-export const LAST_LINES = 0.3;
+export const LAST_LINES_S = 0.3;
 
 /** Ends an instance: not ready, drain, and only then the connections to the database. Resolves when nothing is left. */
 export async function shutDown(parts: ReleasedParts): Promise<void> {
@@ -37,10 +37,10 @@ export async function shutDown(parts: ReleasedParts): Promise<void> {
   await sleep(service.settings.shutdown.readinessDelay * 1000);
   const isDrained = await drainRequests(parts);
   const { drainTimeout, serverTimeout = Number.POSITIVE_INFINITY } = service.settings.shutdown;
-  const left = Math.min(drainTimeout + LINGER_GRACE, Math.max(serverTimeout, 0)) - parts.inFlight.drainAge;
-  await close(parts, isDrained ? Math.min(LINGER, left) : 0);
+  const left = Math.min(drainTimeout + LINGER_GRACE_S, Math.max(serverTimeout, 0)) - parts.inFlight.drainAge;
+  await close(parts, isDrained ? Math.min(LINGER_S, left) : 0);
   await telemetry?.shutDown();
-  await lines.end(LAST_LINES);
+  await lines.end(LAST_LINES_S);
 }
 
 /**
@@ -76,19 +76,19 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 
 /**
  * Closes the listener, serves open connections for `linger` seconds, and closes everything. Requests and responses in
- * progress then have half a second (`LAST_STEP`). Connections without one are closed at once.
+ * progress then have half a second (`LAST_STEP_S`). Connections without one are closed at once.
  */
 async function close({ server, connections, responses, inFlight, service }: ReleasedParts, linger: number) {
   const closed = once(server, 'close');
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);
   if (linger > 0) await Promise.race([closed, sleep(linger * 1000)]);
-  const cut = setTimeout(() => connections.destroyAll(), LAST_STEP * 1000);
+  const cut = setTimeout(() => connections.destroyAll(), LAST_STEP_S * 1000);
   server.closeIdleConnections();
-  if (linger > 0) await inFlight.untilIdle(LAST_STEP / 2);
+  if (linger > 0) await inFlight.untilIdle(LAST_STEP_S / 2);
   service.keySet.stop();
   service.readiness.close();
-  const database = service.database.close(LAST_STEP / (linger > 0 ? 2 : 1));
+  const database = service.database.close(LAST_STEP_S / (linger > 0 ? 2 : 1));
   await responses.untilSent();
   server.closeIdleConnections();
   await Promise.all([closed, database]);

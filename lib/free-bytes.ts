@@ -1,5 +1,5 @@
-/** Minimum size in bytes. Freeing smaller buffers costs more than it saves, and short ones share memory. */
-const WORTH_IT = 16_384;
+/** Freeing smaller buffers costs more than it saves, and short ones share memory. */
+const MIN_FREED_BYTES = 16_384;
 
 /**
  * Returns the memory of bytes that are no longer needed, before a garbage collection finds them. Otherwise much memory
@@ -8,5 +8,5 @@ const WORTH_IT = 16_384;
  */
 export function freeBytes(bytes: Buffer): void {
   const isWhole = bytes.length === bytes.buffer.byteLength;
-  if (isWhole && bytes.length >= WORTH_IT) (bytes.buffer as ArrayBuffer).transfer(0);
+  if (isWhole && bytes.length >= MIN_FREED_BYTES) (bytes.buffer as ArrayBuffer).transfer(0);
 }

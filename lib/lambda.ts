@@ -19,11 +19,11 @@ export type FunctionResult = GatewayResult & { readonly body: string };
 /** Defaults of settings. A function instance serves one request at a time, often behind RDS Proxy or PgBouncer. */
 export const FUNCTION_DEFAULTS = { SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOLER: 'transaction' };
 
-/** In milliseconds: the time that AWS Lambda needs to take the result. */
-const RETURN = 100;
+/** Time that AWS Lambda needs to take the result. */
+const RETURN_MS = 100;
 
-/** In milliseconds: a task is ended when so much of its function's time is left. */
-const TASK_MARGIN = 5000;
+/** A task is ended when so much of its function's time is left. */
+const TASK_MARGIN_MS = 5000;
 
 /**
  * A task as an AWS Lambda function that no request invokes. It fails with a message alone, because AWS Lambda logs every
@@ -35,7 +35,7 @@ export function lambdaTask(
 ) {
   return async (_event?: unknown, context?: Invocation): Promise<void> => {
     const left = readInvocation(context).getRemainingTimeInMillis?.();
-    const signal = left === undefined ? undefined : AbortSignal.timeout(Math.max(left - TASK_MARGIN, 0));
+    const signal = left === undefined ? undefined : AbortSignal.timeout(Math.max(left - TASK_MARGIN_MS, 0));
     try {
       await run(readSettings(undefined, defaults), signal);
     } catch (fault) {
@@ -63,7 +63,7 @@ export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: (b
     const result = await handler(toGatewayEvent(event, route.method), invocation);
     const left = invocation.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY;
     // AWS Lambda freezes the instance as soon as it has the result, and ends it if the result is late.
-    await telemetry?.flush(Math.max(left - RETURN, 0));
+    await telemetry?.flush(Math.max(left - RETURN_MS, 0));
     lines.flush();
     return { ...result, body: result.body.toString() };
   };

@@ -1,12 +1,12 @@
 import { unavailable } from './http/problem.ts';
 
-type Waiting = { readonly rank: number; readonly begin: () => void };
+type WaitingTask = { readonly rank: number; readonly begin: () => void };
 
 /** Limits the number of tasks that run at the same time. */
 export class Semaphore {
   readonly #most: number;
   readonly #reason: string;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingTask>();
   #running = 0;
 
   /** For `most` tasks. `reason` is the cause in the log if a task did not start in time. */
@@ -49,8 +49,8 @@ export class Semaphore {
   }
 
   /** The first task among those with the lowest rank. */
-  #takeNext(): Waiting | undefined {
-    let next: Waiting | undefined;
+  #takeNext(): WaitingTask | undefined {
+    let next: WaitingTask | undefined;
     for (const waiting of this.#waiting) if (!next || waiting.rank < next.rank) next = waiting;
     if (next) this.#waiting.delete(next);
     return next;

@@ -147,10 +147,10 @@ const MAX_PAUSE_MS = 450;
 /** A request on a connection that was paused for longer cannot be served in time. */
 const LATE_MS = 700;
 
-type Waiting<Thing> = { readonly waiting: Thing; readonly since: number };
+type Queued<Thing> = { readonly waiting: Thing; readonly since: number };
 
 /** Removes what has waited since before a time of `performance.now`. */
-function takeBefore<Thing>(time: number, entries: Waiting<Thing>[]): Thing[] {
+function takeBefore<Thing>(time: number, entries: Queued<Thing>[]): Thing[] {
   const first = entries.findIndex(({ since }) => since >= time);
   return entries.splice(0, first < 0 ? entries.length : first).map(({ waiting }) => waiting);
 }
@@ -160,9 +160,9 @@ class Turn {
   readonly caller: Caller;
   /** Its part of a share. Requests without a verified token have every second turn only. */
   readonly weight: number;
-  readonly queued: Waiting<QueuedRequest>[] = [];
+  readonly queued: Queued<QueuedRequest>[] = [];
   /** Connections whose next request stays in the kernel, where it costs the process nothing. */
-  readonly paused: Waiting<Socket>[] = [];
+  readonly paused: Queued<Socket>[] = [];
 
   constructor(caller: Caller) {
     this.caller = caller;

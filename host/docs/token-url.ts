@@ -1,8 +1,8 @@
 /** In milliseconds: time limit for the issuer's metadata. */
-const METADATA_TIMEOUT = 1000;
+const METADATA_TIMEOUT_MS = 1000;
 
 /** In milliseconds: metadata that could not be fetched are fetched again after this time. */
-const RETRY_PERIOD = 2000;
+const RETRY_PERIOD_MS = 2000;
 
 /**
  * The token endpoint of the issuer, by its metadata (RFC 8414). Otherwise it is `/token` below the issuer's name, as
@@ -14,7 +14,7 @@ export function tokenUrlOf(issuer: string): () => Promise<string> {
   let fetchAt = 0;
   return async () => {
     if (performance.now() >= fetchAt) {
-      fetchAt = performance.now() + RETRY_PERIOD;
+      fetchAt = performance.now() + RETRY_PERIOD_MS;
       endpoint = tokenEndpointOf(base);
       if (await endpoint) fetchAt = Number.POSITIVE_INFINITY;
     }
@@ -31,7 +31,7 @@ export function originOf(url: string): string | undefined {
 async function tokenEndpointOf(base: string): Promise<string | undefined> {
   try {
     const response = await fetch(`${base}/.well-known/openid-configuration`, {
-      signal: AbortSignal.timeout(METADATA_TIMEOUT),
+      signal: AbortSignal.timeout(METADATA_TIMEOUT_MS),
     });
     const { token_endpoint } = (await response.json()) as { token_endpoint?: unknown };
     return originOf(String(token_endpoint)) && String(token_endpoint);

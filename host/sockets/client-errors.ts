@@ -7,8 +7,8 @@ import { invalidHttp, largeHeaderFields, slowRequest } from '../../lib/http/refu
 import type { ExchangeParts } from '../exchange.ts';
 import type { Connection, ConnectionRequest } from './connections.ts';
 
-/** In milliseconds: how long a refused client may continue to send before its connection is cut. */
-const LINGER = 1000;
+/** How long a refused client may continue to send before its connection is cut. */
+const LINGER_MS = 1000;
 
 type ClientErrorParts = Pick<ExchangeParts, 'service' | 'connections'>;
 
@@ -77,7 +77,7 @@ function write({ statusCode, headers, body }: GatewayResult, socket: Socket): vo
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
   socket.end([`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}`, ...lines, '', body].join('\r\n'));
   socket.resume();
-  setTimeout(() => socket.destroy(), LINGER).unref();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 /** The request may already have its one response. */
@@ -88,7 +88,7 @@ function breakOff(problem: Problem, current: ConnectionRequest, socket: Socket):
   // The response, sent or about to be sent, may wait for a moment for the end of the body.
   const end = () => response.headersSent && response.end();
   end();
-  setTimeout(end, LINGER).unref();
+  setTimeout(end, LINGER_MS).unref();
   onceAnswered(current, () => socket.destroySoon());
 }
 

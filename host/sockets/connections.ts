@@ -4,14 +4,14 @@ import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { ChurningSet } from '../../lib/churning-set.ts';
 
 /** In milliseconds, at most: the connection is closed later than announced, so that no request meets its end. */
-const MAX_GRACE = 5000;
+const MAX_GRACE_MS = 5000;
 
 /**
  * A connection with this many waiting requests is not read. Without this limit, one caller without a token, which read
  * all responses, filled the heap within four seconds: 300,000 requests of 28 bytes. Node pauses only for unread
  * responses, and waiting requests have none yet. Data that was read before, at most 64 KB, still becomes requests.
  */
-const MAX_WAITING = 64;
+const MAX_WAITING_REQUESTS = 64;
 
 /** The `sub` of a verified token; undefined for all requests without one together. */
 export type Caller = string | undefined;
@@ -45,7 +45,7 @@ export class Connections {
    * Closes connections of this server from now on that have been silent for longer than `keepAlive` and `grace`, before their
    * first request or between two. Both are in milliseconds. All connections are checked once in each `grace`.
    */
-  watch(server: Server, keepAlive: number, grace = Math.min(keepAlive, MAX_GRACE)): void {
+  watch(server: Server, keepAlive: number, grace = Math.min(keepAlive, MAX_GRACE_MS)): void {
     server.on('connection', (socket: Socket) => this.of(socket));
     const timer = setInterval(() => {
       for (const connection of this.#connections) connection.destroyIfSilent(keepAlive + grace);
@@ -95,7 +95,7 @@ export class Connection {
     this.current = request;
     this.#unanswered.push(request);
     request.response.on('close', this.#onAnswered);
-    if (this.#waitingCount === MAX_WAITING) this.socket.on('resume', this.#pauseWhileMany).pause();
+    if (this.#waitingCount === MAX_WAITING_REQUESTS) this.socket.on('resume', this.#pauseWhileMany).pause();
     return this.#waitingCount === 0;
   }
 
@@ -142,7 +142,7 @@ export class Connection {
       for (const request of this.#unanswered.splice(0)) request.drop();
       return;
     }
-    if (this.#waitingCount === MAX_WAITING - 1 && this.socket.isPaused()) this.socket.resume();
+    if (this.#waitingCount === MAX_WAITING_REQUESTS - 1 && this.socket.isPaused()) this.socket.resume();
     this.#unanswered[0]?.proceed();
   };
 
@@ -155,7 +155,7 @@ export class Connection {
    * was received.
    */
   readonly #pauseWhileMany = (): void => {
-    if (this.#waitingCount >= MAX_WAITING) this.socket.pause();
+    if (this.#waitingCount >= MAX_WAITING_REQUESTS) this.socket.pause();
     else this.socket.off('resume', this.#pauseWhileMany);
   };
 }

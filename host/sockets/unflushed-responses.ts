@@ -12,7 +12,7 @@ const STALLED_MS = 250;
 const MAX_STALL_MS = 5000;
 
 /** In bytes: 25 lists of 1,000 users with long names and addresses. */
-const LIMIT = 16_000_000;
+const MAX_UNFLUSHED_BYTES = 16_000_000;
 
 /**
  * The responses of one server that are written but not accepted by the kernel, because their clients have not read
@@ -30,7 +30,7 @@ export class UnflushedResponses {
   readonly #stalled = new Set<ServerResponse>();
   #total = 0;
 
-  constructor(limit = LIMIT) {
+  constructor(limit = MAX_UNFLUSHED_BYTES) {
     this.#limit = limit;
   }
 

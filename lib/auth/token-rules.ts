@@ -161,7 +161,8 @@ export function hasExpectedClaims(
 ): boolean {
   try {
     const { iss, aud, exp } = decodeJwt(token);
-    const isCurrent = Number(exp) > Math.floor(Date.now() / 1000) - clockTolerance && Number(exp) <= MAX_DATE;
+    const isCurrent =
+      Number(exp) > Math.floor(Date.now() / 1000) - clockTolerance && Number(exp) <= MAX_DATE_S;
     return iss === issuer && [aud].flat().includes(audience) && typeof exp === 'number' && isCurrent;
   } catch {
     return false;
@@ -169,7 +170,7 @@ export function hasExpectedClaims(
 }
 
 /** The year 9999. A larger number is not a date (RFC 7519 section 2, NumericDate). */
-const MAX_DATE = 253_402_300_799;
+const MAX_DATE_S = 253_402_300_799;
 
 /**
  * Demands what jose does not check in the payload of a token that it has verified. A refusal names the claim, for the
@@ -179,7 +180,7 @@ const MAX_DATE = 253_402_300_799;
  */
 export function demandClaims(payload: JWTPayload): Claims {
   const { exp, sub } = payload;
-  if (exp === undefined || exp > MAX_DATE) throw unauthorized('the token has no valid "exp"');
+  if (exp === undefined || exp > MAX_DATE_S) throw unauthorized('the token has no valid "exp"');
   if (typeof sub !== 'string' || sub === '') throw unauthorized('the token has no sub');
   if (!isStorable(sub)) throw unauthorized("the token's sub holds U+0000 or a lone surrogate");
   // RFC 8705 section 3 and RFC 9449 section 6: a caller that cannot prove the binding must not use the token.

@@ -22,10 +22,10 @@ export type VerifiedToken = {
 };
 
 /** Maximum total length of the remembered tokens in characters: about five thousand tokens of common size. */
-const CACHE_SIZE = 4 * 1024 * 1024;
+const MAX_REMEMBERED_CHARACTERS = 4 * 1024 * 1024;
 
 /** Maximum number of remembered tokens. It limits memory, because a principal is several times as large as its token. */
-const CACHE_ENTRIES = 5000;
+const MAX_REMEMBERED_TOKENS = 5000;
 
 /** Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725, and remembers the accepted ones. */
 export class TokenVerifier {
@@ -33,8 +33,8 @@ export class TokenVerifier {
   readonly #settings: Settings['oauth'];
   readonly #keySet: KeySet;
   readonly #verified = new LRUCache<string, VerifiedToken>({
-    max: CACHE_ENTRIES,
-    maxSize: CACHE_SIZE,
+    max: MAX_REMEMBERED_TOKENS,
+    maxSize: MAX_REMEMBERED_CHARACTERS,
     sizeCalculation: (_, token) => token.length,
   });
 

@@ -15,11 +15,11 @@ type Reader = {
   readonly settle: (page: Page | undefined | Promise<never>) => void;
 };
 
-const MAX_WAITING = 1000;
+const MAX_READERS = 1000;
 /** Number of changes that a poll reads, and that a waiting reader may be behind. */
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 /** Milliseconds between two polls: if a reader is new or behind, otherwise (`idle`), and after a failed poll. */
-const PAUSES = { behind: 10, idle: 50, failed: 500 };
+const PAUSES_MS = { behind: 10, idle: 50, failed: 500 };
 
 /** The long poll of an instance. There is no poll while no reader waits. */
 export class LongPoll {
@@ -50,7 +50,7 @@ export class LongPoll {
    */
   wait(request: Omit<Reader, 'isServed' | 'settle'>): Promise<Page | undefined> | undefined {
     const { after, over } = request;
-    if (this.#readers.size >= MAX_WAITING || this.#isFar(after)) return undefined;
+    if (this.#readers.size >= MAX_READERS || this.#isFar(after)) return undefined;
     const { promise, resolve } = Promise.withResolvers<Page | undefined>();
     const leave = () => {
       leaveIfOver(reader);
@@ -72,7 +72,7 @@ export class LongPoll {
   }
 
   #isFar({ position }: Place): boolean {
-    return this.#head - position > PAGE;
+    return this.#head - position > PAGE_SIZE;
   }
 
   /** Does nothing during a poll, which sets the time of the next one at its end. */
@@ -88,7 +88,7 @@ export class LongPoll {
     if (present.length === 0) return;
     this.#isPolling = true;
     const after = this.#chooseBeginning(present.map((reader) => reader.after));
-    const look = await this.#look({ after, limit: PAGE }).catch(() => undefined);
+    const look = await this.#look({ after, limit: PAGE_SIZE }).catch(() => undefined);
     this.#isPolling = false;
     if (look) this.#head = look.head;
     // While PostgreSQL is unavailable, no reader is held back for one more look.
@@ -100,7 +100,7 @@ export class LongPoll {
     const isBehind = [...this.#readers].some(
       (reader) => !reader.isServed || reader.after.position < this.#head,
     );
-    this.#pollIn(!look ? PAUSES.failed : isBehind ? PAUSES.behind : PAUSES.idle);
+    this.#pollIn(!look ? PAUSES_MS.failed : isBehind ? PAUSES_MS.behind : PAUSES_MS.idle);
   }
 
   /** Alternates between the last of all readers and the last reader near the head, so that neither delays the other. */

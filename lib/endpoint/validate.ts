@@ -11,7 +11,9 @@ export type RequestSchemas = {
   readonly query?: z.ZodObject | undefined;
   readonly body?: z.ZodObject | undefined;
   /** Finds faults that only path and query together show. They are reported beside all others. */
-  readonly acrossPathAndQuery?: ((path: Given, query: Given) => readonly ValueFault[]) | undefined;
+  readonly acrossPathAndQuery?:
+    | ((path: GivenValues, query: GivenValues) => readonly ValueFault[])
+    | undefined;
 };
 
 /** The checked values of a request that its route declares. */
@@ -23,9 +25,13 @@ export type RequestValues = {
 };
 
 /** Parameters as sent, decoded. */
-type Given = Readonly<Record<string, string | undefined>>;
+type GivenValues = Readonly<Record<string, string | undefined>>;
 
-type Checked = { readonly value?: unknown; readonly faults: readonly ValueFault[]; readonly given?: Given };
+type Checked = {
+  readonly value?: unknown;
+  readonly faults: readonly ValueFault[];
+  readonly given?: GivenValues;
+};
 
 const NOTHING: Checked = { faults: [] };
 

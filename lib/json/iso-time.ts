@@ -1,13 +1,13 @@
 import { type Piece, pieceOf } from './json-writer.ts';
 
 /** In milliseconds. */
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /**
  * Number of days whose text is cached. A day beyond them takes 1 microsecond. When the text of a minute was cached, a get
  * of any of 100,000 users cost the server 9 % more.
  */
-const KEPT = 256;
+const MAX_REMEMBERED_DAYS = 256;
 
 const ZERO = 0x30;
 /** The two decimal digits of each number below 100, as a number of 16 bits. */
@@ -30,10 +30,10 @@ export function isoTime(milliseconds: number): string {
  * @throws {RangeError} beyond the range of Date
  */
 export function pieceOfTime(milliseconds: number): Piece {
-  const day = Math.floor(milliseconds / DAY);
+  const day = Math.floor(milliseconds / DAY_MS);
   const piece = pieceOfDay(day);
   const { words, length } = piece;
-  const rest = (milliseconds - day * DAY) | 0;
+  const rest = (milliseconds - day * DAY_MS) | 0;
   const seconds = (rest / 1000) | 0;
   const minutes = (seconds / 60) | 0;
   const hours = (minutes / 60) | 0;
@@ -48,10 +48,10 @@ export function pieceOfTime(milliseconds: number): Piece {
 }
 
 function pieceOfDay(day: number): Piece {
-  const place = day & (KEPT - 1);
+  const place = day & (MAX_REMEMBERED_DAYS - 1);
   const known = kept[place];
   if (known?.day === day) return known.piece;
-  const piece = pieceOf(`"${new Date(day * DAY).toISOString()}"`);
+  const piece = pieceOf(`"${new Date(day * DAY_MS).toISOString()}"`);
   kept[place] = { day, piece };
   return piece;
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Writes a line, given without its line feed. It never throws and never waits. */
 export type WriteLine = (line: string) => void;
 
-type Options = {
+type LineWriterOptions = {
   readonly descriptor?: number | undefined;
   /** Called when the reader accepts lines again, after `count` of them were dropped. */
   readonly onResumed?: (count: number) => void;
@@ -13,17 +13,17 @@ type Options = {
 
 const STANDARD_OUTPUT = 1;
 
-/** In bytes. A reader that stalls for longer loses lines. */
-const QUEUE_LIMIT = 1024 * 1024;
+/** A reader that stalls for longer loses lines. */
+const MAX_QUEUED_BYTES = 1024 * 1024;
 
-/** In bytes: a pipe accepts a piece of this size as a whole or not at all (PIPE_BUF of Linux). */
-const PIECE = 4096;
+/** A pipe accepts a piece of this size as a whole or not at all (PIPE_BUF of Linux). */
+const PIECE_BYTES = 4096;
 
-/** Milliseconds between two attempts at a stalled reader, doubled until the reader accepts something. */
-const PAUSE = { shortest: 1, longest: 50 };
+/** Between two attempts at a stalled reader, doubled until the reader accepts something. */
+const PAUSE_MS = { shortest: 1, longest: 50 };
 
-/** Milliseconds at the end: between two attempts, and until a stalled reader is given up. */
-const END = { pause: 5, patience: 200 };
+/** At the end: between two attempts, and until a stalled reader is given up. */
+const END_MS = { pause: 5, patience: 200 };
 
 /**
  * Writes lines to standard output or another descriptor, whatever happens to its reader: see README.md. The lines are
@@ -34,13 +34,13 @@ export class LineWriter {
   /** Number of lines dropped so far. */
   dropped = 0;
   readonly #descriptor: number;
-  readonly #onResumed: Options['onResumed'];
+  readonly #onResumed: LineWriterOptions['onResumed'];
   #queue: string[] = [];
   #rest = Buffer.alloc(0);
   #queuedBytes = 0;
   #takenBytes = 0;
   #reported = 0;
-  #pause = PAUSE.shortest;
+  #pause = PAUSE_MS.shortest;
   #isScheduled = false;
   /** Lines of many requests are written together, so a failure here belongs to none of these requests. */
   readonly #flushLater = AsyncResource.bind(() => {
@@ -48,7 +48,7 @@ export class LineWriter {
     this.flush();
   });
 
-  constructor({ descriptor = STANDARD_OUTPUT, onResumed }: Options = {}) {
+  constructor({ descriptor = STANDARD_OUTPUT, onResumed }: LineWriterOptions = {}) {
     this.#descriptor = descriptor;
     this.#onResumed = onResumed;
     // Once for all writers: one process may have many functions.
@@ -59,8 +59,8 @@ export class LineWriter {
   write(line: string): void {
     const size = Buffer.byteLength(line) + 1;
     // One pass of the event loop may log more than the queue holds, although the reader is ready for all of it.
-    if (this.#queuedBytes + size > QUEUE_LIMIT && this.#rest.length === 0) this.flush();
-    if (this.#queuedBytes + size > QUEUE_LIMIT) {
+    if (this.#queuedBytes + size > MAX_QUEUED_BYTES && this.#rest.length === 0) this.flush();
+    if (this.#queuedBytes + size > MAX_QUEUED_BYTES) {
       this.dropped += 1;
       return;
     }
@@ -80,7 +80,7 @@ export class LineWriter {
       this.#queue = [];
       this.#writeRest();
     }
-    if (this.#takenBytes > before) this.#pause = PAUSE.shortest;
+    if (this.#takenBytes > before) this.#pause = PAUSE_MS.shortest;
     if (this.#queuedBytes > 0) this.#retryLater();
     else if (this.dropped > this.#reported) {
       const count = this.dropped - this.#reported;
@@ -94,11 +94,11 @@ export class LineWriter {
     const deadline = performance.now() + seconds * 1000;
     this.flush();
     let stalled = 0;
-    while (this.#queuedBytes > 0 && stalled < END.patience && performance.now() < deadline) {
+    while (this.#queuedBytes > 0 && stalled < END_MS.patience && performance.now() < deadline) {
       const before = this.#takenBytes;
-      await sleep(END.pause);
+      await sleep(END_MS.pause);
       this.flush();
-      stalled = this.#takenBytes > before ? 0 : stalled + END.pause;
+      stalled = this.#takenBytes > before ? 0 : stalled + END_MS.pause;
     }
   }
 
@@ -113,7 +113,7 @@ export class LineWriter {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setTimeout(this.#flushLater, this.#pause).unref();
-    this.#pause = Math.min(2 * this.#pause, PAUSE.longest);
+    this.#pause = Math.min(2 * this.#pause, PAUSE_MS.longest);
   }
 }
 
@@ -133,7 +133,7 @@ function written(descriptor: number, bytes: Buffer): number {
 
 /** Size of a piece of whole lines. The output therefore never ends within a line that fits a piece. */
 function pieceAt(offset: number, bytes: Buffer): number {
-  if (bytes.length - offset <= PIECE) return bytes.length - offset;
-  const end = bytes.lastIndexOf('\n', offset + PIECE - 1) + 1;
+  if (bytes.length - offset <= PIECE_BYTES) return bytes.length - offset;
+  const end = bytes.lastIndexOf('\n', offset + PIECE_BYTES - 1) + 1;
   return (end > offset ? end : bytes.indexOf('\n', offset) + 1) - offset;
 }

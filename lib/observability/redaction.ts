@@ -10,7 +10,7 @@ const MASK = '***';
  * Maximum length in characters. A longer text with a secret is masked as a whole, because a check of thousands of parts
  * takes a millisecond.
  */
-const MAX_LENGTH_IN_PARTS = 2048;
+const MAX_CHARACTERS_IN_PARTS = 2048;
 
 /** A text without any of these contains neither a token nor an address. Most texts are checked no further. */
 const SUSPICIOUS = /[@%.\u0080-\uffff]|eyJ/;
@@ -117,7 +117,7 @@ function isSecretInMessage(decoded: string): boolean {
 function redacted(text: string, between: RegExp, isSecret: (decoded: string) => boolean): string {
   const holdsSecret = (part: string) => SUSPICIOUS.test(part) && isSecret(fullyDecoded(part));
   if (!holdsSecret(text)) return text;
-  if (text.length > MAX_LENGTH_IN_PARTS) return MASK;
+  if (text.length > MAX_CHARACTERS_IN_PARTS) return MASK;
   const shown = text
     .split(between)
     .map((part) => (holdsSecret(part) ? MASK : part))

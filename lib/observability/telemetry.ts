@@ -32,7 +32,7 @@ export type Telemetry = ReturnType<typeof startTelemetry>;
 export type Tracing = Telemetry['tracing'];
 
 /** In milliseconds. An unavailable collector must not delay the exit. */
-const LAST_EXPORT = 1000;
+const LAST_EXPORT_MS = 1000;
 
 /** Starts the SDK, to which the standard OTEL_* variables apply. */
 export function startTelemetry(settings: Settings, write: WriteLine) {
@@ -72,9 +72,9 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
     activeSpan,
     meter: metrics.getMeter(SCOPE),
     /** Sends everything that is queued, for `milliseconds` and one second at most. */
-    flush: (milliseconds: number) => within(Math.min(milliseconds, LAST_EXPORT), forceFlush()),
+    flush: (milliseconds: number) => within(Math.min(milliseconds, LAST_EXPORT_MS), forceFlush()),
     /** Sends everything that is queued and stops, for one second at most. */
-    shutDown: () => within(LAST_EXPORT, sdk.shutdown()),
+    shutDown: () => within(LAST_EXPORT_MS, sdk.shutdown()),
   };
 }
 

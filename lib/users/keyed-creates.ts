@@ -8,10 +8,10 @@ import type { User } from './user.ts';
 import { userColumns } from './user-statements.ts';
 
 /** In milliseconds. With less time left, a statement is not sent. */
-const TOO_LATE = 20;
+const MIN_ATTEMPT_MS = 20;
 
 /** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
-const GRACE = 100;
+const GRACE_MS = 100;
 
 /** What a request created, and whether this is a replay. */
 export type Outcome<Created> = { readonly created: Created; readonly isReplay: boolean };
@@ -125,11 +125,11 @@ export class KeyedCreates {
   /** Resolves with undefined if there is time for an attempt, otherwise with the refusal. */
   async #waitFor(before: Promise<unknown>): Promise<unknown> {
     const { promise: tooLate, resolve } = Promise.withResolvers<unknown>();
-    const limit = Math.max(this.#statements.remainingTime(), 0) + GRACE;
+    const limit = Math.max(this.#statements.remainingTime(), 0) + GRACE_MS;
     const timer = setTimeout(resolve, limit);
     const fault = await Promise.race([before, tooLate]).finally(() => clearTimeout(timer));
     // If no time is left, this request fails with the fault of the earlier one, because it would meet the same.
-    return this.#statements.remainingTime() > TOO_LATE ? undefined : (fault ?? keyInUse());
+    return this.#statements.remainingTime() > MIN_ATTEMPT_MS ? undefined : (fault ?? keyInUse());
   }
 
   /** Reads what the request of a key created, and its digest. Undefined if the key is not known, or no longer known. */

@@ -27,8 +27,8 @@ const CURSOR = /^[A-Za-z0-9_-]{56}$/;
 export const CURSOR_FORM = { minLength: 56, maxLength: 56, pattern: CURSOR.source };
 
 /** The range that both PostgreSQL and Date support: from Julian day 0 to the year 275760. */
-const FIRST_TIMESTAMP = -210_866_803_200_000;
-const LAST_TIMESTAMP = 8_640_000_000_000_000;
+const FIRST_TIMESTAMP_MS = -210_866_803_200_000;
+const LAST_TIMESTAMP_MS = 8_640_000_000_000_000;
 
 /**
  * The cursor of the users after `position`: 8 bytes of `created_at`, 16 of `id`, 18 of a digest of these and the
@@ -53,7 +53,7 @@ export function parseCursor(cursor: string, selection: Selection): Position | un
   const position = bytes.subarray(0, POSITION_BYTES);
   if (!digestOf(position, selection).equals(bytes.subarray(POSITION_BYTES))) return undefined;
   const created_at = Number(position.readBigInt64BE());
-  if (created_at < FIRST_TIMESTAMP || created_at > LAST_TIMESTAMP) return undefined;
+  if (created_at < FIRST_TIMESTAMP_MS || created_at > LAST_TIMESTAMP_MS) return undefined;
   return { created_at, id: position.toString('hex', 8) };
 }
 

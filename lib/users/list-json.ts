@@ -10,10 +10,10 @@ import { members } from './user-reply.ts';
 export const pageColumns = sql.join(fields.map(({ name }) => sql.ref(`users.${name}`)));
 
 /** Size in bytes. Each field follows its length, which is -1 for null. */
-const LENGTH = 4;
+const LENGTH_BYTES = 4;
 
 /** The epoch of PostgreSQL's timestamps: 2000, in milliseconds since 1970. */
-const EPOCH = 946_684_800_000;
+const EPOCH_MS = 946_684_800_000;
 
 const [BEGIN, NEXT, END, END_OF_USER] = [pieceOf('['), pieceOf(','), pieceOf(']'), pieceOf('}')];
 const [TRUE, FALSE] = [pieceOf('true'), pieceOf('false')];
@@ -61,7 +61,7 @@ function writeUser({ bytes, at }: ListRow): void {
   for (let index = 0; index < MEMBERS.length; index += 1) {
     const member = MEMBERS[index] as (typeof MEMBERS)[number];
     const length = bytes.readInt32BE(begin);
-    begin += LENGTH;
+    begin += LENGTH_BYTES;
     if (length < 0) {
       page.piece(member.ifNull);
       continue;
@@ -79,5 +79,5 @@ function writeUser({ bytes, at }: ListRow): void {
  */
 function timestampIn(bytes: Buffer, at: number): number {
   const upper = bytes.readInt32BE(at);
-  return upper * 4_294_967 + Math.round((upper * 296 + bytes.readUInt32BE(at + 4)) / 1000) + EPOCH;
+  return upper * 4_294_967 + Math.round((upper * 296 + bytes.readUInt32BE(at + 4)) / 1000) + EPOCH_MS;
 }

@@ -21,8 +21,8 @@ const DATE_TIME_PATTERN =
   /^([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))[Tt]((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
 
 const YEAR = '(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])';
-const YEAR_1 = Date.parse('0001-01-01T00:00:00.000Z');
-const YEAR_10000 = Date.parse('+010000-01-01T00:00:00.000Z');
+const YEAR_1_MS = Date.parse('0001-01-01T00:00:00.000Z');
+const YEAR_10000_MS = Date.parse('+010000-01-01T00:00:00.000Z');
 
 /** The cursor of the example user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
@@ -92,7 +92,7 @@ export function timestampRange(text: string) {
   const floor = Date.parse(`${date}T${time}.${milliseconds}${offset.toUpperCase()}`);
   // Date.parse reads 30 February as 2 March.
   const isDay = date !== '' && new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
-  if (!isDay || floor < YEAR_1 || floor >= YEAR_10000) return undefined;
+  if (!isDay || floor < YEAR_1_MS || floor >= YEAR_10000_MS) return undefined;
   return { floor, ceiling: /[1-9]/.test(fraction.slice(3)) ? floor + 1 : floor };
 }
 

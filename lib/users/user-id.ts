@@ -2,9 +2,9 @@ import { randomFillSync } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
 /** In bytes: the random part of one id. */
-const RANDOM = 16;
+const RANDOM_BYTES = 16;
 
-const pool = Buffer.alloc(256 * RANDOM);
+const pool = Buffer.alloc(256 * RANDOM_BYTES);
 let used = pool.length;
 let [msecs, seq] = [0, 0];
 
@@ -18,8 +18,8 @@ export function newUserId(): string {
     randomFillSync(pool);
     used = 0;
   }
-  const random = pool.subarray(used, used + RANDOM);
-  used += RANDOM;
+  const random = pool.subarray(used, used + RANDOM_BYTES);
+  used += RANDOM_BYTES;
   const now = Date.now();
   if (now > msecs) {
     msecs = now;
