@@ -29,7 +29,7 @@ const LINGER_GRACE_S = 0.2;
 /** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES_S = 0.3;
 
-/** Ends an instance: not ready, drain, and only then the connections to the database. Resolves when nothing is left. */
+/** Ends an instance: not ready, drain, and only then the sessions of PostgreSQL. Resolves when nothing is left. */
 export async function shutDown(parts: ReleasedParts): Promise<void> {
   const { service, loops, telemetry, lines } = parts;
   service.readiness.beginShutdown();

@@ -77,7 +77,7 @@ export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }:
       // Mean wait per request in seconds (Little's law). In a busy instance, some statements always wait briefly.
       expr: `sum by (job, instance) (${series('db.client.connection.pending_requests')}) / sum by (job, instance) (rate(${series(REQUESTS)}[${window}])) > 0.1`,
       for: hold,
-      summary: 'Statements wait longer than a tenth of a second for a connection to PostgreSQL.',
+      summary: 'Statements wait longer than a tenth of a second for a session of PostgreSQL.',
     },
     {
       name: 'UserManagementOverloaded',

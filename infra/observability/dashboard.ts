@@ -110,13 +110,13 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     title: 'PostgreSQL',
     panels: [
       {
-        title: 'Connections',
-        description: 'Connections to PostgreSQL, used and idle. If all are used, statements wait.',
+        title: 'Sessions of PostgreSQL',
+        description: 'Sessions of PostgreSQL, used and idle. If all are used, statements wait.',
         unit: 'short',
         targets: [['{{instance}} {{db_client_connection_state}}', selected('db.client.connection.count')]],
       },
       {
-        title: 'Statements that wait for a connection',
+        title: 'Statements that wait for a session',
         description: 'Number of statements that wait to be sent, per instance.',
         unit: 'short',
         targets: byInstance('db.client.connection.pending_requests'),

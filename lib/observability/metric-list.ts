@@ -27,17 +27,17 @@ export const METRICS = {
   ),
   'db.client.connection.count': upDownCounter(
     '{connection}',
-    'Connections to PostgreSQL.',
+    'Sessions of PostgreSQL.',
     '`db.client.connection.pool.name`: `postgresql`, `db.client.connection.state`: `idle`, `used`',
   ),
   'db.client.connection.pending_requests': upDownCounter(
     '{request}',
-    'Statements that wait for a connection, including those that are being collected into one statement.',
+    'Statements that wait for a session, including those that are being collected into one statement.',
     '`db.client.connection.pool.name`: `postgresql`',
   ),
   'statements.retried': counter(
     '{statement}',
-    'Statements that were sent again after a lost connection or a conflict.',
+    'Statements that were sent again after a lost session or a conflict.',
     '`reason`: `connection_lost`, `deadlock`, `serialization_failure`',
   ),
   'process.memory.usage': upDownCounter('By', 'Physical memory of the process (RSS).'),
@@ -68,7 +68,7 @@ export const METRICS = {
   ),
   'changes.unnumbered': gauge(
     '{change}',
-    'Changes without a position. They get one when the changes are read, or at the next cleanup. Not reported while all open connections are in use.',
+    'Changes without a position. They get one when the changes are read, or at the next cleanup. Not reported while all sessions are in use.',
   ),
   'changes.unnumbered.age': gauge(
     's',

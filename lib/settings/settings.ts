@@ -73,7 +73,7 @@ const DECLARED = {
     user: setting('SVC_POSTGRES_USER', form.text().default('postgres')).describe('Role to connect as.'),
     password: setting('SVC_POSTGRES_PASSWORD', form.secret.default('')).describe('Password of the role.'),
     passwordFrom: setting('SVC_POSTGRES_PASSWORD_FROM', form.source.optional()).describe(
-      'File or URL from which the password is read for each new connection: a mounted secret, or the AWS Parameters and Secrets extension.',
+      'File or URL from which the password is read for each new session: a mounted secret, or the AWS Parameters and Secrets extension.',
     ),
     sessionToken: setting('AWS_SESSION_TOKEN', form.secret.optional()).describe(
       'Set by AWS Lambda. The service sends it to that extension.',
@@ -84,7 +84,7 @@ const DECLARED = {
       form.choice('disable', 'require', 'verify-full').default('disable'),
     ).describe('TLS mode: none, encrypted, or encrypted with the server certificate verified.'),
     poolSize: setting('SVC_POSTGRES_POOL_SIZE', form.whole(1, 200).default(10)).describe(
-      'Maximum number of connections for requests. Readiness uses one more. The default in AWS Lambda is 1.',
+      'Maximum number of sessions for requests. Readiness uses one more. The default in AWS Lambda is 1.',
     ),
     poolTimeout: setting('SVC_POSTGRES_POOL_TIMEOUT', form.seconds(0.01, 60).default(1)).describe(
       'Maximum time that a statement waits before it is sent.',
